@@ -1,0 +1,67 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { load } from "koffi";
+
+/**
+ * The only source of time. All values are milliseconds. A simulation replaces it, so nothing else may read a clock or
+ * start a timer.
+ */
+export interface Clock {
+  /** Wall-clock time since the Unix epoch. It may jump: never measure a duration with it. */
+  readonly wallMs: () => number;
+  /** Time on a clock that never jumps and that NTP does not slew (`CLOCK_MONOTONIC_RAW`, see `rate`). It starts at boot. */
+  readonly monotonicMs: () => number;
+  /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
+  readonly rate: ClockRate;
+  /** Resolves after `ms`, or early and without an error when the signal is aborted. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+/** A monotonic clock and the bound of its drift in parts per million. */
+export interface ClockRate {
+  readonly source: "monotonic-raw" | "monotonic";
+  readonly driftPpm: number;
+}
+
+/** A crystal without correction stays within 200 ppm; NTP daemons slew CLOCK_MONOTONIC by up to 8 % (chrony's maxslewrate). */
+const RATES = {
+  raw: { source: "monotonic-raw", driftPpm: 200 },
+  slewed: { source: "monotonic", driftPpm: 100_000 },
+} as const satisfies Record<string, ClockRate>;
+
+/** `CLOCK_MONOTONIC_RAW` in `<linux/time.h>`. */
+const CLOCK_MONOTONIC_RAW = 4;
+
+/** Reads CLOCK_MONOTONIC_RAW by `clock_gettime(2)`, or nothing where libc cannot be called. */
+function rawMonotonic(): (() => number) | undefined {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const getTime = load("libc.so.6").func("int clock_gettime(int, _Out_ int64_t *)");
+    const timespec = new BigInt64Array(2);
+    const read = (): number => {
+      getTime(CLOCK_MONOTONIC_RAW, timespec);
+      return Number(timespec[0]) * 1000 + Number(timespec[1]) / 1e6;
+    };
+    return read() > 0 ? read : undefined;
+  } catch {
+    // Another libc (musl) or an architecture that koffi does not know: the wider drift bound keeps ages safe.
+    return undefined;
+  }
+}
+
+/** The clock of this machine. */
+export function createSystemClock(): Clock {
+  const raw = rawMonotonic();
+  return {
+    wallMs: () => Date.now(),
+    monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
+    rate: raw === undefined ? RATES.slewed : RATES.raw,
+    sleep: async (ms, signal) => {
+      // A timer beyond 2^31 ms would fire at once.
+      await delay(Math.min(Math.max(ms, 0), 0x7fff_ffff), undefined, signal === undefined ? {} : { signal }).catch(
+        () => {
+          // The only rejection is the abort, and an aborted sleep is over.
+        },
+      );
+    },
+  };
+}

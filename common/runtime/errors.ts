@@ -1,0 +1,34 @@
+/** What an operation met; the code is stable and goes into logs and metrics. */
+export type ErrorCode =
+  | "config-invalid"
+  | "kubeconfig-invalid"
+  | "transport-failed"
+  | "api-rejected"
+  | "watch-broken"
+  | "list-invalid"
+  | "mount-table-unreadable"
+  | "report-invalid"
+  | "report-refused"
+  | "listen-failed";
+
+/** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */
+export class MooringError extends Error {
+  override readonly name = "MooringError";
+  readonly code: ErrorCode;
+  readonly retriable: boolean;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly retriable?: boolean } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.retriable = options.retriable ?? true;
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
