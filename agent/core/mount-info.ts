@@ -1,0 +1,97 @@
+/**
+ * A line of `/proc/<pid>/mountinfo`:
+ *
+ *     36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+ *     (1)(2)(3)   (4)   (5)      (6)      (7)   (8) (9)   (10)         (11)
+ *
+ * (1) mount ID, (2) parent's, (3) major:minor, (4) root, (5) mount point, (6) options, (7) optional fields, (8) separator,
+ * (9) type, (10) source, (11) super options. Paths are bytes: they are kept as latin1 strings, one character a byte.
+ * Source: proc_pid_mountinfo(5). Options are never kept, they can hold secrets.
+ */
+export interface MountEntry {
+  readonly mountId: number;
+  readonly parentId: number;
+  readonly device: string;
+  readonly root: string;
+  readonly mountPoint: string;
+  readonly fsType: string;
+}
+
+/** The entries below one folder, and whether a line that could have been one of them was unreadable. */
+export interface MountTable {
+  readonly entries: readonly MountEntry[];
+  /** Lines that could not be read and could hide an entry below the folder. */
+  readonly damagedLines: number;
+}
+
+/** Reads the text of a mount table (latin1), keeping the entries below `folder`. Never throws. */
+export function parseMountInfo(text: string, folder: string): MountTable {
+  const prefix = escapePath(folder.endsWith("/") ? folder : `${folder}/`);
+  const lines = text.split("\n");
+  // The kernel ends each line, so a last one without its end was cut; and no mount namespace is empty.
+  const torn = lines.pop() !== "" || lines.length === 0 ? 1 : 0;
+  const entries: MountEntry[] = [];
+  let damagedLines = torn;
+  for (const line of lines) {
+    const result = parseLine(line, prefix);
+    if (result === "damaged") damagedLines += 1;
+    else if (result !== "elsewhere") entries.push(result);
+  }
+  return { entries, damagedLines };
+}
+
+/** IDs, device and root of any mount, up to the mount point. A field is never empty here, unlike the source. */
+const HEAD = /^(\d+) (\d+) (\d+:\d+) (\S+) (?=\/)/;
+
+function parseLine(line: string, prefix: string): MountEntry | "elsewhere" | "damaged" {
+  const head = HEAD.exec(line);
+  if (head === null) return "damaged";
+  // Nodes have thousands of lines that are not ours: look at the mount point before anything is split or decoded.
+  if (!line.startsWith(prefix, head[0].length)) return "elsewhere";
+  const fields = line.slice(head[0].length).split(" ");
+  const separator = fields.indexOf("-", 2);
+  const fsType = fields[separator + 1];
+  const mountPoint = fields[0];
+  if (separator === -1 || !fsType || mountPoint === undefined || fields.length < separator + 4) return "damaged";
+  const [, mountId, parentId, device, root] = head;
+  return {
+    mountId: Number(mountId),
+    parentId: Number(parentId),
+    device: device ?? "",
+    root: unescapePath(root ?? ""),
+    mountPoint: unescapePath(mountPoint),
+    fsType,
+  };
+}
+
+/**
+ * The kubelet's root as the agent's own mount shows it: the projected token of the pod with this UID is mounted below
+ * `<root>/pods/<uid>/volumes/kubernetes.io~projected/`. Nothing when the table does not show it: then this is not the
+ * kubelet's mount table, and what it does not show proves nothing.
+ */
+export function findKubeletRoot(text: string, podUid: string): string | undefined {
+  const own = `/pods/${podUid}/volumes/kubernetes.io~projected/`;
+  for (let at = text.indexOf(own); at !== -1; at = text.indexOf(own, at + 1)) {
+    const begin = text.lastIndexOf("\n", at) + 1;
+    const head = HEAD.exec(text.slice(begin, at));
+    const mountPointAt = begin + (head?.[0].length ?? 0);
+    if (head !== null && !text.slice(mountPointAt, at).includes(" "))
+      return unescapePath(text.slice(mountPointAt, at)) || "/";
+  }
+  return undefined;
+}
+
+/** The kernel writes space, tab, newline, backslash (and newer ones `#`) as a backslash and three octal digits (seq_path). */
+function unescapePath(path: string): string {
+  if (!path.includes("\\")) return path;
+  return path.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+function escapePath(path: string): string {
+  return path.replace(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+}
+
+/** Bytes kept as latin1, shown as the text they most likely are. */
+export function displayPath(path: string): string {
+  return new TextDecoder().decode(Uint8Array.from(path, (char) => char.charCodeAt(0)));
+}

@@ -1,0 +1,125 @@
+import type { Clock } from "../runtime/clock.ts";
+import { withDeadline } from "../runtime/deadline.ts";
+import { MooringError } from "../runtime/errors.ts";
+import { parseHttpDate } from "../runtime/timestamp.ts";
+import type { Connection } from "./connection.ts";
+import { narrow, type ServerClockBounds, serverTime } from "./server-clock.ts";
+import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
+
+/** An answer of the API server that is not a success. */
+export class ApiError extends MooringError {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, answer: { readonly status: number; readonly retryAfterMs: number | undefined }) {
+    super("api-rejected", message, { retriable: isRetriable(answer.status) });
+    this.status = answer.status;
+    this.retryAfterMs = answer.retryAfterMs;
+  }
+}
+
+/** 401 and 403 can be a role or token that is not there yet: retried, slowly, like an overloaded or failing server. */
+function isRetriable(status: number): boolean {
+  return status >= 500 || [401, 403, 408, 409, 425, 429].includes(status);
+}
+
+/** What is asked of the API server. Values of `query` are escaped here. */
+export interface ApiRequest {
+  readonly method: HttpRequest["method"];
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly body?: unknown;
+  readonly contentType?: string | undefined;
+}
+
+/** The API server, with its clock. */
+export interface KubeClient {
+  /** The parsed body of a success. Throws `ApiError`, or `MooringError` when no answer came. */
+  readonly request: (request: ApiRequest, signal: AbortSignal) => Promise<unknown>;
+  /** The answer of a success, its body not yet read. */
+  readonly open: (request: ApiRequest, signal: AbortSignal) => Promise<HttpResponse>;
+  /** The latest that the server's wall clock can show now (milliseconds since the epoch); nothing before the first answer. */
+  readonly serverTimeMs: () => number | undefined;
+  /** The server as people know it. */
+  readonly server: string;
+  readonly close: () => Promise<void>;
+}
+
+/** A request is given up when its answer is not there after this time. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** A client on one shared transport. */
+export function createKubeClient(connection: Connection, { clock }: { readonly clock: Clock }): KubeClient {
+  const { transport, basePath } = connection;
+  let bounds: ServerClockBounds | undefined;
+
+  const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
+    const authorization = await connection.authorization();
+    const sentAt = clock.monotonicMs();
+    const response = await transport.send(toHttp(request, { basePath, authorization }), signal);
+    const dateMs = parseHttpDate(response.headers.date);
+    if (dateMs !== undefined) {
+      bounds = narrow(bounds, { dateMs, sentAt, receivedAt: clock.monotonicMs() }, clock.rate.driftPpm);
+    }
+    if (response.status >= 300) throw await toError(request, response);
+    return response;
+  };
+
+  return {
+    open: send,
+    request: async (request, signal) => {
+      const text = await withDeadline({ clock, signal }, REQUEST_TIMEOUT_MS, async (limited) =>
+        readText(await send(request, limited)),
+      );
+      return text === "" ? undefined : parseJson(text, request.path);
+    },
+    serverTimeMs: () =>
+      bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm),
+    server: connection.server,
+    close: () => transport.close(),
+  };
+}
+
+function toHttp(
+  { method, path, query, body, contentType }: ApiRequest,
+  { basePath, authorization }: { readonly basePath: string; readonly authorization: string | undefined },
+): HttpRequest {
+  const search = new URLSearchParams(query).toString();
+  const headers = {
+    accept: "application/json",
+    "user-agent": "mooring",
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(body === undefined ? {} : { "content-type": contentType ?? "application/json" }),
+  };
+  const target = `${basePath}${path}${search === "" ? "" : `?${search}`}`;
+  return { method, path: target, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+}
+
+async function toError({ method, path }: ApiRequest, response: HttpResponse): Promise<ApiError> {
+  const text = await readText(response).catch(() => "");
+  const seconds = Number(response.headers["retry-after"]);
+  const retryAfterMs = seconds > 0 ? seconds * 1000 : undefined;
+  const message = `${method} ${path} answered ${response.status}: ${reasonIn(text)}`;
+  return new ApiError(message, { status: response.status, retryAfterMs });
+}
+
+/** The message of a `Status` object, or the beginning of whatever a proxy wrote. */
+function reasonIn(text: string): string {
+  try {
+    const status: unknown = JSON.parse(text);
+    if (typeof status === "object" && status !== null && "message" in status && typeof status.message === "string") {
+      return status.message;
+    }
+  } catch {
+    // Not JSON: shown as it is.
+  }
+  return text.slice(0, 200);
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new MooringError("transport-failed", `the answer for ${path} is no JSON`, { cause });
+  }
+}

@@ -1,0 +1,40 @@
+/** Bounds of the API server's wall clock minus our monotonic clock, and when they were last narrowed. Milliseconds. */
+export interface ServerClockBounds {
+  readonly low: number;
+  readonly high: number;
+  readonly at: number;
+}
+
+/** An answer's `Date` header (milliseconds since the epoch, whole seconds) and when it was asked for and had. */
+export interface DatedAnswer {
+  readonly dateMs: number;
+  readonly sentAt: number;
+  readonly receivedAt: number;
+}
+
+/**
+ * What one more dated answer tells. The header was written between sending and receiving and cuts its time to the second,
+ * so it bounds the server's clock from both sides; many answers narrow the bounds to about a round trip. Bounds widen with
+ * the drift of the two clocks. An answer that contradicts them (another server, a stepped clock) starts anew.
+ */
+export function narrow(known: ServerClockBounds | undefined, answer: DatedAnswer, driftPpm: number): ServerClockBounds {
+  const low = answer.dateMs - answer.receivedAt;
+  const high = answer.dateMs + 1000 - answer.sentAt;
+  const fresh = { low, high, at: answer.receivedAt };
+  if (known === undefined) return fresh;
+  const slack = Math.max(0, answer.receivedAt - known.at) * driftPpm * 1e-6;
+  const narrowed = {
+    low: Math.max(low, known.low - slack),
+    high: Math.min(high, known.high + slack),
+    at: answer.receivedAt,
+  };
+  return narrowed.low <= narrowed.high ? narrowed : fresh;
+}
+
+/**
+ * The latest that the server's wall clock can show at this moment of our monotonic clock: what receipts are dated with, so
+ * that a computed idle time is never longer than the truth.
+ */
+export function serverTime(bounds: ServerClockBounds, nowMs: number, driftPpm: number): number {
+  return nowMs + bounds.high + Math.max(0, nowMs - bounds.at) * driftPpm * 1e-6;
+}

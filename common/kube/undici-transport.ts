@@ -1,0 +1,94 @@
+import { Agent } from "undici";
+import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { ByteTransport, HttpRequest, HttpResponse } from "./transport.ts";
+
+/** Where a transport connects to, and as whom. PEM texts. */
+export interface TransportTarget {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly ca?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+  readonly serverName?: string | undefined;
+  readonly verifyServer?: boolean | undefined;
+}
+
+/** Milliseconds until a connection must stand, and until the head of an answer must have come. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const HEADERS_TIMEOUT_MS = 60_000;
+
+/**
+ * One shared pool of connections for everything that goes to one server: undici multiplexes requests and watches over
+ * HTTP/2 where the server offers it, and its pings notice a dead peer.
+ */
+export function createUndiciTransport(target: TransportTarget): ByteTransport {
+  const { ca, certificate, key, serverName, verifyServer = true } = target;
+  const agent = new Agent({
+    allowH2: true,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
+    bodyTimeout: 0,
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      rejectUnauthorized: verifyServer,
+      ...(ca === undefined ? {} : { ca }),
+      ...(certificate === undefined ? {} : { cert: certificate }),
+      ...(key === undefined ? {} : { key }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+    },
+  });
+  return {
+    send: async (request, signal) => {
+      try {
+        return await dispatch(agent, { origin: target.origin, request, signal });
+      } catch (error) {
+        throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function dispatch(
+  agent: Agent,
+  { origin, request, signal }: { readonly origin: string; readonly request: HttpRequest; readonly signal: AbortSignal },
+): Promise<HttpResponse> {
+  const { method, path, headers, body } = request;
+  const response = await agent.request({
+    origin,
+    method,
+    path,
+    headers,
+    signal,
+    ...(body === undefined ? {} : { body }),
+  });
+  return {
+    status: response.statusCode,
+    headers: flatten(response.headers),
+    body: guarded(response.body, `${method} ${path}`),
+    cancel: () => {
+      response.body.on("error", () => {
+        // Cancelled on purpose: the error is the cancellation itself.
+      });
+      response.body.destroy();
+    },
+  };
+}
+
+/** A connection that breaks inside a body is an operational failure like one that breaks before it. */
+async function* guarded(body: AsyncIterable<Uint8Array>, request: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw new MooringError("transport-failed", `${request} broke off: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value]],
+  );
+  return Object.fromEntries(pairs);
+}

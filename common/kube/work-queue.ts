@@ -1,0 +1,123 @@
+import type { Clock } from "../runtime/clock.ts";
+import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Random } from "../runtime/random.ts";
+import { type BackOff, createBackOff } from "./back-off.ts";
+
+interface WorkQueueParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+type Work = (key: string, signal: AbortSignal) => Promise<void>;
+
+const RETRY = { firstMs: 50, maxMs: 60_000 };
+/** What will not get better by itself is tried again all the same, slowly: the world may change. */
+const TERMINAL_RETRY_MS = 600_000;
+const LONGEST_IDLE_MS = 3_600_000;
+
+/**
+ * Keys that want work. A key is worked on by one worker at a time; added while it is being worked on, it comes again
+ * afterwards; a failure brings it back after a wait that grows. No key is lost.
+ */
+export class WorkQueue {
+  readonly #parts: WorkQueueParts;
+  readonly #concurrency: number;
+  readonly #waiting = new Set<string>();
+  readonly #working = new Set<string>();
+  /** Keys that wait for their time, in milliseconds of the monotonic clock. */
+  readonly #due = new Map<string, number>();
+  readonly #backOffs = new Map<string, BackOff>();
+  #bug: { readonly error: unknown } | undefined;
+  #wake = (): void => {};
+
+  constructor(parts: WorkQueueParts, concurrency = 4) {
+    this.#parts = parts;
+    this.#concurrency = concurrency;
+  }
+
+  /** Keys that could be worked on now. */
+  get depth(): number {
+    return this.#waiting.size;
+  }
+
+  add(key: string): void {
+    this.#waiting.add(key);
+    this.#wake();
+  }
+
+  /** Adds the key after `ms`; the earliest of several times counts. */
+  addAfter(key: string, ms: number): void {
+    const at = this.#parts.clock.monotonicMs() + ms;
+    this.#due.set(key, Math.min(at, this.#due.get(key) ?? at));
+    this.#wake();
+  }
+
+  /** Works until the signal is aborted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
+  async run(work: Work, signal: AbortSignal): Promise<void> {
+    const running = new Set<Promise<void>>();
+    while (!signal.aborted && this.#bug === undefined) {
+      // Made before anything is looked at, so that whatever changes meanwhile ends the sleep below.
+      const woken = new AbortController();
+      this.#wake = () => woken.abort();
+      const nextMs = this.#promote();
+      for (const key of this.#take()) {
+        const task: Promise<void> = this.#one(work, key, signal).finally(() => running.delete(task));
+        running.add(task);
+      }
+      await this.#parts.clock.sleep(nextMs, AbortSignal.any([signal, woken.signal]));
+    }
+    await Promise.all(running);
+    if (this.#bug !== undefined) throw this.#bug.error;
+  }
+
+  /** Moves the keys whose time has come; answers how many milliseconds remain until the next one. */
+  #promote(): number {
+    const now = this.#parts.clock.monotonicMs();
+    for (const [key, at] of this.#due) {
+      if (at > now) continue;
+      this.#due.delete(key);
+      this.#waiting.add(key);
+    }
+    return Math.min(LONGEST_IDLE_MS, ...[...this.#due.values()].map((at) => at - now));
+  }
+
+  /** As many keys as may be begun now. */
+  #take(): readonly string[] {
+    const free = this.#concurrency - this.#working.size;
+    const keys = [...this.#waiting].filter((key) => !this.#working.has(key)).slice(0, free);
+    for (const key of keys) {
+      this.#waiting.delete(key);
+      this.#working.add(key);
+    }
+    return keys;
+  }
+
+  async #one(work: Work, key: string, signal: AbortSignal): Promise<void> {
+    try {
+      await work(key, signal);
+      this.#backOffs.delete(key);
+    } catch (error) {
+      if (!signal.aborted) this.#failed(key, error);
+    } finally {
+      this.#working.delete(key);
+      this.#wake();
+    }
+  }
+
+  #failed(key: string, error: unknown): void {
+    if (!(error instanceof MooringError)) {
+      this.#bug = { error };
+      return;
+    }
+    const backOff = this.#backOffs.get(key) ?? createBackOff(this.#parts.random, RETRY);
+    this.#backOffs.set(key, backOff);
+    const waitMs = error.retriable ? backOff.next(error) : TERMINAL_RETRY_MS;
+    this.#parts.logger.warn(
+      { key, err: messageOf(error), waitMs: Math.round(waitMs) },
+      "work failed, will be tried again",
+    );
+    this.addAfter(key, waitMs);
+  }
+}

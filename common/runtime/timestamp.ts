@@ -1,0 +1,28 @@
+/** An instant as RFC 3339 in UTC with whole seconds, rounded up: a time since when something is unused is never too early. */
+export function formatSecondsUp(epochMs: number): string {
+  return new Date(Math.ceil(epochMs / 1000) * 1000).toISOString().replace(".000Z", "Z");
+}
+
+/** An instant as RFC 3339 in UTC with milliseconds, rounded up. */
+export function formatMillisecondsUp(epochMs: number): string {
+  return new Date(Math.ceil(epochMs)).toISOString();
+}
+
+/** An instant as RFC 3339 with six fractional digits, as `MicroTime` fields of the Kubernetes API want it. */
+export function formatMicroTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace("Z", "000Z");
+}
+
+/** Milliseconds since the epoch of an RFC 3339 text, or nothing when it is none. */
+export function parseTimestamp(text: string | undefined | null): number | undefined {
+  if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const epochMs = Date.parse(text);
+  return Number.isNaN(epochMs) ? undefined : epochMs;
+}
+
+/** Milliseconds since the epoch of an HTTP `Date` header, or nothing when it is none. */
+export function parseHttpDate(text: string | undefined): number | undefined {
+  if (!text || !/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return undefined;
+  const epochMs = Date.parse(text);
+  return Number.isNaN(epochMs) ? undefined : epochMs;
+}

@@ -1,0 +1,118 @@
+import * as v from "valibot";
+
+/**
+ * The whole contract between an agent and the aggregator: the state of one node, idempotent, not a stream of events. All
+ * stamps are milliseconds on the node's boot clock (`Clock.monotonicMs`), so that `sentAt - stamp` is an age which needs no
+ * common wall clock.
+ */
+
+/** The version of the report that this code writes and reads. */
+export const REPORT_VERSION = 1;
+
+/** More entries (holds and releases together) than this are refused. */
+export const MAX_REPORT_ENTRIES = 20_000;
+
+/** A larger body is refused before it is read to its end; 4 MiB. */
+export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
+
+const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253));
+const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128));
+const stamp = v.pipe(v.number(), v.finite(), v.minValue(0));
+
+const volume = v.variant("by", [
+  v.strictObject({ by: v.literal("name"), name }),
+  v.strictObject({ by: v.literal("handle"), driver: name, handleHash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
+]);
+
+const hold = v.strictObject({
+  kind: v.picklist(["pod", "subpath", "block", "staging"]),
+  volume,
+  podUid: v.optional(uid),
+  /** Begin of the first read that showed it. */
+  since: stamp,
+});
+
+const release = v.pipe(
+  v.strictObject({
+    id: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
+    volume,
+    podUid: uid,
+    /** Begin of the last complete read that showed the use. */
+    after: stamp,
+    /** End of the first complete read that did not. */
+    by: stamp,
+  }),
+  v.check(({ after, by }) => after <= by, "after must not be later than by"),
+);
+
+const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
+
+const report = v.pipe(
+  v.strictObject({
+    version: v.literal(REPORT_VERSION),
+    node: name,
+    bootId: uid,
+    podUid: uid,
+    /** Identifies one run of the agent. */
+    instance: uid,
+    /** Rises by one with each change of holds or releases within the instance. */
+    generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+    /** By how much at most the boot clock's second differs from a true one. */
+    driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
+    /** The moment of sending; a body that is sent again keeps it. */
+    sentAt: stamp,
+    /** The last complete read of the mount table. */
+    read,
+    /** Since when the agent has watched this boot without a gap. */
+    observedSince: stamp,
+    /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
+    podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+    holds: v.array(hold),
+    releases: v.array(release),
+  }),
+  v.check((value) => value.read.beganAt <= value.read.endedAt, "read must not end before it began"),
+  v.check((value) => value.read.endedAt <= value.sentAt, "sentAt must not be earlier than the end of the read"),
+  v.check(
+    (value) => value.holds.length + value.releases.length <= MAX_REPORT_ENTRIES,
+    `at most ${MAX_REPORT_ENTRIES} holds and releases`,
+  ),
+);
+
+/** The state of a node as its agent reports it. */
+export type NodeReport = v.InferOutput<typeof report>;
+/** A hold in a report, with the begin of the first read that showed it. */
+export type ReportedHold = v.InferOutput<typeof hold>;
+/** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
+export type Release = v.InferOutput<typeof release>;
+/** Begin and end of a read of the mount table. */
+export type ReadSpan = v.InferOutput<typeof read>;
+
+const answer = v.strictObject({
+  /** IDs of releases that can no longer change any status and may leave the journal. */
+  forget: v.array(v.string()),
+});
+
+/** What the aggregator answers to an accepted report. */
+export type ReportAnswer = v.InferOutput<typeof answer>;
+
+/** A decoded value, or what is wrong with it: one line for each problem, with the path of the field. */
+export type Decoded<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown): Decoded<T> {
+  const result = v.safeParse(schema, input, { abortPipeEarly: true });
+  if (result.success) return { ok: true, value: result.output };
+  const problems = result.issues.slice(0, 10).map((issue) => `${v.getDotPath(issue) ?? "body"}: ${issue.message}`);
+  return { ok: false, problems };
+}
+
+/** Reads a report from parsed JSON. Unknown fields are refused: a newer agent must not be half understood. */
+export function decodeNodeReport(input: unknown): Decoded<NodeReport> {
+  return decode(report, input);
+}
+
+/** Reads the aggregator's answer from parsed JSON. */
+export function decodeReportAnswer(input: unknown): Decoded<ReportAnswer> {
+  return decode(answer, input);
+}

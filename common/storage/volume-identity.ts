@@ -1,0 +1,38 @@
+/**
+ * How a mount path names a volume. Below `pods/` the kubelet uses the name of the PV (for inline volumes: the pod's own
+ * name for it); a CSI staging path has only the driver and the SHA-256 of the volume handle.
+ */
+export type VolumeIdentity =
+  | { readonly by: "name"; readonly name: string }
+  | { readonly by: "handle"; readonly driver: string; readonly handleHash: string };
+
+/**
+ * What a line of the mount table is to a volume: `pod` is the publish mount, `subpath` a bind of a piece of it, `block` a
+ * bind-mounted device node, `staging` the mount of the device that pods' mounts are made from.
+ */
+export type HoldKind = "pod" | "subpath" | "block" | "staging";
+
+/** A volume on a node, as the mount table shows it. A staging hold belongs to no pod. */
+export interface Hold {
+  readonly kind: HoldKind;
+  readonly volume: VolumeIdentity;
+  readonly podUid: string | undefined;
+}
+
+/** A hold that shows a pod using the volume: every kind but `staging`. */
+export type UseHold = Hold & { readonly kind: Exclude<HoldKind, "staging">; readonly podUid: string };
+
+/** True for the holds that count as use. Staging protects a volume but nobody uses it through that mount. */
+export function isUseHold(hold: Hold): hold is UseHold {
+  return hold.kind !== "staging" && hold.podUid !== undefined;
+}
+
+/** A string that is equal for equal identities; `/` occurs in no name, driver or hash. */
+export function volumeKey(volume: VolumeIdentity): string {
+  return volume.by === "name" ? `name/${volume.name}` : `handle/${volume.driver}/${volume.handleHash}`;
+}
+
+/** One pod's use of one volume on a node: the unit whose end is a release. */
+export function useKey(use: { readonly volume: VolumeIdentity; readonly podUid: string }): string {
+  return `${use.podUid}/${volumeKey(use.volume)}`;
+}
