@@ -1,0 +1,78 @@
+import { fileURLToPath } from "node:url";
+
+/** A Go module of this folder that pins programs: where it is, what it yields, how it is built. */
+export interface PinnedModule {
+  readonly title: string;
+  /** The folder of its go.mod. */
+  readonly folder: string;
+  /** The version that the go.mod pins, as the programs print it. */
+  readonly version: string;
+  /** A program of another origin serves when its version begins so. */
+  readonly series: string;
+  readonly ldflags: string;
+  /** Disk that an empty build cache takes, in bytes: sources and objects, measured. */
+  readonly diskBytes: number;
+  /** How long a build from empty caches takes on two cores. */
+  readonly duration: string;
+}
+
+const KUBERNETES_VERSION = "1.36.3";
+const ETCD_VERSION = "3.6.16";
+const VERSION_PACKAGE = "k8s.io/component-base/version";
+
+export const MODULES = {
+  kubernetes: {
+    title: "Kubernetes",
+    folder: fileURLToPath(new URL("./go/kubernetes", import.meta.url)),
+    version: KUBERNETES_VERSION,
+    series: "1.36.",
+    // Without these the server says that it is v0.0.0.
+    ldflags: `-s -w -X ${VERSION_PACKAGE}.gitVersion=v${KUBERNETES_VERSION} -X ${VERSION_PACKAGE}.gitMajor=1 -X ${VERSION_PACKAGE}.gitMinor=36`,
+    diskBytes: 4.2e9,
+    duration: "about 4 min 30 s",
+  },
+  etcd: {
+    title: "etcd",
+    folder: fileURLToPath(new URL("./go/etcd", import.meta.url)),
+    version: ETCD_VERSION,
+    series: "3.6.",
+    ldflags: "-s -w",
+    diskBytes: 0.6e9,
+    duration: "about 25 s",
+  },
+} as const satisfies Record<string, PinnedModule>;
+export type ModuleName = keyof typeof MODULES;
+
+/** A program that tests can ask for by name. */
+export interface Component {
+  readonly module: ModuleName;
+  /** The Go package of its main function. */
+  readonly package: string;
+  /** The name that `go build` gives the program. */
+  readonly output: string;
+  /** Arguments that make it print its version. */
+  readonly versionArgs: readonly string[];
+}
+
+export const COMPONENTS = {
+  etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3", output: "server", versionArgs: ["--version"] },
+  "kube-apiserver": kubernetes("kube-apiserver"),
+  "kube-controller-manager": kubernetes("kube-controller-manager"),
+  "kube-scheduler": kubernetes("kube-scheduler"),
+  "kube-proxy": kubernetes("kube-proxy"),
+  kubelet: kubernetes("kubelet"),
+  kubectl: kubernetes("kubectl", ["version", "--client"]),
+} as const satisfies Record<string, Component>;
+export type ComponentName = keyof typeof COMPONENTS;
+
+/** The asked components by module, each module once. */
+export function byModule(
+  names: readonly ComponentName[],
+): readonly (readonly [ModuleName, readonly ComponentName[]])[] {
+  const groups = Map.groupBy(new Set(names), (name) => COMPONENTS[name].module);
+  return [...groups];
+}
+
+function kubernetes(name: string, versionArgs: readonly string[] = ["--version"]): Component {
+  return { module: "kubernetes", package: `k8s.io/kubernetes/cmd/${name}`, output: name, versionArgs };
+}

@@ -1,0 +1,176 @@
+import { join } from "node:path";
+import { object, parse, string } from "valibot";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { type ApiCall, accepted, createApiCall } from "./api.ts";
+import { type Binaries, findBinaries } from "./binaries.ts";
+import type { User } from "./certificates.ts";
+import type { ComponentName } from "./components.ts";
+import { type Credentials, kubeconfig } from "./kubeconfig.ts";
+import { type Part, type PartPlan, startPart } from "./part.ts";
+import { createPki, type Pki, writeSecret } from "./pki.ts";
+import {
+  apiServerPlan,
+  controllerManagerPlan,
+  etcdPlan,
+  origin,
+  type PartName,
+  type Site,
+  schedulerPlan,
+} from "./plans.ts";
+
+const FEATURE_GATES = { PersistentVolumeClaimUnusedSinceTime: true, MutablePVNodeAffinity: true } as const;
+const TOKEN_SECONDS = 24 * 60 * 60;
+
+/** Parts that run only when they are asked for. */
+export type OptionalPart = "kube-controller-manager" | "kube-scheduler";
+
+/** What to start; an API server and etcd at 127.0.0.1 unless told. */
+export interface ControlPlaneOptions {
+  readonly parts?: readonly OptionalPart[];
+  /** The IP address at which the API server and the controllers listen; this machine must have it. */
+  readonly address?: string;
+  /** Added to the gates that Mooring needs, for every part; a gate that a part does not know is an error of that part. */
+  readonly featureGates?: Readonly<Record<string, boolean>>;
+  /** Arguments that go last, by part. */
+  readonly args?: Readonly<Partial<Record<PartName, readonly string[]>>>;
+  /** The folder's name in the run folder; a second control plane of one owner needs its own. */
+  readonly name?: string;
+}
+
+/** Who a kubeconfig file is for. */
+export type Subject = User | { readonly serviceAccount: { readonly namespace: string; readonly name: string } };
+
+/** A real API server with its etcd, and more parts if asked; it ends with its owner. */
+export interface ControlPlane {
+  readonly url: string;
+  /** The certificate of the authority that signed the server's, PEM. */
+  readonly ca: string;
+  /** Path of a kubeconfig file that may do everything (group system:masters). */
+  readonly kubeconfig: string;
+  /** Path of a kubectl of the same version. */
+  readonly kubectl: string;
+  /** Asks the API server as the administrator. */
+  readonly api: ApiCall;
+  /** Writes a kubeconfig file and returns its path; a service account must exist. */
+  readonly kubeconfigFor: (subject: Subject) => Promise<string>;
+  /** A running part. Throws a HarnessError when it was not asked for. */
+  readonly part: (name: PartName) => Part;
+  /** Stops all parts; the owner does so at its end anyway. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts a control plane and waits until it is ready. Throws a HarnessError that names the part that is not. */
+export async function startControlPlane(owner: Owner, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { parts: optional = [], address = "127.0.0.1", name = "control-plane" } = options;
+  const programs: readonly ComponentName[] = ["etcd", "kube-apiserver", "kubectl", ...optional];
+  const folder = join(owner.folder, name);
+  const [binaries, pki] = await Promise.all([findBinaries(owner, programs), createPki(folder, address)]);
+  const site = createSite({ binaries, folder, pki }, options);
+  const start = (plan: PartPlan): Promise<Part> => startPart(owner, createSystemRandom(), plan);
+
+  const etcd = await start(etcdPlan(site, pki.etcdCa, pki.etcdClient));
+  const apiServer = await start(apiServerPlan(site, etcd.port));
+  const access = createAccess({ site, pki }, origin(address, apiServer.port));
+  const admin = access.write("admin", pki.admin);
+  const controllers = await Promise.all(optional.map(async (part) => start(await controllerPlan(site, access, part))));
+  const parts = [etcd, apiServer, ...controllers];
+  return {
+    url: access.url,
+    ca: site.ca,
+    kubeconfig: admin,
+    kubectl: binaries("kubectl"),
+    api: access.api,
+    kubeconfigFor: access.kubeconfigFor,
+    part: (name) => partOf(parts, name),
+    stop: async () => {
+      for (const part of parts.toReversed()) await part.stop();
+    },
+  };
+}
+
+interface Foundation {
+  readonly binaries: Binaries;
+  readonly folder: string;
+  readonly pki: Pki;
+}
+
+function createSite({ binaries, folder, pki }: Foundation, options: ControlPlaneOptions): Site {
+  return {
+    binaries,
+    file: (name) => join(folder, name),
+    address: options.address ?? "127.0.0.1",
+    featureGates: { ...FEATURE_GATES, ...options.featureGates },
+    extraArgs: options.args ?? {},
+    ca: pki.authority.certificate,
+    admin: pki.admin,
+  };
+}
+
+async function controllerPlan(site: Site, access: Access, part: OptionalPart): Promise<PartPlan> {
+  access.write(part, await access.certificate({ user: `system:${part}` }));
+  return part === "kube-scheduler" ? schedulerPlan(site) : controllerManagerPlan(site, access.url);
+}
+
+function partOf(parts: readonly Part[], name: PartName): Part {
+  const part = parts.find((candidate) => candidate.name === name);
+  if (part === undefined) throw new HarnessError(`${name} was not asked for: add it to the option "parts"`);
+  return part;
+}
+
+/** How clients get at the API server. */
+interface Access {
+  readonly url: string;
+  readonly api: ApiCall;
+  readonly kubeconfigFor: (subject: Subject) => Promise<string>;
+  readonly certificate: (user: User) => Promise<Credentials>;
+  /** Writes a kubeconfig file named `<name>.kubeconfig`. */
+  readonly write: (name: string, credentials: Credentials) => string;
+}
+
+function createAccess({ site, pki }: { readonly site: Site; readonly pki: Pki }, url: string): Access {
+  const cluster = { url, ca: site.ca };
+  const api = createApiCall(cluster, pki.admin);
+  let written = 0;
+  const write = (name: string, credentials: Credentials): string => {
+    const path = site.file(`${name}.kubeconfig`);
+    writeSecret(path, kubeconfig(cluster, credentials));
+    return path;
+  };
+  return {
+    url,
+    api,
+    write,
+    certificate: (user) => pki.authority.client(user),
+    kubeconfigFor: async (subject) => {
+      const isUser = "user" in subject;
+      const credentials = isUser
+        ? await pki.authority.client(subject)
+        : await requestToken(api, subject.serviceAccount);
+      const name = isUser ? subject.user : subject.serviceAccount.name;
+      written += 1;
+      return write(`${name.replace(/[^\w.-]+/g, "-")}-${written}`, credentials);
+    },
+  };
+}
+
+const TokenRequest = object({ status: object({ token: string() }) });
+
+/** A token as a pod of the service account would get it, valid for a day. */
+async function requestToken(api: ApiCall, account: { namespace: string; name: string }): Promise<{ token: string }> {
+  const { namespace, name } = account;
+  const answer = await accepted(
+    api({
+      method: "POST",
+      path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
+      body: {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: { expirationSeconds: TOKEN_SECONDS },
+      },
+    }),
+    `token for service account ${namespace}/${name}`,
+  );
+  return { token: parse(TokenRequest, JSON.parse(answer)).status.token };
+}

@@ -1,0 +1,169 @@
+import { accepted, createApiCall } from "./api.ts";
+import type { Binaries } from "./binaries.ts";
+import type { KeyPair } from "./certificates.ts";
+import type { Credentials } from "./kubeconfig.ts";
+import type { PartPlan } from "./part.ts";
+
+export const PART_NAMES = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+export type PartName = (typeof PART_NAMES)[number];
+
+/** Files of the control plane, by name, in its folder. */
+export type FileOf = (name: string) => string;
+
+/** What every plan of one control plane shares. */
+export interface Site {
+  readonly binaries: Binaries;
+  readonly file: FileOf;
+  /** The IP address at which the API server and the controllers listen. */
+  readonly address: string;
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly extraArgs: Readonly<Partial<Record<PartName, readonly string[]>>>;
+  /** The certificate authority of the API server, PEM. */
+  readonly ca: string;
+  readonly admin: KeyPair;
+}
+
+/** The data store: on loopback, for clients with a certificate of its own authority alone. */
+export function etcdPlan(site: Site, ca: string, client: KeyPair): PartPlan {
+  const { file } = site;
+  return {
+    ...common(site, "etcd"),
+    address: "127.0.0.1",
+    args: (port) => [
+      `--data-dir=${file("etcd")}`,
+      // The data is worth nothing after the run.
+      "--unsafe-no-fsync",
+      `--listen-client-urls=https://127.0.0.1:${port}`,
+      `--advertise-client-urls=https://127.0.0.1:${port}`,
+      "--listen-peer-urls=http://127.0.0.1:0",
+      `--cert-file=${file("etcd.crt")}`,
+      `--key-file=${file("etcd.key")}`,
+      "--client-cert-auth",
+      `--trusted-ca-file=${file("etcd-ca.crt")}`,
+      "--log-level=warn",
+      ...extra(site, "etcd"),
+    ],
+    check: (port) => isHealthy({ url: `https://127.0.0.1:${port}`, ca, path: "/health", credentials: client }),
+  };
+}
+
+/** The API server, with RBAC and the node authorizer. */
+export function apiServerPlan(site: Site, etcdPort: number): PartPlan {
+  const { file, address } = site;
+  const loopback = address.startsWith("127.") || address === "::1";
+  return {
+    ...common(site, "kube-apiserver"),
+    args: (port) => [
+      `--etcd-servers=https://127.0.0.1:${etcdPort}`,
+      `--etcd-cafile=${file("etcd-ca.crt")}`,
+      `--etcd-certfile=${file("etcd-client.crt")}`,
+      `--etcd-keyfile=${file("etcd-client.key")}`,
+      `--bind-address=${address}`,
+      `--advertise-address=${address}`,
+      // The Service "kubernetes" must not point to loopback: the API refuses such an address.
+      ...(loopback ? ["--endpoint-reconciler-type=none"] : []),
+      `--secure-port=${port}`,
+      `--tls-cert-file=${file("server.crt")}`,
+      `--tls-private-key-file=${file("server.key")}`,
+      `--client-ca-file=${file("ca.crt")}`,
+      `--kubelet-client-certificate=${file("kubelet-client.crt")}`,
+      `--kubelet-client-key=${file("kubelet-client.key")}`,
+      "--kubelet-preferred-address-types=InternalIP",
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${file("service-account.pub")}`,
+      `--service-account-signing-key-file=${file("service-account.key")}`,
+      "--authorization-mode=Node,RBAC",
+      "--enable-admission-plugins=NodeRestriction",
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--allow-privileged=true",
+      "--profiling=false",
+      gates(site),
+      ...extra(site, "kube-apiserver"),
+    ],
+    check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/readyz", credentials: site.admin }),
+  };
+}
+
+/** The controllers; ready once they have made the service account that every pod needs. */
+export function controllerManagerPlan(site: Site, apiUrl: string): PartPlan {
+  const { file } = site;
+  const api = createApiCall({ url: apiUrl, ca: site.ca }, site.admin);
+  const plan = controllerPlan(site, "kube-controller-manager", [
+    `--root-ca-file=${file("ca.crt")}`,
+    `--service-account-private-key-file=${file("service-account.key")}`,
+    `--cluster-signing-cert-file=${file("ca.crt")}`,
+    `--cluster-signing-key-file=${file("ca.key")}`,
+    "--use-service-account-credentials=true",
+  ]);
+  return {
+    ...plan,
+    check: async (port) => {
+      await plan.check(port);
+      await accepted(api({ path: "/api/v1/namespaces/default/serviceaccounts/default" }), "service account default");
+    },
+  };
+}
+
+/** The scheduler. */
+export function schedulerPlan(site: Site): PartPlan {
+  return controllerPlan(site, "kube-scheduler", []);
+}
+
+/** What the controller manager and the scheduler have in common. */
+function controllerPlan(site: Site, name: PartName, args: readonly string[]): PartPlan {
+  const { file, address } = site;
+  const kubeconfig = file(`${name}.kubeconfig`);
+  return {
+    ...common(site, name),
+    args: (port) => [
+      `--kubeconfig=${kubeconfig}`,
+      `--authentication-kubeconfig=${kubeconfig}`,
+      `--authorization-kubeconfig=${kubeconfig}`,
+      `--bind-address=${address}`,
+      `--secure-port=${port}`,
+      `--tls-cert-file=${file("server.crt")}`,
+      `--tls-private-key-file=${file("server.key")}`,
+      // There is one of each; a lease would only delay its restart.
+      "--leader-elect=false",
+      "--profiling=false",
+      gates(site),
+      ...args,
+      ...extra(site, name),
+    ],
+    check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/healthz", credentials: site.admin }),
+  };
+}
+
+function common(
+  site: Site,
+  name: PartName,
+): Pick<PartPlan, "name" | "program" | "logFile" | "address" | "readyLimitMs"> {
+  const { binaries, file, address } = site;
+  return { name, program: binaries(name), logFile: file(`${name}.log`), address, readyLimitMs: 60_000 };
+}
+
+function gates({ featureGates }: Site): string {
+  return `--feature-gates=${Object.entries(featureGates)
+    .map(([gate, on]) => `${gate}=${on}`)
+    .join(",")}`;
+}
+
+function extra({ extraArgs }: Site, name: PartName): readonly string[] {
+  return extraArgs[name] ?? [];
+}
+
+/** The URL of a port at an IP address of either version. */
+export function origin(address: string, port: number): string {
+  return `https://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+interface HealthCheck {
+  readonly url: string;
+  readonly ca: string;
+  readonly path: string;
+  readonly credentials: Credentials;
+}
+
+async function isHealthy({ url, ca, path, credentials }: HealthCheck): Promise<void> {
+  await accepted(createApiCall({ url, ca }, credentials)({ path }), path);
+}

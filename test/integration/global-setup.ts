@@ -1,0 +1,32 @@
+import type { TestProject } from "vitest/node";
+import { startControlPlane } from "../control-plane/control-plane.ts";
+import { openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Path of a kubeconfig file of the tier's control plane that may do everything. */
+    readonly kubeconfig: string;
+    /** Path of a kubectl of the control plane's version. */
+    readonly kubectl: string;
+  }
+}
+
+/** Starts the control plane that all integration tests share; vitest calls the returned function at the end. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const owner = await openOwner();
+  const signals = closeOnSignals(owner);
+  const tearDown = async (): Promise<void> => {
+    await owner.close();
+    signals[Symbol.dispose]();
+  };
+  try {
+    const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+    project.provide("kubeconfig", plane.kubeconfig);
+    project.provide("kubectl", plane.kubectl);
+    return tearDown;
+  } catch (error) {
+    await tearDown();
+    throw error;
+  }
+}

@@ -1,0 +1,108 @@
+import { spawnSync } from "node:child_process";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
+import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
+
+/** A folder without an owner belongs to a process that was killed within its first moments, once it is this old. */
+const UNFINISHED_LIMIT_MS = 60_000;
+const KILL_LIMIT_MS = 5_000;
+
+/** What a sweep looks at and speaks to. */
+export interface Sweep {
+  /** The folder that holds the run folders. */
+  readonly parent: string;
+  readonly table: ProcessTable;
+  readonly clock: Clock;
+  readonly say: (line: string) => void;
+}
+
+/** Whether a run folder was left behind by a run that is over. `owner` is nothing when none is recorded. */
+export function isAbandoned(owner: Judgement | undefined, ageMs: number): boolean {
+  return owner === undefined ? ageMs > UNFINISHED_LIMIT_MS : owner === "dead";
+}
+
+/** Ends the processes and removes the mounts and folders of runs whose owner is dead; returns the removed folders. */
+export async function sweepRunFolders(sweep: Sweep): Promise<readonly string[]> {
+  const removed: string[] = [];
+  for (const folder of ownFolders(sweep.parent)) {
+    if (!isLeftBehind(sweep, folder)) continue;
+    await endProcesses(sweep, folder);
+    if (unmountBelow(sweep, folder)) {
+      removeRunFolder(folder);
+      removed.push(folder);
+    }
+  }
+  return removed;
+}
+
+/** Kills what still runs of the run in `folder`, and waits until it is gone (at most 5 s). */
+export async function endProcesses({ table, clock, say }: Sweep, folder: string): Promise<void> {
+  const until = clock.monotonicMs() + KILL_LIMIT_MS;
+  for (;;) {
+    const pids = runningOf(table, folder);
+    if (pids.length === 0) return;
+    if (clock.monotonicMs() > until) return say(`processes ${pids.join(", ")} of ${folder} do not end`);
+    for (const pid of pids) kill(pid);
+    await clock.sleep(20);
+  }
+}
+
+/** Unmounts whatever is mounted below `folder`, so that removing it never reaches into a mount; false when one remains. */
+export function unmountBelow({ say }: Pick<Sweep, "say">, folder: string): boolean {
+  // Deepest first: a later line of the mount table lies on an earlier one.
+  for (const mountPoint of mountPointsBelow(folder).toReversed()) spawnSync("umount", ["--lazy", mountPoint]);
+  const remaining = mountPointsBelow(folder);
+  if (remaining.length > 0) say(`${folder} stays: ${remaining.join(", ")} cannot be unmounted`);
+  return remaining.length === 0;
+}
+
+/** The mount points below `folder` in the text of a mountinfo file, in its order. */
+export function mountPointsIn(mountInfo: string, folder: string): readonly string[] {
+  return mountInfo
+    .split("\n")
+    .map((line) => unescapeOctal(line.split(" ")[4] ?? ""))
+    .filter((mountPoint) => mountPoint.startsWith(`${folder}/`));
+}
+
+function mountPointsBelow(folder: string): readonly string[] {
+  return mountPointsIn(readFileSync("/proc/self/mountinfo", "utf8"), folder);
+}
+
+function unescapeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+/** Folders of other users are none of ours: what they record must not make this user's processes end. */
+function ownFolders(parent: string): readonly string[] {
+  return readdirSync(parent)
+    .filter((name) => name.startsWith(RUN_PREFIX) || name.startsWith(UNFINISHED_PREFIX))
+    .map((name) => join(parent, name))
+    .filter((folder) => {
+      const stat = lstatSync(folder, { throwIfNoEntry: false });
+      return stat?.isDirectory() === true && stat.uid === process.getuid?.();
+    });
+}
+
+function isLeftBehind({ table, clock }: Sweep, folder: string): boolean {
+  const stat = lstatSync(folder, { throwIfNoEntry: false });
+  const owner = ownerOf(folder);
+  return (
+    stat !== undefined &&
+    isAbandoned(owner === undefined ? undefined : judge(table, owner), clock.wallMs() - stat.mtimeMs)
+  );
+}
+
+function runningOf(table: ProcessTable, folder: string): readonly number[] {
+  const recorded = childrenOf(folder).filter((child: ProcessIdentity) => judge(table, child) === "alive");
+  return [...new Set([...recorded.map(({ pid }) => pid), ...pidsWithEnvironment(RUN_VARIABLE, folder)])];
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself since it was looked at.
+  }
+}
