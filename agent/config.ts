@@ -1,0 +1,125 @@
+import { LOG_LEVELS, type LogLevel } from "../common/runtime/logger.ts";
+import {
+  type Address,
+  addressSetting,
+  choiceSetting,
+  describeSettings,
+  durationSetting,
+  optionalText,
+  readSettings,
+  type SettingsInput,
+  type SettingsReader,
+  switchSetting,
+  textSetting,
+} from "../common/runtime/settings.ts";
+
+/** Every setting of the agent, with its default. */
+export const AGENT_SETTINGS = {
+  node: optionalText({ name: "node", description: "name of the node this agent runs on" }),
+  podUid: optionalText({
+    name: "pod-uid",
+    description: "UID of the agent's own pod, whose token mount proves the mount table",
+  }),
+  aggregatorUrl: optionalText({
+    name: "aggregator-url",
+    description: "where reports go; http only to a loopback address",
+  }),
+  kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
+  mountInfo: textSetting({ name: "mountinfo", description: "the node's mount table" }, "/proc/1/mountinfo"),
+  bootId: textSetting({ name: "boot-id-file", description: "the kernel's boot ID" }, "/proc/sys/kernel/random/boot_id"),
+  kubeletRoot: optionalText({
+    name: "kubelet-root",
+    description: "the kubelet's root; default: learnt from the own pod's mount",
+  }),
+  heartbeat: durationSetting(
+    { name: "heartbeat", description: "a report at least this often, plus or minus a fifth" },
+    { min: 500, max: 600_000 },
+    "30s",
+  ),
+  debounce: durationSetting(
+    { name: "debounce", description: "wait after a change of the mount table before it is read" },
+    { min: 0, max: 5_000 },
+    "100ms",
+  ),
+  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9808"),
+  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+  dryRun: switchSetting({ name: "dry-run", description: "print what the mount table shows, talk to nobody, and end" }),
+  output: choiceSetting({ name: "output", description: "format of the dry run" }, ["table", "json"], "table"),
+} as const;
+
+/** What an agent in a cluster runs with. Durations in milliseconds. */
+export interface AgentConfig {
+  readonly node: string;
+  readonly podUid: string;
+  readonly aggregatorUrl: string;
+  readonly kubeconfig: string | undefined;
+  readonly mountInfo: string;
+  readonly bootId: string;
+  readonly kubeletRoot: string | undefined;
+  readonly heartbeatMs: number;
+  readonly debounceMs: number;
+  readonly listen: Address;
+  readonly logLevel: LogLevel;
+}
+
+/** What a dry run needs. */
+export interface DryRunConfig {
+  readonly mountInfo: string;
+  readonly kubeletRoot: string | undefined;
+  readonly output: "table" | "json";
+}
+
+/** What the command line asks for. */
+export type AgentCommand =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "dry-run"; readonly config: DryRunConfig }
+  | { readonly kind: "run"; readonly config: AgentConfig };
+
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+export function readAgentCommand(input: SettingsInput): AgentCommand {
+  const settings = Object.values(AGENT_SETTINGS);
+  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
+  const { get } = readSettings(settings, input, problemsOf);
+  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), kubeletRoot: get(AGENT_SETTINGS.kubeletRoot) };
+  if (get(AGENT_SETTINGS.dryRun)) return { kind: "dry-run", config: { ...common, output: get(AGENT_SETTINGS.output) } };
+  const config = Object.freeze({
+    ...common,
+    node: get(AGENT_SETTINGS.node) ?? "",
+    podUid: get(AGENT_SETTINGS.podUid) ?? "",
+    aggregatorUrl: get(AGENT_SETTINGS.aggregatorUrl) ?? "",
+    kubeconfig: get(AGENT_SETTINGS.kubeconfig),
+    bootId: get(AGENT_SETTINGS.bootId),
+    heartbeatMs: get(AGENT_SETTINGS.heartbeat),
+    debounceMs: get(AGENT_SETTINGS.debounce),
+    listen: get(AGENT_SETTINGS.listen),
+    logLevel: get(AGENT_SETTINGS.logLevel),
+  });
+  return { kind: "run", config };
+}
+
+function helpText(settings: Parameters<typeof describeSettings>[0]): string {
+  return `Usage: agent [flags]\n\nWatches a node's mount table and reports what it shows to the aggregator.\n\n${describeSettings(settings)}`;
+}
+
+/** What only the settings together show. */
+function problemsOf({ get }: SettingsReader): readonly string[] {
+  if (get(AGENT_SETTINGS.dryRun)) return [];
+  const needed = [AGENT_SETTINGS.node, AGENT_SETTINGS.podUid, AGENT_SETTINGS.aggregatorUrl];
+  const missing = needed
+    .filter((one) => get(one) === undefined)
+    .map(({ name }) => `--${name} is missing (or use --dry-run)`);
+  const url = get(AGENT_SETTINGS.aggregatorUrl);
+  return url === undefined ? missing : [...missing, ...urlProblems(url)];
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+function urlProblems(text: string): readonly string[] {
+  const url = URL.parse(text);
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    return [`--aggregator-url "${text}" is no http or https URL`];
+  if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
+    return [`--aggregator-url "${text}" would send reports unencrypted; http is for loopback addresses only`];
+  }
+  return [];
+}

@@ -1,0 +1,45 @@
+import { readFile } from "node:fs/promises";
+import { createKubeClient } from "../common/kube/client.ts";
+import { connect } from "../common/kube/connection.ts";
+import { createUndiciTransport } from "../common/kube/undici-transport.ts";
+import { createSystemClock } from "../common/runtime/clock.ts";
+import { runProcess } from "../common/runtime/lifecycle.ts";
+import { createLogger } from "../common/runtime/logger.ts";
+import { createSystemRandom } from "../common/runtime/random.ts";
+import { createAgentPorts, runAgent } from "./agent.ts";
+import { type AgentConfig, readAgentCommand } from "./config.ts";
+import { dryRun } from "./dry-run.ts";
+
+const clock = createSystemClock();
+let logger = createLogger("info", { component: "agent" });
+
+async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
+  logger = createLogger(config.logLevel, { component: "agent", node: config.node });
+  const { kubeconfig } = config;
+  const connection = await connect({ kubeconfig, inCluster: kubeconfig === undefined }, process.env);
+  const client = createKubeClient(connection, { clock });
+  const reportTransport = createUndiciTransport({ origin: new URL(config.aggregatorUrl).origin });
+  const bootId = (await readFile(config.bootId, "utf8")).trim();
+  const ports = createAgentPorts(config, {
+    clock,
+    random: createSystemRandom(),
+    logger,
+    client,
+    reportTransport,
+    bootId,
+  });
+  try {
+    await runAgent(config, ports, signal);
+  } finally {
+    await Promise.all([client.close(), reportTransport.close()]);
+  }
+}
+
+await runProcess(
+  async (signal) => {
+    const command = readAgentCommand({ argv: process.argv.slice(2), env: process.env });
+    if (command.kind === "run") await run(command.config, signal);
+    else process.stdout.write(`${command.kind === "help" ? command.text : await dryRun(command.config, { clock })}\n`);
+  },
+  () => logger,
+);

@@ -1,0 +1,114 @@
+import { createBackOff } from "../../common/kube/back-off.ts";
+import { type ByteTransport, readText } from "../../common/kube/transport.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { withDeadline } from "../../common/runtime/deadline.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Counter } from "../../common/runtime/metrics.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import { decodeReportAnswer, type NodeReport, type ReportAnswer } from "../../common/storage/node-report.ts";
+
+/** Brings the newest state of the node to the aggregator. Older ones that were not sent yet are dropped. */
+export interface ReportSender {
+  /** `build` makes the report at the moment of sending; it is called again for each try. Nothing to report, nothing sent. */
+  readonly submit: (build: () => NodeReport | undefined) => void;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  /** When the last report was accepted, on the boot clock; nothing before the first. */
+  readonly acceptedAt: () => number | undefined;
+}
+
+interface ReportSenderParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly transport: ByteTransport;
+  readonly reports: Counter<"outcome">;
+}
+
+const SEND_TIMEOUT_MS = 10_000;
+const BACK_OFF = { firstMs: 200, maxMs: 10_000 };
+
+export function createReportSender(
+  parts: ReportSenderParts,
+  { path, onAnswer }: { readonly path: string; readonly onAnswer: (answer: ReportAnswer) => void },
+): ReportSender {
+  const { clock, random, logger, reports } = parts;
+  const backOff = createBackOff(random, BACK_OFF);
+  let newest: (() => NodeReport | undefined) | undefined;
+  let submitted = new AbortController();
+  let acceptedAt: number | undefined;
+  let failures = 0;
+
+  const attempt = async (report: NodeReport | undefined, signal: AbortSignal): Promise<void> => {
+    if (report === undefined) return;
+    const answer = await send(parts, { path, report, signal });
+    acceptedAt = clock.monotonicMs();
+    reports.increment({ outcome: "accepted" });
+    backOff.reset();
+    if (failures > 0) logger.info({ failures }, "reports are accepted again");
+    failures = 0;
+    onAnswer(answer);
+  };
+  const failed = (error: unknown): number => {
+    if (!(error instanceof MooringError)) throw error;
+    failures += 1;
+    reports.increment({ outcome: error.code });
+    const waitMs = backOff.next(error);
+    if (Number.isInteger(Math.log2(failures))) logger.warn({ err: messageOf(error), failures }, "report not delivered");
+    return waitMs;
+  };
+
+  return {
+    acceptedAt: () => acceptedAt,
+    submit: (build) => {
+      newest = build;
+      submitted.abort();
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        const build = newest;
+        newest = undefined;
+        if (build === undefined) {
+          submitted = new AbortController();
+          await clock.sleep(3_600_000, AbortSignal.any([signal, submitted.signal]));
+          continue;
+        }
+        try {
+          await attempt(build(), signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          newest ??= build;
+          await clock.sleep(failed(error), signal);
+        }
+      }
+    },
+  };
+}
+
+async function send(
+  { clock, transport }: ReportSenderParts,
+  { path, report, signal }: { readonly path: string; readonly report: NodeReport; readonly signal: AbortSignal },
+): Promise<ReportAnswer> {
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  const { status, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {
+    const response = await transport.send({ method: "PUT", path, headers, body: JSON.stringify(report) }, limited);
+    return { status: response.status, text: await readText(response) };
+  });
+  if (status !== 200)
+    throw new MooringError("report-refused", `the aggregator answered ${status}: ${text.slice(0, 500)}`);
+  const answer = decodeReportAnswer(parse(text));
+  if (!answer.ok)
+    throw new MooringError(
+      "report-refused",
+      `the aggregator's answer is not understood: ${answer.problems.join("; ")}`,
+    );
+  return answer.value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import * as v from "valibot";
+import { createInformer, type Informer, type KubeParts } from "../../common/kube/informer.ts";
+import type { StoreChange, Stored } from "../../common/kube/store.ts";
+
+/** A pod of this node, as far as the agent cares. */
+export interface NodePod extends Stored {
+  /** True when no container of it will run again: phase Succeeded or Failed. */
+  readonly isTerminal: boolean;
+}
+
+const pod = v.object({
+  metadata: v.object({ namespace: v.string(), name: v.string(), uid: v.string() }),
+  status: v.optional(v.object({ phase: v.optional(v.string()) })),
+});
+
+function projectPod(object: unknown): NodePod {
+  const { metadata, status } = v.parse(pod, object);
+  return {
+    key: `${metadata.namespace}/${metadata.name}`,
+    uid: metadata.uid,
+    isTerminal: status?.phase === "Succeeded" || status?.phase === "Failed",
+  };
+}
+
+/**
+ * Follows the pods of one node. `onEnd` is called when one of them finished or vanished: the mount table is to be read after
+ * that, and the aggregator to be told how far this watch had come before.
+ */
+export function createNodePods(parts: KubeParts, node: string, onEnd: () => void): Informer<NodePod> {
+  return createInformer(parts, {
+    collection: { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${node}` }, firstList: "cache" },
+    project: projectPod,
+    onChange: (change) => {
+      if (isEnd(change)) onEnd();
+    },
+    // A pod may have ended while the watch was down, and the list does not say so.
+    onReplaced: onEnd,
+  });
+}
+
+function isEnd(change: StoreChange<NodePod>): boolean {
+  if (change.kind === "deleted") return true;
+  return change.object.isTerminal && !(change.kind === "updated" && change.previous.isTerminal);
+}

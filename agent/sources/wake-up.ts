@@ -1,0 +1,132 @@
+import { closeSync, openSync } from "node:fs";
+import koffi from "koffi";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+
+/** Why a wait ended: the mount table changed, somebody asked for a look, or the time is over. */
+export type WakeReason = "mounts" | "asked" | "timer";
+
+/** Tells when the mount table wants to be read. */
+export interface WakeUp {
+  /** Waits at most `ms`; changes since the last wait count. One wait at a time. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
+  /** Ends the present or the next wait. */
+  readonly ask: () => void;
+  /** How changes are noticed. */
+  readonly mode: "poll" | "timer";
+  readonly close: () => void;
+}
+
+/**
+ * A poll that is pending when the process exits hangs it, and occupies a thread of the pool: no poll lasts longer than this,
+ * and there is never more than one.
+ */
+const LONGEST_POLL_MS = 1_000;
+
+/** Without poll(2) the table is read this often. */
+const FALLBACK_MS = 2_000;
+
+/** `<poll.h>`; the kernel raises both for a mount table that changed since it was last polled (fs/proc_namespace.c). */
+const POLLIN = 0x001;
+const POLLPRI = 0x002;
+const POLLERR = 0x008;
+/** `<sys/eventfd.h>` */
+const EFD_CLOEXEC = 0o2000000;
+const EFD_NONBLOCK = 0o4000;
+
+interface WakeUpParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Polls the mount table; where that is not possible says so once and falls back to a timer, which is later but as correct. */
+export function createWakeUp(path: string, { clock, logger }: WakeUpParts): WakeUp {
+  try {
+    return createPoll(path, clock);
+  } catch (error) {
+    logger.warn({ err: messageOf(error), everyMs: FALLBACK_MS }, "mount table cannot be polled, reading it by timer");
+    return createTimer(clock);
+  }
+}
+
+function createTimer(clock: Clock): WakeUp {
+  let asked = new AbortController();
+  return {
+    mode: "timer",
+    wait: async (ms, signal) => {
+      await clock.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, asked.signal]));
+      if (!asked.signal.aborted) return ms <= FALLBACK_MS ? "timer" : "mounts";
+      asked = new AbortController();
+      return "asked";
+    },
+    ask: () => asked.abort(),
+    close: () => {},
+  };
+}
+
+/** The system calls that Node.js does not offer. */
+function systemCalls() {
+  const libc = koffi.load("libc.so.6");
+  const poll = libc.func("int poll(_Inout_ uint8_t *fds, unsigned long nfds, int timeout)");
+  return {
+    eventFd: libc.func("int eventfd(unsigned int initval, int flags)"),
+    readEvent: libc.func("ssize_t read(int fd, _Out_ uint8_t *buf, size_t count)"),
+    writeEvent: libc.func("ssize_t write(int fd, const uint8_t *buf, size_t count)"),
+    poll: (fds: Buffer, timeoutMs: number): Promise<number> =>
+      new Promise((resolve, reject) => {
+        poll.async(fds, 2, timeoutMs, (error: unknown, ready: number) => (error ? reject(error) : resolve(ready)));
+      }),
+  };
+}
+
+function createPoll(path: string, clock: Clock): WakeUp {
+  const calls = systemCalls();
+  const table = openSync(path, "r");
+  const event: number = calls.eventFd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event < 0) throw new MooringError("mount-table-unreadable", "eventfd failed");
+  const counter = Buffer.alloc(8);
+  const one = Buffer.from(new BigUint64Array([1n]).buffer);
+  const ask = (): void => {
+    calls.writeEvent(event, one, one.length);
+  };
+
+  const pollOnce = async (ms: number): Promise<WakeReason> => {
+    const fds = pollRequest(table, event);
+    await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
+    if ((fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0) return "mounts";
+    return calls.readEvent(event, counter, counter.length) > 0 ? "asked" : "timer";
+  };
+
+  return {
+    mode: "poll",
+    ask,
+    wait: async (ms, signal) => {
+      const until = clock.monotonicMs() + ms;
+      signal.addEventListener("abort", ask, { once: true });
+      try {
+        let reason: WakeReason = "timer";
+        while (reason === "timer" && !signal.aborted && clock.monotonicMs() < until) {
+          reason = await pollOnce(Math.ceil(until - clock.monotonicMs()));
+        }
+        return reason;
+      } finally {
+        signal.removeEventListener("abort", ask);
+      }
+    },
+    close: () => {
+      closeSync(table);
+      closeSync(event);
+    },
+  };
+}
+
+/** Two `struct pollfd`: int fd, short events, short revents. */
+function pollRequest(table: number, event: number): Buffer {
+  const fds = Buffer.alloc(16);
+  fds.writeInt32LE(table, 0);
+  fds.writeInt16LE(POLLPRI, 4);
+  fds.writeInt32LE(event, 8);
+  fds.writeInt16LE(POLLIN, 12);
+  return fds;
+}

@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { MooringError, messageOf } from "./errors.ts";
+import type { Logger } from "./logger.ts";
+import type { Address } from "./settings.ts";
+
+/** A request as a route sees it. */
+export interface RouteRequest {
+  /** Values of the path's `:name` parts, decoded. */
+  readonly params: Readonly<Record<string, string | undefined>>;
+  readonly query: URLSearchParams;
+  /** The whole body as text. Rejects with `BodyTooLarge` before more than the route's limit is kept. */
+  readonly body: () => Promise<string>;
+}
+
+/** What a route answers. */
+export interface RouteAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly contentType?: string;
+}
+
+/** A method and path (`/v1/nodes/:node/report`), and what answers there. */
+export interface Route {
+  readonly method: "GET" | "PUT";
+  readonly path: string;
+  readonly maxBodyBytes?: number;
+  readonly answer: (request: RouteRequest) => Promise<RouteAnswer> | RouteAnswer;
+}
+
+/** A server that listens. */
+export interface HttpServer {
+  readonly url: string;
+  readonly close: () => Promise<void>;
+}
+
+class BodyTooLarge extends Error {}
+
+/** Listens until it is closed. Throws `MooringError` "listen-failed". */
+export async function listen(routes: readonly Route[], { host, port }: Address, logger: Logger): Promise<HttpServer> {
+  const patterns = routes.map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }));
+  const server = createServer(
+    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 120_000 },
+    (request, response) => {
+      void answer(patterns, request)
+        .catch((error: unknown) => failure(error, logger))
+        .then((result) => send(response, result));
+    },
+  );
+  const bound = await bind(server, { host, port });
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function bind(server: Server, { host, port }: Address): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) => {
+      const message = `cannot listen on ${host}:${port}: ${messageOf(cause)}`;
+      reject(new MooringError("listen-failed", message, { cause, retriable: false }));
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
+
+type Patterns = readonly { readonly route: Route; readonly pattern: URLPattern }[];
+
+async function answer(patterns: Patterns, request: IncomingMessage): Promise<RouteAnswer> {
+  const url = URL.parse(request.url ?? "/", "http://mooring");
+  if (url === null) return { status: 400, body: "bad request target\n" };
+  const matches = patterns.filter(({ pattern }) => pattern.test({ pathname: url.pathname }));
+  const match = matches.find(({ route }) => route.method === request.method);
+  if (match === undefined)
+    return matches.length > 0 ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
+  const groups = match.pattern.exec({ pathname: url.pathname })?.pathname.groups ?? {};
+  const params = Object.fromEntries(
+    Object.entries(groups).map(([name, value]) => [name, value && decodeURIComponent(value)]),
+  );
+  return await match.route.answer({
+    params,
+    query: url.searchParams,
+    body: () => readBody(request, match.route.maxBodyBytes ?? 0),
+  });
+}
+
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > maxBytes) throw new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function failure(error: unknown, logger: Logger): RouteAnswer {
+  if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
+  if (error instanceof URIError) return { status: 400, body: "bad escape in the path\n" };
+  logger.error({ err: error }, "request failed");
+  return { status: 500, body: "internal error\n" };
+}
+
+function send(
+  response: ServerResponse,
+  { status, body, contentType = "text/plain; charset=utf-8" }: RouteAnswer,
+): void {
+  const headers = {
+    "content-type": contentType,
+    "content-length": Buffer.byteLength(body),
+    "x-content-type-options": "nosniff",
+  };
+  // An oversized body is not read to its end, so the connection cannot be used again.
+  response.writeHead(status, status === 413 ? { ...headers, connection: "close" } : headers).end(body);
+}

@@ -1,0 +1,182 @@
+import { parseArgs } from "node:util";
+import { MooringError, messageOf } from "./errors.ts";
+
+/** One setting: a flag, or the environment variable `MOORING_` + its name in capitals; the flag wins. */
+export interface Setting<T> {
+  /** Name of the flag, without the dashes. */
+  readonly name: string;
+  readonly description: string;
+  /** The text that stands in for a missing one. */
+  readonly fallback: string | undefined;
+  readonly isSwitch: boolean;
+  /** Throws an error that says what is wrong with the text. */
+  readonly parse: (text: string | undefined) => T;
+}
+
+interface Description {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A text that must be given. */
+export function requiredText({ name, description }: Description): Setting<string> {
+  return setting({ name, description }, undefined, (text) => {
+    if (text === undefined || text === "") throw new Error("is missing");
+    return text;
+  });
+}
+
+/** A text that may be left out. */
+export function optionalText({ name, description }: Description): Setting<string | undefined> {
+  return setting({ name, description }, undefined, (text) => (text === "" ? undefined : text));
+}
+
+export function textSetting({ name, description }: Description, fallback: string): Setting<string> {
+  return setting({ name, description }, fallback, (text) => text ?? fallback);
+}
+
+/** One of a few words. */
+export function choiceSetting<T extends string>(
+  { name, description }: Description,
+  choices: readonly T[],
+  fallback: NoInfer<T>,
+): Setting<T> {
+  return setting({ name, description: `${description} (${choices.join(", ")})` }, fallback, (text) => {
+    const choice = choices.find((word) => word === text);
+    if (choice === undefined) throw new Error(`is "${text}", must be one of ${choices.join(", ")}`);
+    return choice;
+  });
+}
+
+/** A switch that is off unless named. */
+export function switchSetting({ name, description }: Description): Setting<boolean> {
+  const parse = (text: string | undefined): boolean => {
+    if (text !== "true" && text !== "false") throw new Error(`is "${text}", must be true or false`);
+    return text === "true";
+  };
+  return { name, description, fallback: "false", isSwitch: true, parse };
+}
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/** A duration such as `250ms`, `30s` or `5m`, in milliseconds. */
+export function durationSetting(
+  { name, description }: Description,
+  limits: { readonly min: number; readonly max: number },
+  fallback: string,
+): Setting<number> {
+  return setting({ name, description }, fallback, (text = fallback) => {
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+    const unit = Object.entries(UNITS).find(([key]) => key === match?.[2])?.[1];
+    if (match === null || unit === undefined) throw new Error(`is "${text}", must be a duration like 250ms, 30s or 5m`);
+    const ms = Number(match[1]) * unit;
+    if (ms < limits.min || ms > limits.max) throw new Error(`is ${text}, must be ${limits.min} ms to ${limits.max} ms`);
+    return ms;
+  });
+}
+
+/** An address to listen on: `host:port`, `[::1]:port`; port 0 takes a free one. */
+export function addressSetting({ name, description }: Description, fallback: string): Setting<Address> {
+  return setting({ name, description }, fallback, (text = fallback) => {
+    const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+    const port = Number(match?.[3]);
+    const host = match?.[1] ?? match?.[2];
+    if (host === undefined || port > 65_535) throw new Error(`is "${text}", must be an address like 127.0.0.1:8080`);
+    return { host, port };
+  });
+}
+
+/** Where a server listens. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+function setting<T>(
+  { name, description }: Description,
+  fallback: string | undefined,
+  parse: (text: string | undefined) => T,
+): Setting<T> {
+  return { name, description, fallback, isSwitch: false, parse };
+}
+
+/** Where the texts come from. */
+export interface SettingsInput {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Texts of settings, known to be good. */
+export interface SettingsReader {
+  readonly get: <T>(setting: Setting<T>) => T;
+}
+
+/** Reads flags and environment. Throws one `MooringError` "config-invalid" that lists every problem, a line each. */
+export function readSettings(
+  settings: readonly Setting<unknown>[],
+  { argv, env }: SettingsInput,
+  rules: (reader: SettingsReader) => readonly string[] = () => [],
+): SettingsReader {
+  const problems: string[] = [];
+  const flags = readFlags(settings, argv, problems);
+  const textOf = ({ name, fallback }: Setting<unknown>): string | undefined =>
+    flags.get(name) ?? env[variableOf(name)] ?? fallback;
+  for (const one of settings) {
+    try {
+      one.parse(textOf(one));
+    } catch (error) {
+      problems.push(`--${one.name} (or ${variableOf(one.name)}) ${messageOf(error)}`);
+    }
+  }
+  const reader: SettingsReader = { get: (one) => one.parse(textOf(one)) };
+  if (problems.length === 0) problems.push(...rules(reader));
+  if (problems.length > 0) {
+    throw new MooringError(
+      "config-invalid",
+      ["invalid configuration:", ...problems.map((line) => `  ${line}`)].join("\n"),
+      {
+        retriable: false,
+      },
+    );
+  }
+  return reader;
+}
+
+function readFlags(
+  settings: readonly Setting<unknown>[],
+  argv: readonly string[],
+  problems: string[],
+): Map<string, string> {
+  const known = new Map(settings.map((one) => [one.name, one]));
+  const options = Object.fromEntries(
+    settings.map(({ name, isSwitch }) => [name, { type: isSwitch ? ("boolean" as const) : ("string" as const) }]),
+  );
+  const flags = new Map<string, string>();
+  for (const token of parseArgs({ args: [...argv], options, strict: false, tokens: true, allowNegative: false })
+    .tokens) {
+    if (token.kind === "positional") problems.push(`unexpected argument "${token.value}"`);
+    if (token.kind !== "option") continue;
+    const one = known.get(token.name);
+    if (one === undefined) problems.push(`unknown flag ${token.rawName}`);
+    else if (one.isSwitch) flags.set(token.name, token.value ?? "true");
+    else if (token.value === undefined) problems.push(`${token.rawName} needs a value`);
+    else flags.set(token.name, token.value);
+  }
+  return flags;
+}
+
+/** The environment variable of a flag. */
+export function variableOf(name: string): string {
+  return `MOORING_${name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** The settings as `--help` prints them. */
+export function describeSettings(settings: readonly Setting<unknown>[]): string {
+  const rows = settings.map(({ name, description, fallback, isSwitch }) => {
+    const value = fallback === undefined || isSwitch ? "" : ` [${fallback}]`;
+    return `  --${name.padEnd(18)} ${description}${value}`;
+  });
+  return [...rows, "", "Each flag can be set as an environment variable: MOORING_ and the flag in capitals."].join(
+    "\n",
+  );
+}
