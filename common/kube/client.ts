@@ -1,7 +1,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
-import { parseHttpDate } from "../runtime/timestamp.ts";
+import { parseHttpDate } from "../runtime/http-date.ts";
 import type { Connection } from "./connection.ts";
 import { narrow, type ServerClockBounds, serverTime } from "./server-clock.ts";
 import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";

@@ -19,10 +19,3 @@ export function parseTimestamp(text: string | undefined | null): number | undefi
   const epochMs = Date.parse(text);
   return Number.isNaN(epochMs) ? undefined : epochMs;
 }
-
-/** Milliseconds since the epoch of an HTTP `Date` header, or nothing when it is none. */
-export function parseHttpDate(text: string | undefined): number | undefined {
-  if (!text || !/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return undefined;
-  const epochMs = Date.parse(text);
-  return Number.isNaN(epochMs) ? undefined : epochMs;
-}

@@ -1,0 +1,72 @@
+import * as v from "valibot";
+import { type ClaimStatus, CONDITION_TYPE, readClaimStatus } from "./claim-status.ts";
+import { parseTimestamp } from "./timestamp.ts";
+
+/** The few fields of a PersistentVolumeClaim that Mooring looks at. */
+export interface Claim {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly phase: string;
+  readonly isDeleting: boolean;
+  readonly volume: string | undefined;
+  /** What Mooring has written. */
+  readonly status: ClaimStatus | undefined;
+  /** Kubernetes' own `Unused` condition (KEP-5541). */
+  readonly upstream: UpstreamUnused | undefined;
+}
+
+/** Kubernetes' own answer: no pod names the claim. It does not know of mounts. */
+export interface UpstreamUnused {
+  readonly unused: boolean;
+  readonly sinceMs: number | undefined;
+}
+
+const schema = v.object({
+  metadata: v.object({
+    namespace: v.string(),
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    deletionTimestamp: v.optional(v.string()),
+    annotations: v.optional(v.record(v.string(), v.string()), {}),
+  }),
+  spec: v.optional(v.object({ volumeName: v.optional(v.string()) }), {}),
+  status: v.optional(
+    v.object({
+      phase: v.optional(v.string(), ""),
+      conditions: v.optional(v.array(v.looseObject({ type: v.string() })), []),
+    }),
+    {},
+  ),
+});
+
+const upstreamCondition = v.object({ status: v.string(), lastTransitionTime: v.nullish(v.string()) });
+
+/** Projects a claim from the API's JSON. Throws `ValiError` for what is no claim. */
+export function projectClaim(object: unknown): Claim {
+  const { metadata, spec, status } = v.parse(schema, object);
+  const { namespace, name, uid, resourceVersion, deletionTimestamp, annotations } = metadata;
+  const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
+  return {
+    key: `${namespace}/${name}`,
+    uid,
+    namespace,
+    name,
+    resourceVersion,
+    phase: status.phase,
+    isDeleting: deletionTimestamp !== undefined,
+    volume: spec.volumeName || undefined,
+    status: readClaimStatus({ uid, condition: conditionOf(CONDITION_TYPE), annotations }),
+    upstream: readUpstream(conditionOf("Unused")),
+  };
+}
+
+function readUpstream(raw: unknown): UpstreamUnused | undefined {
+  const result = v.safeParse(upstreamCondition, raw);
+  if (!result.success) return undefined;
+  return { unused: result.output.status === "True", sinceMs: parseTimestamp(result.output.lastTransitionTime) };
+}
