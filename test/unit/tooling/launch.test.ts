@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Started, startNode } from "./started.ts";
+import { type Started, startNode, staying } from "./started.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 
@@ -11,9 +11,9 @@ const root = resolve(import.meta.dirname, "../../..");
 const recordCall = 'require("node:fs").appendFileSync("calls.txt", process.argv.slice(2).join(" ") + "\\n");';
 const fillModules = 'require("node:fs").mkdirSync("node_modules", { recursive: true });';
 const quickNpm = `${recordCall}${fillModules}`;
-/** Stays until SIGUSR2, so that a test decides when the installation is over. */
+/** Stays until SIGUSR2, so that a test decides when the installation is over; not for ever, should the test be killed. */
 const patientNpm = `${recordCall}console.log("npm runs as " + process.pid + ".");
-  setInterval(() => {}, 1000);
+  setTimeout(() => process.exit(1), 10_000);
   process.on("SIGUSR2", () => { ${fillModules} process.exit(0); });`;
 
 let folder = "";
@@ -114,7 +114,7 @@ describe("signals", () => {
     { name: "SIGTERM ends the program and is exit code 143", signal: "SIGTERM", code: 143 },
     { name: "SIGHUP ends the program and is exit code 129", signal: "SIGHUP", code: 129 },
   ] as const)("$name", async ({ signal, code }) => {
-    const program = launchInstalled(["-e", "console.log('ready'); setInterval(() => {}, 1000)"]);
+    const program = launchInstalled(["-e", staying]);
     await program.said(/ready/);
 
     program.signal(signal);
@@ -124,10 +124,7 @@ describe("signals", () => {
 
   it("the launcher waits for the program's clean-up after SIGTERM", async () => {
     const cleanUp = "setTimeout(() => { console.log('clean'); process.exit(3) }, 50)";
-    const program = launchInstalled([
-      "-e",
-      `process.on('SIGTERM', () => ${cleanUp}); console.log('ready'); setInterval(() => {}, 1000)`,
-    ]);
+    const program = launchInstalled(["-e", `process.on('SIGTERM', () => ${cleanUp}); ${staying}`]);
     await program.said(/ready/);
 
     program.signal("SIGTERM");
@@ -138,7 +135,7 @@ describe("signals", () => {
   it("Ctrl-C reaches the program once, also when npm passes it to the launcher again", async () => {
     const count =
       "let n = 0; process.on('SIGINT', () => console.log('interrupt ' + ++n)); process.on('SIGTERM', () => process.exit(n))";
-    const program = launchInstalled(["-e", `${count}; console.log('ready'); setInterval(() => {}, 1000)`]);
+    const program = launchInstalled(["-e", `${count}; ${staying}`]);
     await program.said(/ready/);
 
     process.kill(-program.pid, "SIGINT");
@@ -233,7 +230,7 @@ describe("installation", () => {
   });
 
   it("a lock whose starter was killed while its npm goes on is respected until npm is gone", async () => {
-    const npm = startNode(["-e", "setInterval(() => {}, 1000)"], { cwd: folder, env: process.env });
+    const npm = startNode(["-e", staying], { cwd: folder, env: process.env });
     running.push(npm);
     await leaveLock(npm.pid);
     const starter = launch(["--version"]);

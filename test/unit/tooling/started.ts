@@ -9,12 +9,15 @@ export interface Started {
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
 }
 
+/** A program that stays until a signal ends it, or the test process does: its standard input ends then. */
+export const staying = "process.stdin.resume().on('end', () => process.exit()); console.log('ready');";
+
 /** Starts Node with these arguments in a process group of its own, as a shell would. */
 export function startNode(
   args: readonly string[],
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
 ): Started {
-  const child = spawn(process.execPath, args, { ...options, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(process.execPath, args, { ...options, stdio: "pipe", detached: true });
   if (child.pid === undefined) throw new Error(`cannot start ${process.execPath}`);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
