@@ -94,6 +94,9 @@ export function controllerManagerPlan(site: Site, apiUrl: string): PartPlan {
     `--cluster-signing-cert-file=${file("ca.crt")}`,
     `--cluster-signing-key-file=${file("ca.key")}`,
     "--use-service-account-credentials=true",
+    // At its start it makes an account for each controller; the default of 20 requests a second stretches that to 5 s.
+    "--kube-api-qps=500",
+    "--kube-api-burst=1000",
   ]);
   return {
     ...plan,
