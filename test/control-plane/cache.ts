@@ -1,18 +1,9 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, readFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { type ComponentName, MODULES, type ModuleName, type PinnedModule } from "./components.ts";
 
-/** The environment variables that a run reads. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The folder that keeps programs between runs, by the XDG base directory convention. */
-export function cacheFolder(env: Environment): string {
-  // The convention says that a relative path is invalid and is to be ignored.
-  const base = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(homedir(), ".cache");
-  return join(base, "mooring");
-}
+const UNFINISHED = ".new-";
 
 /** What decides whether a program in the cache is the wanted one. */
 export interface BuildInputs {
@@ -33,12 +24,13 @@ export function cacheKey(module: ModuleName, inputs: BuildInputs): string {
   return `${module}-${version}-${platform}-${hash.slice(0, 12)}`;
 }
 
-/** The cache's folder for the programs of a module. */
-export function programFolder(env: Environment, name: ModuleName): string {
+/** The folder in the cache for the programs of a module. */
+export function programFolder(cache: string, name: ModuleName): string {
   const module: PinnedModule = MODULES[name];
   const sources = ["go.mod", "go.sum"].map((file) => readFileSync(join(module.folder, file), "utf8"));
-  const key = cacheKey(name, { version: module.version, ldflags: module.ldflags, platform: goPlatform(), sources });
-  return join(cacheFolder(env), "bin", key);
+  const platform = `${process.platform}-${goArchitecture(process.arch)}`;
+  const { version, ldflags } = module;
+  return join(cache, "bin", cacheKey(name, { version, ldflags, platform, sources }));
 }
 
 /** The names that have no executable in `folder`. */
@@ -46,9 +38,28 @@ export function missingIn(folder: string, names: readonly ComponentName[]): read
   return names.filter((name) => !isExecutable(join(folder, name)));
 }
 
-/** This machine in Go's words. */
-export function goPlatform(): string {
-  return `${process.platform}-${goArchitecture(process.arch)}`;
+/** Lets `make` write into a folder beside `folder`; only what it hands to `keep` moves over, whole, and nothing else stays. */
+export async function fill(
+  folder: string,
+  make: (unfinished: string, keep: (file: string, name: ComponentName) => void) => Promise<void>,
+): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const unfinished = mkdtempSync(`${folder}${UNFINISHED}`);
+  try {
+    await make(unfinished, (file, name) => renameSync(join(unfinished, file), join(folder, name)));
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** Removes what a killed run left unfinished beside `folder`; only the holder of the cache's lock may call it. */
+export function removeUnfinished(folder: string): void {
+  const parent = dirname(folder);
+  mkdirSync(parent, { recursive: true });
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith(`${basename(folder)}${UNFINISHED}`))
+      rmSync(join(parent, name), { recursive: true, force: true });
+  }
 }
 
 /** Go's name of a processor architecture that Node names. */

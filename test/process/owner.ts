@@ -23,6 +23,8 @@ export class Owner implements AsyncDisposable {
   readonly folder: string;
   /** Takes one line for the person at the terminal. */
   readonly say: (line: string) => void;
+  /** How processes are told apart. */
+  readonly table: ProcessTable;
   readonly #stack = new AsyncDisposableStack();
   readonly #ending = new AbortController();
   readonly #children: OwnedChild[] = [];
@@ -34,6 +36,7 @@ export class Owner implements AsyncDisposable {
     this.clock = sweep.clock;
     this.say = sweep.say;
     this.folder = folder;
+    this.table = sweep.table;
     this.#sweep = sweep;
     this.#setting = { folder, table: sweep.table, clock: sweep.clock, prefix: parentDeath(), signal: this.signal };
   }

@@ -1,0 +1,35 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { ModuleName } from "./components.ts";
+
+/** The environment variables that a run reads. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where programs may come from. */
+export interface Settings {
+  /** A folder with programs, by the convention of envtest; used only if it has all that are asked for. */
+  readonly assets: string | undefined;
+  /** The folder that keeps programs between runs. */
+  readonly cache: string;
+  /** Where releases are downloaded, by module; an empty text turns downloads off. */
+  readonly downloads: Readonly<Record<ModuleName, string>>;
+}
+
+export const DOWNLOAD_VARIABLES = {
+  kubernetes: "MOORING_KUBERNETES_DOWNLOADS",
+  etcd: "MOORING_ETCD_DOWNLOADS",
+} as const satisfies Record<ModuleName, string>;
+
+/** The settings in the environment, with the official download sites as defaults. */
+export function readSettings(env: Environment): Settings {
+  // The XDG convention says that a relative path is invalid and is to be ignored.
+  const caches = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(env.HOME ?? homedir(), ".cache");
+  return {
+    assets: env.KUBEBUILDER_ASSETS === "" ? undefined : env.KUBEBUILDER_ASSETS,
+    cache: join(caches, "mooring"),
+    downloads: {
+      kubernetes: env[DOWNLOAD_VARIABLES.kubernetes] ?? "https://dl.k8s.io",
+      etcd: env[DOWNLOAD_VARIABLES.etcd] ?? "https://github.com/etcd-io/etcd/releases/download",
+    },
+  };
+}
