@@ -24,7 +24,13 @@ const FEATURE_GATES = { PersistentVolumeClaimUnusedSinceTime: true, MutablePVNod
 const TOKEN_SECONDS = 24 * 60 * 60;
 
 /** Parts that run only when they are asked for. */
-export type OptionalPart = "kube-controller-manager" | "kube-scheduler";
+export const OPTIONAL_PARTS = ["kube-controller-manager", "kube-scheduler"] as const;
+export type OptionalPart = (typeof OPTIONAL_PARTS)[number];
+
+/** Whether a text names such a part. */
+export function isOptionalPart(name: string): name is OptionalPart {
+  return OPTIONAL_PARTS.some((part) => part === name);
+}
 
 /** What to start; an API server and etcd at 127.0.0.1 unless told. */
 export interface ControlPlaneOptions {
