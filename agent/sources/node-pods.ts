@@ -9,7 +9,7 @@ export interface NodePod extends Stored {
 }
 
 const pod = v.object({
-  metadata: v.object({ namespace: v.string(), name: v.string(), uid: v.string() }),
+  metadata: v.object({ namespace: v.string(), name: v.string(), uid: v.string(), resourceVersion: v.string() }),
   status: v.optional(v.object({ phase: v.optional(v.string()) })),
 });
 
@@ -18,6 +18,7 @@ function projectPod(object: unknown): NodePod {
   return {
     key: `${metadata.namespace}/${metadata.name}`,
     uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
     isTerminal: status?.phase === "Succeeded" || status?.phase === "Failed",
   };
 }

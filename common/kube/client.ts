@@ -3,7 +3,7 @@ import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
 import { parseHttpDate } from "../runtime/http-date.ts";
 import type { Connection } from "./connection.ts";
-import { narrow, type ServerClockBounds, serverTime } from "./server-clock.ts";
+import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
 import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
 
 /** An answer of the API server that is not a success. */
@@ -38,8 +38,8 @@ export interface KubeClient {
   readonly request: (request: ApiRequest, signal: AbortSignal) => Promise<unknown>;
   /** The answer of a success, its body not yet read. */
   readonly open: (request: ApiRequest, signal: AbortSignal) => Promise<HttpResponse>;
-  /** The latest that the server's wall clock can show now (milliseconds since the epoch); nothing before the first answer. */
-  readonly serverTimeMs: () => number | undefined;
+  /** What the server's wall clock shows now; nothing before the first answer. */
+  readonly serverTime: () => ServerTime | undefined;
   /** The server as people know it. */
   readonly server: string;
   readonly close: () => Promise<void>;
@@ -73,8 +73,7 @@ export function createKubeClient(connection: Connection, { clock }: { readonly c
       );
       return text === "" ? undefined : parseJson(text, request.path);
     },
-    serverTimeMs: () =>
-      bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm),
+    serverTime: () => (bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm)),
     server: connection.server,
     close: () => transport.close(),
   };

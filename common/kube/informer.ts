@@ -54,8 +54,8 @@ export function createInformer<T extends Stored>(parts: KubeParts, options: Info
     }
   };
   const reflector = createReflector(parts, collection, {
-    replace: (objects) => {
-      store.replace(objects.flatMap(decode));
+    replace: (objects, resourceVersion) => {
+      store.replace(objects.flatMap(decode), resourceVersion);
       synced = true;
       onReplaced();
     },

@@ -19,7 +19,7 @@ export interface Collection {
 /** Where a reflector puts what it sees. Calls never overlap and must not throw. */
 export interface ReflectorSink {
   /** The whole collection as of a resource version. */
-  readonly replace: (objects: readonly unknown[]) => void;
+  readonly replace: (objects: readonly unknown[], resourceVersion: string) => void;
   readonly upsert: (object: unknown) => void;
   readonly remove: (object: unknown) => void;
 }
@@ -106,8 +106,9 @@ async function list(client: KubeClient, { collection, sink, signal }: Following)
   const query = { ...collection.query, ...(collection.firstList === "cache" ? { resourceVersion: "0" } : {}) };
   const answer = v.safeParse(listed, await client.request({ method: "GET", path: collection.path, query }, signal));
   if (!answer.success) throw new MooringError("list-invalid", `the list of ${collection.path} is no list`);
-  sink.replace(answer.output.items);
-  return answer.output.metadata.resourceVersion;
+  const { items, metadata } = answer.output;
+  sink.replace(items, metadata.resourceVersion);
+  return metadata.resourceVersion;
 }
 
 /** Yields each resource version that the sink has reached; returns when the server ends the watch in good order. */

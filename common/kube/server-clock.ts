@@ -31,10 +31,16 @@ export function narrow(known: ServerClockBounds | undefined, answer: DatedAnswer
   return narrowed.low <= narrowed.high ? narrowed : fresh;
 }
 
-/**
- * The latest that the server's wall clock can show at this moment of our monotonic clock: what receipts are dated with, so
- * that a computed idle time is never longer than the truth.
- */
-export function serverTime(bounds: ServerClockBounds, nowMs: number, driftPpm: number): number {
-  return nowMs + bounds.high + Math.max(0, nowMs - bounds.at) * driftPpm * 1e-6;
+/** A moment of the server's wall clock, milliseconds since the epoch. */
+export interface ServerTime {
+  /** The latest that it can be: what receipts are dated with, so that a computed idle time is never longer than the truth. */
+  readonly latestMs: number;
+  /** By how much it may be earlier. */
+  readonly widthMs: number;
+}
+
+/** The server's wall clock at a moment of our monotonic clock. */
+export function serverTime(bounds: ServerClockBounds, nowMs: number, driftPpm: number): ServerTime {
+  const slack = Math.max(0, nowMs - bounds.at) * driftPpm * 1e-6;
+  return { latestMs: nowMs + bounds.high + slack, widthMs: bounds.high - bounds.low + 2 * slack };
 }

@@ -2,13 +2,15 @@
 export interface Stored {
   readonly key: string;
   readonly uid: string;
+  readonly resourceVersion: string;
 }
 
 /** One change of a store. An object re-created under its name is a deletion followed by an addition, never an update. */
 export type StoreChange<T> =
   | { readonly kind: "added"; readonly object: T }
   | { readonly kind: "updated"; readonly object: T; readonly previous: T }
-  | { readonly kind: "deleted"; readonly object: T };
+  /** `gone` is a resource version at which the object was no longer there. */
+  | { readonly kind: "deleted"; readonly object: T; readonly gone: string };
 
 /** The objects of a collection by key; each call that changes something tells the listener what. */
 export class Store<T extends Stored> {
@@ -38,22 +40,25 @@ export class Store<T extends Stored> {
       this.#onChange({ kind: "updated", object, previous });
       return;
     }
-    if (previous !== undefined) this.#onChange({ kind: "deleted", object: previous });
+    if (previous !== undefined) this.#onChange({ kind: "deleted", object: previous, gone: object.resourceVersion });
     this.#onChange({ kind: "added", object });
   }
 
   /** Removes an object; its last state comes with the deletion and may be one that was not seen before. */
   remove(last: T): void {
     const known = this.#objects.get(last.key);
-    if (known === undefined) return;
-    this.#objects.delete(last.key);
-    this.#onChange({ kind: "deleted", object: known.uid === last.uid ? last : known });
+    if (known !== undefined) this.#drop(known.uid === last.uid ? last : known, last.resourceVersion);
   }
 
   /** Makes the store equal to a fresh list. */
-  replace(objects: readonly T[]): void {
+  replace(objects: readonly T[], resourceVersion: string): void {
     const keys = new Set(objects.map(({ key }) => key));
-    for (const known of [...this.#objects.values()]) if (!keys.has(known.key)) this.remove(known);
+    for (const known of [...this.#objects.values()]) if (!keys.has(known.key)) this.#drop(known, resourceVersion);
     for (const object of objects) this.put(object);
+  }
+
+  #drop(object: T, gone: string): void {
+    this.#objects.delete(object.key);
+    this.#onChange({ kind: "deleted", object, gone });
   }
 }

@@ -23,9 +23,9 @@ export interface LastUse {
   /** Identifies the release, so that a lost answer does not write it twice. */
   readonly releaseId: string;
   readonly node: string | undefined;
-  /** `namespace/name` where it is known, else the UID. */
-  readonly pod: string;
-  readonly podUid: string;
+  /** `namespace/name` where it is known, else the UID; nothing for a use that ended while nobody watched. */
+  readonly pod: string | undefined;
+  readonly podUid: string | undefined;
   /** Milliseconds since the epoch; never earlier than the truth. */
   readonly releasedAtMs: number;
   /** By how much at most the truth may be earlier; nothing when that is not known. */
@@ -69,8 +69,8 @@ const lastUse = v.object({
   claimUID: v.string(),
   release: v.string(),
   node: v.optional(v.string()),
-  pod: v.string(),
-  podUID: v.string(),
+  pod: v.optional(v.string()),
+  podUID: v.optional(v.string()),
   releasedAt: v.string(),
   uncertaintyMs: v.nullable(v.pipe(v.number(), v.minValue(0))),
   evidence: v.picklist(["mount-table", "pod-status", "node-gone"]),
@@ -164,7 +164,8 @@ function lastUseText(uid: string, use: LastUse): string {
   return JSON.stringify({
     claimUID: uid,
     release: use.releaseId,
-    ...(use.node === undefined ? {} : { node: use.node }),
+    // JSON leaves out what is undefined.
+    node: use.node,
     pod: use.pod,
     podUID: use.podUid,
     releasedAt: formatMillisecondsUp(use.releasedAtMs),

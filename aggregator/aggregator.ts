@@ -1,0 +1,166 @@
+import type { KubeClient } from "../common/kube/client.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
+import { listen } from "../common/runtime/http-server.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
+import { observabilityRoutes } from "../common/runtime/observability.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { NodeReport } from "../common/storage/node-report.ts";
+import type { AggregatorConfig } from "./config.ts";
+import { FleetState } from "./fleet-state.ts";
+import { Reconciler } from "./reconciler.ts";
+import { createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
+import { type Cluster, createCluster } from "./sources/cluster.ts";
+import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
+
+/** Everything an aggregator touches the world through; a simulation replaces just these. */
+export interface AggregatorPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly client: KubeClient;
+}
+
+/** How often a start looks whether all collections are there. Milliseconds. */
+const SYNC_CHECK_MS = 20;
+
+/** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
+export async function runAggregator(
+  config: AggregatorConfig,
+  ports: AggregatorPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const metrics = createMetrics();
+  const aggregator = new Aggregator(config, ports, metrics);
+  const reports = metrics.counter({ name: "mooring_reports_total", help: "Reports by outcome.", labels: ["outcome"] });
+  const routes = [
+    ...observabilityRoutes(metrics, aggregator.checks()),
+    reportRoute((report) => aggregator.onReport(report), reports),
+  ];
+  const server = await listen(routes, config.listen, ports.logger);
+  ports.logger.info(
+    { url: server.url, server: ports.client.server },
+    "aggregator started, on loopback only: reports are not authenticated yet",
+  );
+  try {
+    await runTogether(aggregator.tasks(), signal);
+  } finally {
+    await server.close();
+    ports.logger.info({}, "aggregator stopped");
+  }
+}
+
+class Aggregator {
+  readonly #ports: AggregatorPorts;
+  readonly #fleet: FleetState;
+  readonly #cluster: Cluster;
+  readonly #reconciler: Reconciler;
+  readonly #silentAfterMs: number;
+  #isSynced = false;
+
+  constructor(config: AggregatorConfig, ports: AggregatorPorts, metrics: Metrics) {
+    const { client, logger } = ports;
+    this.#ports = ports;
+    this.#silentAfterMs = config.silentAfterMs;
+    this.#fleet = new FleetState(ports.clock, config.silentAfterMs);
+    this.#cluster = createCluster(ports, {
+      onClaim: (key) => this.#reconciler.enqueue(key),
+      onClaimGone: (claim) => this.#reconciler.onClaimGone(claim),
+      onPodEnded: (pod, gone) => this.#reconciler.onPodEnded(pod, gone),
+    });
+    const writes = metrics.counter({
+      name: "mooring_status_writes_total",
+      help: "Writes of claim status.",
+      labels: ["outcome"],
+    });
+    this.#reconciler = new Reconciler(
+      {
+        ...ports,
+        cluster: this.#cluster,
+        fleet: this.#fleet,
+        writer: createClaimStatusWriter({ client, logger, writes }),
+        nowMs: () => this.#nowMs(),
+      },
+      config,
+    );
+    this.#registerGauges(metrics);
+  }
+
+  #registerGauges(metrics: Metrics): void {
+    metrics.gauge(
+      { name: "mooring_queue_depth", help: "Claims that wait to be looked at." },
+      () => this.#reconciler.depth,
+    );
+    metrics.gauge({ name: "mooring_nodes_reporting", help: "Nodes that have reported." }, () => this.#fleet.size);
+    metrics.gauge({ name: "mooring_nodes_silent", help: "Nodes that have stopped reporting." }, () =>
+      this.#fleet.silentCount(),
+    );
+    metrics.gauge({ name: "mooring_undecodable_objects", help: "API objects that were not understood." }, () =>
+      this.#cluster.undecodable(),
+    );
+    metrics.gauge({ name: "mooring_wall_clock_skew_seconds", help: "Own wall clock minus the API server's." }, () => {
+      const server = this.#ports.client.serverTime();
+      return server && (this.#ports.clock.wallMs() - (server.latestMs - server.widthMs / 2)) / 1000;
+    });
+  }
+
+  tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
+    return [this.#cluster.run, (signal) => this.#reconcile(signal)];
+  }
+
+  checks(): { readonly live: Checks; readonly ready: Checks } {
+    return {
+      live: { ping: () => PASSED },
+      ready: {
+        cluster: () => (this.#isSynced ? PASSED : failed(`not listed yet: ${this.#cluster.unsynced().join(", ")}`)),
+        nodes: () => {
+          const { expected } = this.#fleet;
+          return expected.length === 0
+            ? PASSED
+            : failed(`not heard of since the start: ${expected.slice(0, 5).join(", ")}`);
+        },
+      },
+    };
+  }
+
+  /** Nothing is decided before everything has been listed once. */
+  async #reconcile(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#ports;
+    while (this.#cluster.unsynced().length > 0 && !signal.aborted) await clock.sleep(SYNC_CHECK_MS, signal);
+    if (signal.aborted) return;
+    this.#fleet.expect(this.#cluster.nodeNames());
+    this.#isSynced = true;
+    logger.info({ nodes: this.#fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
+    await Promise.all([this.#reconciler.run(signal), this.#endExpectation(signal)]);
+  }
+
+  /** Nodes that never report may hold up the start, but not for ever. */
+  async #endExpectation(signal: AbortSignal): Promise<void> {
+    await this.#ports.clock.sleep(this.#silentAfterMs + SYNC_CHECK_MS, signal);
+    this.#reconciler.enqueueAll();
+  }
+
+  onReport(report: NodeReport): ReportOutcome {
+    const time = this.#ports.client.serverTime();
+    if (!this.#isSynced || time === undefined) return { kind: "not-ready", why: "the cluster has not been listed yet" };
+    const nodeBootId = this.#cluster.node(report.node)?.bootId;
+    const wasExpected = this.#fleet.expected.length > 0;
+    const change = this.#fleet.accept(report, { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId });
+    if (change.kind === "stale") {
+      this.#ports.logger.info({ node: report.node, why: change.why }, "stale report dropped");
+      return change;
+    }
+    this.#reconciler.onReport(report.node, change.touched);
+    if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.enqueueAll();
+    const settled = this.#reconciler.settled(change.view);
+    this.#fleet.settle(report.node, settled);
+    return { kind: "accepted", answer: { forget: [...settled] } };
+  }
+
+  #nowMs(): number {
+    // Nothing asks before the first list, and every answer of the API server carries its date.
+    return this.#ports.client.serverTime()?.latestMs ?? this.#ports.clock.wallMs();
+  }
+}

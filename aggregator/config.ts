@@ -1,0 +1,77 @@
+import { LOG_LEVELS, type LogLevel } from "../common/runtime/logger.ts";
+import {
+  type Address,
+  addressSetting,
+  choiceSetting,
+  describeSettings,
+  durationSetting,
+  optionalText,
+  readSettings,
+  type SettingsInput,
+  type SettingsReader,
+} from "../common/runtime/settings.ts";
+
+/** Every setting of the aggregator, with its default. */
+export const AGGREGATOR_SETTINGS = {
+  kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
+  listen: addressSetting(
+    {
+      name: "listen",
+      description: "address of reports, health and metrics; loopback only as long as reports are not authenticated",
+    },
+    "127.0.0.1:9809",
+  ),
+  silentAfter: durationSetting(
+    { name: "silent-after", description: "a node without a report for this long is silent; three heartbeats" },
+    { min: 1_000, max: 3_600_000 },
+    "90s",
+  ),
+  reasonDelay: durationSetting(
+    { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
+    { min: 0, max: 60_000 },
+    "5s",
+  ),
+  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+} as const;
+
+/** What an aggregator runs with. Durations in milliseconds. */
+export interface AggregatorConfig {
+  readonly kubeconfig: string | undefined;
+  readonly listen: Address;
+  readonly silentAfterMs: number;
+  readonly reasonDelayMs: number;
+  readonly logLevel: LogLevel;
+}
+
+/** What the command line asks for. */
+export type AggregatorCommand =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "run"; readonly config: AggregatorConfig };
+
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
+  const settings = Object.values(AGGREGATOR_SETTINGS);
+  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
+  const { get } = readSettings(settings, input, problemsOf);
+  const config = Object.freeze({
+    kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
+    listen: get(AGGREGATOR_SETTINGS.listen),
+    silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
+    reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
+    logLevel: get(AGGREGATOR_SETTINGS.logLevel),
+  });
+  return { kind: "run", config };
+}
+
+function helpText(settings: Parameters<typeof describeSettings>[0]): string {
+  return `Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.\n\n${describeSettings(settings)}`;
+}
+
+/** Reports are not authenticated yet: whoever reaches the address could say anything about any node. */
+function problemsOf({ get }: SettingsReader): readonly string[] {
+  const { host } = get(AGGREGATOR_SETTINGS.listen);
+  if (host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)) return [];
+  return [
+    `--listen ${host} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do`,
+  ];
+}

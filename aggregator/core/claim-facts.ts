@@ -1,0 +1,113 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import type { Awaited, ClaimFacts, UseEnd } from "./claim-status.ts";
+import type { NodeRelease, NodeView } from "./fleet.ts";
+import type { ClaimHistory } from "./references.ts";
+
+/** What the nodes and the pods tell about one claim. */
+export interface ClaimEvidence {
+  readonly claim: Claim;
+  /** Nodes with a use-hold. */
+  readonly holders: readonly string[];
+  /** Names of the pods that refer to it and are not over. */
+  readonly references: readonly string[];
+  readonly releases: readonly NodeRelease[];
+  readonly history: ClaimHistory;
+  /** Nodes on which this run of the aggregator has seen the claim mounted. */
+  readonly witnessedNodes: ReadonlySet<string>;
+  /** This run has seen a mount of the claim, or a pod that names it. */
+  readonly isWitnessed: boolean;
+}
+
+/** The fleet as a decision sees it. */
+export interface FleetFacts {
+  readonly viewOf: (node: string) => NodeView | undefined;
+  readonly isSilent: (node: string) => boolean;
+  /** Nodes that must report before anything may turn unused: those expected after a start of the aggregator. */
+  readonly expected: readonly string[];
+  /** `namespace/name` of a pod, or its UID when it is not known. */
+  readonly podName: (uid: string) => string;
+  readonly nowMs: number;
+}
+
+/** Puts together what decides a claim's status. */
+export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
+  const { claim, holders, references, releases, history } = evidence;
+  const ends = releases.map((release) => toUseEnd(release, fleet));
+  return {
+    isEligible: claim.phase === "Bound" && !claim.isDeleting,
+    stored: claim.status,
+    holders,
+    references,
+    awaited: awaitedOf(evidence, fleet),
+    ends: history.latest === undefined ? ends : [...ends, history.latest],
+    blindEnd: blindEnd(evidence, fleet),
+    nowMs: fleet.nowMs,
+  };
+}
+
+function toUseEnd({ id, node, podUid, byMs, widthMs }: NodeRelease, { podName }: FleetFacts): UseEnd {
+  return {
+    id,
+    reason: "Unmounted",
+    evidence: "mount-table",
+    byMs,
+    widthMs,
+    node,
+    pod: podName(podUid),
+    podUid,
+    wasUse: true,
+  };
+}
+
+/** Nodes whose word is missing: those of ended pods, those that had it mounted by the stored status, those not yet heard of. */
+function awaitedOf({ claim, history }: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
+  const ofPods = history.pending.map(({ node }) => node).filter((node) => node !== undefined);
+  const stored = (claim.status?.mountedOn?.nodes ?? []).filter((node) => fleet.viewOf(node) === undefined);
+  const named = [...new Set([...ofPods, ...stored])].map((node) => ({ node, isSilent: fleet.isSilent(node) }));
+  return [...named, ...fleet.expected.map((node) => ({ node, isSilent: false }))];
+}
+
+/**
+ * The end of a use that the stored status tells of and that this run has not witnessed. What a node mounted before its agent
+ * began to watch was unmounted by the end of the agent's first complete read. Where not even a node is known, nor is the end.
+ */
+function blindEnd(
+  { claim, releases, witnessedNodes, isWitnessed }: ClaimEvidence,
+  fleet: FleetFacts,
+): ClaimFacts["blindEnd"] {
+  const { status } = claim;
+  if (status === undefined || status.unused) return undefined;
+  const nodes = (status.mountedOn?.nodes ?? []).filter((node) => !witnessedNodes.has(node));
+  const ends = nodes.flatMap((node) => firstReadEnd(node, { status, fleet }));
+  const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
+  if (latest !== undefined || isWitnessed || (status.mountedOn !== undefined && releases.length > 0)) return latest;
+  return "unknown";
+}
+
+function firstReadEnd(
+  node: string,
+  { status, fleet }: { readonly status: ClaimStatus; readonly fleet: FleetFacts },
+): readonly UseEnd[] {
+  const view = fleet.viewOf(node);
+  // Whole seconds: an agent that began within the second of the stored time may have begun after it.
+  if (view === undefined || view.observedSinceMs <= status.sinceMs - 1000) return [];
+  const id = `${view.bootId}/first-read/${view.instance}`;
+  const { observedSinceMs: byMs } = view;
+  const widthMs = Math.max(0, byMs - status.sinceMs);
+  const user = { node, pod: undefined, podUid: undefined, wasUse: true };
+  return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
+}
+
+/**
+ * True when a release can no longer change the claim's status: it is stored there, something later is, or a use that goes on
+ * is stored, whose end will be later.
+ */
+export function isSettledFor(claim: Claim, release: NodeRelease, isHeld: boolean): boolean {
+  const { status } = claim;
+  if (status === undefined) return false;
+  if (status.lastUse?.releaseId === release.id) return true;
+  if (status.lastUse !== undefined && status.lastUse.releasedAtMs >= release.byMs) return true;
+  if (status.unused) return status.sinceMs >= release.byMs;
+  return status.reason === "Mounted" && isHeld;
+}

@@ -1,0 +1,139 @@
+import type { NodeReport, Release } from "../../common/storage/node-report.ts";
+import { type Hold, isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+
+/** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
+export interface NodeRelease {
+  readonly id: string;
+  readonly node: string;
+  readonly volume: Release["volume"];
+  readonly podUid: string;
+  /** At or after the truth. */
+  readonly byMs: number;
+  /** By how much at most `byMs` is later than the truth. */
+  readonly widthMs: number;
+}
+
+/** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early. */
+export interface NodeView {
+  readonly node: string;
+  readonly bootId: string;
+  readonly instance: string;
+  readonly holds: readonly Hold[];
+  /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
+  readonly releases: ReadonlyMap<string, NodeRelease>;
+  /** End of the last complete read. */
+  readonly readEndedMs: number;
+  /** End of the first complete read of this run of the agent: what was unmounted before it, the agent cannot know. */
+  readonly observedSinceMs: number;
+  /** The pod watch had reached this before the read began. */
+  readonly podsResourceVersion: string | undefined;
+  /** Begin and end of that read on the boot clock. */
+  readonly read: NodeReport["read"];
+}
+
+/** When a report came, by the API server's wall clock. */
+export interface Receipt {
+  /** The latest that the server's clock can have shown. */
+  readonly atMs: number;
+  /** By how much `atMs` may be too late. */
+  readonly widthMs: number;
+  /** The Node object's boot ID, when it is known. */
+  readonly nodeBootId: string | undefined;
+}
+
+/** What became of a report. */
+export type Acceptance =
+  | { readonly kind: "accepted"; readonly view: NodeView }
+  | { readonly kind: "stale"; readonly why: string };
+
+/** Merges a report into what is known of its node. A report may come late, twice or out of order. */
+export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
+  const why = known === undefined ? undefined : staleness(known, report, receipt);
+  if (why !== undefined) return { kind: "stale", why };
+  const at = clockOf(report, receipt);
+  const reported = report.releases.map((release) => toNodeRelease(report.node, release, at));
+  const view: NodeView = {
+    node: report.node,
+    bootId: report.bootId,
+    instance: report.instance,
+    holds: report.holds.map(({ kind, volume, podUid }) => ({ kind, volume, podUid })),
+    releases: mergeReleases(known, [...reported, ...inferred(known, report, at)]),
+    readEndedMs: at.wall(report.read.endedAt),
+    observedSinceMs: at.wall(report.observedSince),
+    podsResourceVersion: report.podsResourceVersion,
+    read: report.read,
+  };
+  return { kind: "accepted", view };
+}
+
+function staleness(known: NodeView, report: NodeReport, { nodeBootId }: Receipt): string | undefined {
+  if (report.bootId !== known.bootId) {
+    return nodeBootId !== undefined && report.bootId !== nodeBootId
+      ? "of another boot than the node's present one"
+      : undefined;
+  }
+  return report.read.endedAt < known.read.endedAt ? "its read is older than one already known" : undefined;
+}
+
+interface ReportClock {
+  /** A stamp on the boot clock as wall time; transit and drift only make it later. */
+  readonly wall: (stamp: number) => number;
+  readonly widthMs: number;
+}
+
+function clockOf({ sentAt, driftPpm }: NodeReport, { atMs, widthMs }: Receipt): ReportClock {
+  const rate = 1 - driftPpm * 1e-6;
+  return { wall: (stamp) => atMs - Math.max(0, sentAt - stamp) * rate, widthMs };
+}
+
+function toNodeRelease(node: string, { id, volume, podUid, after, by }: Release, at: ReportClock): NodeRelease {
+  return { id, node, volume, podUid, byMs: at.wall(by), widthMs: by - after + at.widthMs };
+}
+
+/**
+ * Ends that no release tells of: a hold that the last report showed and this one does not, without a release for it, belongs
+ * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
+ */
+function inferred(known: NodeView | undefined, report: NodeReport, at: ReportClock): readonly NodeRelease[] {
+  if (known === undefined) return [];
+  const isSameBoot = known.bootId === report.bootId;
+  const present = new Set(isSameBoot ? report.holds.map(toHold).filter(isUseHold).map(useKey) : []);
+  const told = new Set(report.releases.filter(({ id }) => !known.releases.has(id)).map(useKey));
+  const endedAt = isSameBoot ? report.read.endedAt : 0;
+  const byMs = at.wall(endedAt);
+  const widthMs = isSameBoot
+    ? endedAt - known.read.beganAt + at.widthMs
+    : Math.max(0, byMs - known.readEndedMs) + at.widthMs;
+  const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
+  return [...lost]
+    .filter(([key]) => !present.has(key) && !told.has(key))
+    .map(([, { volume, podUid }]) => ({
+      id: `${report.bootId}/${Math.round(endedAt * 1000)}/${podUid}/${volumeKey(volume)}`,
+      node: report.node,
+      volume,
+      podUid,
+      byMs,
+      widthMs,
+    }));
+}
+
+function toHold({ kind, volume, podUid }: NodeReport["holds"][number]): Hold {
+  return { kind, volume, podUid };
+}
+
+/** Of one release told twice the earlier time is as true as the later: both are at or after the truth. */
+function mergeReleases(known: NodeView | undefined, found: readonly NodeRelease[]): ReadonlyMap<string, NodeRelease> {
+  const releases = new Map(known?.releases);
+  for (const release of found) {
+    const before = releases.get(release.id);
+    if (before === undefined || release.byMs < before.byMs) releases.set(release.id, release);
+  }
+  return releases;
+}
+
+/** The view without releases that can no longer change any status. */
+export function settle(view: NodeView, releaseIds: readonly string[]): NodeView {
+  const releases = new Map(view.releases);
+  for (const id of releaseIds) releases.delete(id);
+  return { ...view, releases };
+}

@@ -1,0 +1,53 @@
+import type { Route, RouteAnswer } from "../../common/runtime/http-server.ts";
+import type { Counter } from "../../common/runtime/metrics.ts";
+import {
+  decodeNodeReport,
+  MAX_REPORT_BYTES,
+  type NodeReport,
+  type ReportAnswer,
+} from "../../common/storage/node-report.ts";
+
+/** What becomes of a report. */
+export type ReportOutcome =
+  | { readonly kind: "accepted"; readonly answer: ReportAnswer }
+  | { readonly kind: "stale"; readonly why: string }
+  | { readonly kind: "not-ready"; readonly why: string };
+
+/** `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. */
+export function reportRoute(onReport: (report: NodeReport) => ReportOutcome, reports: Counter<"outcome">): Route {
+  return {
+    method: "PUT",
+    path: "/v1/nodes/:node/report",
+    maxBodyBytes: MAX_REPORT_BYTES,
+    answer: async ({ params, body }) => {
+      const decoded = decodeNodeReport(parseJson(await body()));
+      if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
+      const report = decoded.value;
+      if (report.node !== params.node)
+        return refuse(reports, `the report is of node "${report.node}", the path names "${params.node}"`);
+      const outcome = onReport(report);
+      reports.increment({ outcome: outcome.kind });
+      if (outcome.kind === "accepted") return json(200, outcome.answer);
+      // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again.
+      if (outcome.kind === "stale") return json(200, { forget: [] });
+      return { status: 503, body: `${outcome.why}\n` };
+    },
+  };
+}
+
+function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {
+  reports.increment({ outcome: "invalid" });
+  return { status: 400, body: `${why}\n` };
+}
+
+function json(status: number, value: ReportAnswer): RouteAnswer {
+  return { status, body: JSON.stringify(value), contentType: "application/json" };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { IndexMap } from "../../common/kube/index-map.ts";
+import { createInformer, type Informer, type KubeParts } from "../../common/kube/informer.ts";
+import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import { projectVolume } from "./projections.ts";
+
+type StoredVolume = Volume & Stored;
+
+/** All PersistentVolumes, by name and by handle. */
+export interface Volumes {
+  readonly informer: Informer<StoredVolume>;
+  /** One handle may stand in several volumes. */
+  readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
+}
+
+export function createVolumes(parts: KubeParts, onClaim: (key: string) => void): Volumes {
+  const byHandle = new IndexMap();
+  const onChange = (change: StoreChange<StoredVolume>): void => {
+    const { object } = change;
+    const before = change.kind === "updated" ? change.previous : object;
+    if (before.csi !== undefined) byHandle.remove(handleOf(before.csi), before.key);
+    if (change.kind !== "deleted" && object.csi !== undefined) byHandle.add(handleOf(object.csi), object.key);
+    for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
+  };
+  const collection = { path: "/api/v1/persistentvolumes", firstList: "quorum" } as const;
+  const informer = createInformer(parts, { collection, project: projectVolume, onChange });
+  return {
+    informer,
+    byHandle: (driver, handleHash) =>
+      [...byHandle.get(handleOf({ driver, handleHash }))].map(informer.get).filter((volume) => volume !== undefined),
+  };
+}
+
+function handleOf({ driver, handleHash }: NonNullable<Volume["csi"]>): string {
+  return `${driver}/${handleHash}`;
+}
