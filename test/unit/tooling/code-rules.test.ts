@@ -46,6 +46,9 @@ const ways = [
   { code: "export const aa = Math.random();", rule: randomRule },
   { code: "export const bb = randomUUID();", rule: randomRule },
   { code: "export const cc = crypto.randomUUID();", rule: randomRule },
+  { code: "export const dd = randomBytes(8);", rule: randomRule },
+  { code: "export const ee = nodeCrypto.randomBytes(8);", rule: randomRule },
+  { code: "export const ff = webCrypto.getRandomValues(new Uint8Array(8));", rule: randomRule },
 ] as const;
 
 const timedPlaces = [
@@ -257,8 +260,10 @@ const testRows: readonly Row[] = [
   { name: "a skipped test", code: 'it.skip("b", () => {});', broken: ["noSkippedTests"] },
   { name: "a skipped group", code: 'describe.skip("c", () => {});', broken: ["noSkippedTests"] },
   { name: "a patched module", code: 'vi.mock("./a.ts");', broken: [fakesRule] },
+  { name: "a module patched later", code: 'vi.doMock("./a.ts");', broken: [fakesRule] },
   { name: "a patched timer", code: "vi.useFakeTimers();", broken: [fakesRule] },
   { name: "a snapshot", code: "expect(1).toMatchSnapshot();", broken: [snapshotRule] },
+  { name: "a snapshot in a file", code: 'expect(1).toMatchFileSnapshot("a.txt");', broken: [snapshotRule] },
   { name: "a snapshot in place", code: "expect(1).toMatchInlineSnapshot(`1`);", broken: [snapshotRule] },
 ].map(({ name, code, broken }) => ({ name: `${name} is refused`, file: "test/unit/other.test.ts", code, broken }));
 
