@@ -98,7 +98,7 @@ class Search {
   async #build(names: readonly ComponentName[]): Promise<void> {
     if (names.length === 0) return;
     try {
-      const go = await findGo();
+      const go = await findGo(this.#settings.path);
       // One after the other: each keeps all cores busy.
       for (const [module, wanted] of byModule(names)) {
         const folder = programFolder(this.#settings.cache, module);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { isProgram } from "../process/program.ts";
 import { type ComponentName, MODULES, type ModuleName, type PinnedModule } from "./components.ts";
 
 const UNFINISHED = ".new-";
@@ -35,7 +36,7 @@ export function programFolder(cache: string, name: ModuleName): string {
 
 /** The names that have no executable in `folder`. */
 export function missingIn(folder: string, names: readonly ComponentName[]): readonly ComponentName[] {
-  return names.filter((name) => !isExecutable(join(folder, name)));
+  return names.filter((name) => !isProgram(join(folder, name)));
 }
 
 /** Lets `make` write into a folder beside `folder`; only what it hands to `keep` moves over, whole, and nothing else stays. */
@@ -65,13 +66,4 @@ export function removeUnfinished(folder: string): void {
 /** Go's name of a processor architecture that Node names. */
 export function goArchitecture(arch: string): string {
   return arch === "x64" ? "amd64" : arch;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

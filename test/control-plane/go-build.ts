@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { mkdirSync, statfsSync } from "node:fs";
 import { promisify } from "node:util";
 import { describeExit } from "../process/child.ts";
-import { codeOf, HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import { findProgram } from "../process/program.ts";
 import { afterLine, BUILD_BEGIN, type BuildState, describeBuild, diskNeeded } from "./build-state.ts";
 import { fill } from "./cache.ts";
 import { COMPONENTS, type ComponentName, MODULES, type ModuleName, type PinnedModule } from "./components.ts";
@@ -15,6 +16,8 @@ const GO_ENVIRONMENT = { CGO_ENABLED: "0", GOWORK: "off", GOTOOLCHAIN: "local" }
 
 /** A usable Go. */
 export interface Go {
+  /** The path of the program. */
+  readonly program: string;
   readonly version: string;
   /** The folder of its build cache. */
   readonly cache: string;
@@ -32,11 +35,13 @@ export interface GoBuild {
   readonly screen: Screen;
 }
 
-/** The Go in the path. Throws a HarnessError when there is none or it is older than 1.26. */
-export async function findGo(): Promise<Go> {
-  const [version = "", cache = ""] = (await goEnvironment()).split("\n");
-  if (isNewEnough(version)) return { version, cache };
-  throw new HarnessError(`${version} is too old, 1.${GO_MINOR} or newer is needed`);
+/** The Go in the folders of `path`. Throws a HarnessError when there is none or it is older than 1.26. */
+export async function findGo(path: string | undefined): Promise<Go> {
+  const program = findProgram("go", path);
+  if (program === undefined) throw new HarnessError("there is no program go in the path");
+  const [version = "", cache = ""] = (await goEnvironment(program)).split("\n");
+  if (isNewEnough(version)) return { program, version, cache };
+  throw new HarnessError(`${program} is ${version}, 1.${GO_MINOR} or newer is needed`);
 }
 
 /** Whether `go1.26.8` or the like builds the pinned modules. */
@@ -54,7 +59,8 @@ export async function goBuild(owner: Owner, build: GoBuild): Promise<void> {
     `${what} with ${build.go.version}: this happens once and takes ${module.duration} from empty caches on two cores`,
   );
   const meter = createMeter(build.go.cache);
-  const run = (args: readonly string[]): Promise<void> => runGo(owner, { module, args, onLine: meter.add });
+  const run = (args: readonly string[]): Promise<void> =>
+    runGo(owner, { go: build.go, module, args, onLine: meter.add });
   const packages = names.map((name) => COMPONENTS[name].package);
   const flags = ["-trimpath", "-buildvcs=false", "-ldflags", module.ldflags];
   const work = async (): Promise<void> => {
@@ -70,27 +76,26 @@ export async function goBuild(owner: Owner, build: GoBuild): Promise<void> {
   await showProgress({ clock: owner.clock, screen }, describe, work());
 }
 
-async function goEnvironment(): Promise<string> {
+async function goEnvironment(program: string): Promise<string> {
   try {
     const env = { ...process.env, ...GO_ENVIRONMENT };
-    return (await promisify(execFile)("go", ["env", "GOVERSION", "GOCACHE"], { env })).stdout;
-  } catch (error) {
-    throw new HarnessError(codeOf(error) === "ENOENT" ? "there is no program `go` in the path" : "`go env` fails", {
-      cause: error,
-    });
+    return (await promisify(execFile)(program, ["env", "GOVERSION", "GOCACHE"], { env })).stdout;
+  } catch (cause) {
+    throw new HarnessError("go env fails", { cause });
   }
 }
 
 interface GoRun {
+  readonly go: Go;
   readonly module: PinnedModule;
   readonly args: readonly string[];
   readonly onLine: (line: string) => void;
 }
 
-async function runGo(owner: Owner, { module, args, onLine }: GoRun): Promise<void> {
+async function runGo(owner: Owner, { go, module, args, onLine }: GoRun): Promise<void> {
   const child = owner.child({
     name: `go ${args[0]}`,
-    command: "go",
+    command: go.program,
     args,
     cwd: module.folder,
     env: GO_ENVIRONMENT,

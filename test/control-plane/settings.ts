@@ -13,6 +13,8 @@ export interface Settings {
   readonly cache: string;
   /** Where releases are downloaded, by module; an empty text turns downloads off. */
   readonly downloads: Readonly<Record<ModuleName, string>>;
+  /** The folders in which Go is looked for. */
+  readonly path: string | undefined;
 }
 
 export const DOWNLOAD_VARIABLES = {
@@ -27,6 +29,7 @@ export function readSettings(env: Environment): Settings {
   return {
     assets: env.KUBEBUILDER_ASSETS === "" ? undefined : env.KUBEBUILDER_ASSETS,
     cache: join(caches, "mooring"),
+    path: env.PATH,
     downloads: {
       kubernetes: env[DOWNLOAD_VARIABLES.kubernetes] ?? "https://dl.k8s.io",
       etcd: env[DOWNLOAD_VARIABLES.etcd] ?? "https://github.com/etcd-io/etcd/releases/download",

@@ -5,9 +5,11 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { HarnessError } from "./errors.ts";
 import { identify, type ProcessTable } from "./identity.ts";
+import { findProgram } from "./program.ts";
 import { RUN_VARIABLE, recordChild } from "./run-folder.ts";
 
 const STOP_LIMIT_MS = 10_000;
+const DRAIN_LIMIT_MS = 300;
 const TAIL_BYTES = 64 * 1024;
 
 /** A program to run as a child of this process. */
@@ -75,6 +77,7 @@ export class OwnedChild {
   async start(): Promise<void> {
     if (this.#process !== undefined) return;
     if (this.#setting.signal.aborted) throw new HarnessError(`${this.name} does not start: the run is over`);
+    if (findProgram(this.#spec.command) === undefined) throw new HarnessError(`no program ${this.#spec.command} here`);
     const child = this.#spawn();
     const failed = new Promise<never>((_, reject) => {
       child.once("error", (cause) => reject(new HarnessError(`cannot run ${this.#spec.command}: ${cause.message}`)));
@@ -144,17 +147,28 @@ export class OwnedChild {
 
   #follow(child: ChildProcess): void {
     this.#process = child;
-    this.#exited = new Promise((resolve) => {
-      const end = (code: number | null, signal: NodeJS.Signals | null): void => {
-        if (this.#process === child) this.#process = undefined;
-        resolve({ code, signal });
-      };
-      child.once("exit", () => {
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    const ended = new Promise<Exit>((resolve) => {
+      child.once("exit", (code, signal) => {
         this.#process = undefined;
+        resolve({ code, signal });
       });
-      child.once("close", end);
-      child.once("error", () => end(null, null));
+      child.once("error", () => {
+        this.#process = undefined;
+        resolve({ code: null, signal: null });
+      });
     });
+    this.#exited = ended.then(async (exit) => {
+      await this.#drained(closed);
+      return exit;
+    });
+  }
+
+  /** Waits for the last lines, but not for a process that left the group and still holds the pipe. */
+  async #drained(closed: Promise<void>): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([closed, this.#setting.clock.sleep(DRAIN_LIMIT_MS, over.signal)]);
+    over.abort();
   }
 
   #readLines(stream: Readable): void {
