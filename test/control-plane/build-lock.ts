@@ -26,22 +26,24 @@ export interface Lock {
  * of three for a dead holder's lock two can get it: what is done under it must only be wasteful to do twice, never wrong.
  */
 export async function withLock<T>(owner: Owner, lock: Lock, work: () => Promise<T>): Promise<T> {
-  await acquire(owner, lock);
-  const release = (): void => rmSync(lock.path, { force: true });
-  // After the work an interrupted run may still be here: the holder's entry must go with the run.
-  const held = new AbortController();
-  owner.defer(() => {
-    if (!held.signal.aborted) release();
+  let isHeld = false;
+  const release = (): void => {
+    if (isHeld) rmSync(lock.path, { force: true });
+    isHeld = false;
+  };
+  // A run that is interrupted in the middle of the work ends without coming back here.
+  owner.defer(release);
+  await acquire(owner, lock, () => {
+    isHeld = true;
   });
   try {
     return await work();
   } finally {
-    held.abort();
     release();
   }
 }
 
-async function acquire(owner: Owner, lock: Lock): Promise<void> {
+async function acquire(owner: Owner, lock: Lock, onAcquired: () => void): Promise<void> {
   const { clock, signal } = owner;
   mkdirSync(dirname(lock.path), { recursive: true });
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -58,6 +60,7 @@ async function acquire(owner: Owner, lock: Lock): Promise<void> {
     await clock.sleep(POLL_MS, signal);
     if (signal.aborted) throw new HarnessError(`${lock.path} is not waited for: the run is over`);
   }
+  onAcquired();
 }
 
 /** A link appears at once with its content, so that nobody ever sees a lock without a holder. */

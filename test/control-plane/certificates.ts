@@ -52,8 +52,8 @@ export async function createAuthority(commonName: string): Promise<CertificateAu
   return {
     certificate: root.toString("pem"),
     key: await privatePem(keys.privateKey),
-    server: (names) => issue(issuer, { CN: [names[0] ?? "server"] }, names),
-    client: ({ user, groups = [] }) => issue(issuer, { CN: [user], O: [...groups] }),
+    server: (names) => issue(issuer, [{ CN: [names[0] ?? "server"] }], names),
+    client: ({ user, groups = [] }) => issue(issuer, [{ CN: [user] }, ...groups.map((group) => ({ O: [group] }))]),
   };
 }
 
@@ -69,11 +69,11 @@ interface Issuer {
 }
 
 /** With names it is a server's certificate, without it is a client's. */
-async function issue(issuer: Issuer, subject: Record<string, string[]>, names?: readonly string[]): Promise<KeyPair> {
+async function issue(issuer: Issuer, subject: Record<string, string[]>[], names?: readonly string[]): Promise<KeyPair> {
   const keys = await generateKeys();
   const usage = names === undefined ? ExtendedKeyUsage.clientAuth : ExtendedKeyUsage.serverAuth;
   const certificate = await X509CertificateGenerator.create({
-    subject: [subject],
+    subject,
     issuer: issuer.root.subject,
     publicKey: keys.publicKey,
     signingKey: issuer.key,

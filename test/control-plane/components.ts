@@ -10,7 +10,7 @@ export interface PinnedModule {
   /** A program of another origin serves when its version begins so. */
   readonly series: string;
   readonly ldflags: string;
-  /** Disk that an empty build cache takes, in bytes: sources and objects, measured. */
+  /** Disk that a build from empty caches takes at its peak, in bytes: sources, objects and Go's work folder, measured. */
   readonly diskBytes: number;
   /** How long a build from empty caches takes on two cores. */
   readonly duration: string;
@@ -28,7 +28,7 @@ export const MODULES = {
     series: "1.36.",
     // Without these the server says that it is v0.0.0.
     ldflags: `-s -w -X ${VERSION_PACKAGE}.gitVersion=v${KUBERNETES_VERSION} -X ${VERSION_PACKAGE}.gitMajor=1 -X ${VERSION_PACKAGE}.gitMinor=36`,
-    diskBytes: 4.2e9,
+    diskBytes: 6e9,
     duration: "about 4 min 30 s",
   },
   etcd: {
@@ -37,7 +37,7 @@ export const MODULES = {
     version: ETCD_VERSION,
     series: "3.6.",
     ldflags: "-s -w",
-    diskBytes: 0.6e9,
+    diskBytes: 0.9e9,
     duration: "about 25 s",
   },
 } as const satisfies Record<string, PinnedModule>;

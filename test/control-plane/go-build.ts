@@ -98,7 +98,8 @@ async function runGo(owner: Owner, { go, module, args, onLine }: GoRun): Promise
     command: go.program,
     args,
     cwd: module.folder,
-    env: GO_ENVIRONMENT,
+    // Go leaves its work folder behind when a signal ends it; here it goes with the run.
+    env: { ...GO_ENVIRONMENT, GOTMPDIR: owner.folder },
     onLine,
   });
   await child.start();

@@ -46,16 +46,20 @@ export class Owner implements AsyncDisposable {
     return this.#ending.signal;
   }
 
-  /** A child that is stopped at the end of the run; it is not started yet. */
+  /** A child that is stopped at the end of the run; it is not started yet. Throws a HarnessError when the run is over. */
   child(spec: ChildSpec): OwnedChild {
     const child = new OwnedChild(this.#setting, spec);
-    this.#children.push(child);
     this.defer(() => child.stop());
+    this.#children.push(child);
     return child;
   }
 
-  /** Undoes something at the end of the run; what was deferred last is undone first. */
+  /**
+   * Undoes something at the end of the run; what was deferred last is undone first. Throws a HarnessError when the run is
+   * over: defer before doing what is to be undone.
+   */
   defer(undo: () => Promise<void> | void): void {
+    if (this.signal.aborted) throw new HarnessError("the run is over");
     this.#stack.defer(undo);
   }
 
