@@ -97,6 +97,7 @@ class Agent {
         path: `/v1/nodes/${encodeURIComponent(config.node)}/report`,
         onAnswer: (answer) => {
           this.#state = forget(this.#state, answer.forget);
+          if (answer.reach !== undefined) this.#pods.reach(answer.reach);
         },
       },
     );

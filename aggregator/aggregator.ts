@@ -152,11 +152,12 @@ class Aggregator {
       this.#ports.logger.info({ node: report.node, why: change.why }, "stale report dropped");
       return change;
     }
+    const reach = this.#reconciler.awaitedVersion(change.view);
     this.#reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.enqueueAll();
     const settled = this.#reconciler.settled(change.view);
     this.#fleet.settle(report.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled] } };
+    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
   }
 
   #nowMs(): number {

@@ -103,6 +103,16 @@ export class Reconciler {
     for (const key of new Set([...waiting, ...touchedKeys])) this.enqueue(key);
   }
 
+  /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
+  awaitedVersion(view: NodeView): string | undefined {
+    const keys = this.#awaiting.get(view.node) ?? [];
+    const ends = [...keys].flatMap((key) => this.#memories.get(key)?.history.pending ?? []);
+    const versions = ends.filter(({ node }) => node === view.node).map(({ gone }) => BigInt(gone));
+    const reached = BigInt(view.podsResourceVersion ?? "0");
+    const latest = versions.reduce((most, version) => (version > most ? version : most), reached);
+    return latest > reached ? String(latest) : undefined;
+  }
+
   /** IDs of the view's releases that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     return [...view.releases.values()].filter((release) => this.#isSettled(release)).map(({ id }) => id);

@@ -14,6 +14,8 @@ export interface Informer<T extends Stored> {
   readonly hasSynced: () => boolean;
   /** The store holds everything up to this resource version. */
   readonly resourceVersion: () => string | undefined;
+  /** Lists anew unless the store has reached this resource version. */
+  readonly reach: (resourceVersion: string) => void;
   /** How often an object could not be read; it is missing from the store. */
   readonly undecodable: () => number;
   /** Resolves when the signal is aborted. */
@@ -72,6 +74,7 @@ export function createInformer<T extends Stored>(parts: KubeParts, options: Info
     size: () => store.size,
     hasSynced: () => synced,
     resourceVersion: reflector.resourceVersion,
+    reach: reflector.reach,
     undecodable: () => undecodable,
     run: reflector.run,
   };

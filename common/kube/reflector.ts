@@ -30,6 +30,11 @@ export interface Reflector {
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** Everything up to this resource version has been put into the sink; nothing before the first list. */
   readonly resourceVersion: () => string | undefined;
+  /**
+   * Lists anew unless the sink has reached this resource version. A watch of few objects hears of others' changes only by
+   * bookmarks, about once a minute, so it can have seen everything and not know it.
+   */
+  readonly reach: (resourceVersion: string) => void;
 }
 
 interface ReflectorParts {
@@ -58,13 +63,18 @@ export function createReflector(parts: ReflectorParts, collection: Collection, s
   const backOff = createBackOff(random, { firstMs: 200, maxMs: 30_000 });
   let position: string | undefined;
   let failures = 0;
+  let firstList = collection.firstList;
+  let interruption = new AbortController();
 
   const step = async (signal: AbortSignal): Promise<void> => {
     if (position === undefined) {
-      position = await list(parts.client, { collection, sink, signal });
+      position = await list(parts.client, { collection: { ...collection, firstList }, sink, signal });
+      firstList = collection.firstList;
       logger.debug({ resourceVersion: position }, "listed");
     }
     for await (const reached of watch(parts, { collection, sink, from: position, signal })) {
+      // What was still on its way when a new list was asked for is part of that list.
+      if (signal.aborted) return;
       position = reached;
       failures = 0;
       backOff.reset();
@@ -73,6 +83,7 @@ export function createReflector(parts: ReflectorParts, collection: Collection, s
 
   /** Answers how many milliseconds to wait before the next try. */
   const interrupted = (error: unknown): number => {
+    if (interruption.signal.aborted) return 0;
     if (isExpired(error)) position = undefined;
     failures += 1;
     const waitMs = backOff.next(error);
@@ -85,7 +96,8 @@ export function createReflector(parts: ReflectorParts, collection: Collection, s
   const run = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await step(signal);
+        interruption = new AbortController();
+        await step(AbortSignal.any([signal, interruption.signal]));
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof MooringError)) throw error;
@@ -93,7 +105,13 @@ export function createReflector(parts: ReflectorParts, collection: Collection, s
       }
     }
   };
-  return { run, resourceVersion: () => position };
+  const reach = (resourceVersion: string): void => {
+    if (position === undefined || BigInt(position) >= BigInt(resourceVersion)) return;
+    position = undefined;
+    firstList = "quorum";
+    interruption.abort();
+  };
+  return { run, resourceVersion: () => position, reach };
 }
 
 interface Following {

@@ -90,6 +90,8 @@ export type ReadSpan = v.InferOutput<typeof read>;
 const answer = v.strictObject({
   /** IDs of releases that can no longer change any status and may leave the journal. */
   forget: v.array(v.string()),
+  /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
+  reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
 });
 
 /** What the aggregator answers to an accepted report. */

@@ -1,0 +1,101 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { freePort } from "../control-plane/ports.ts";
+import type { OwnedChild } from "../process/child.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+import type { StandInKubelet } from "./kubelet.ts";
+
+const project = new URL("../..", import.meta.url).pathname;
+const run = promisify(execFile);
+
+/** One of Mooring's own programs, running. */
+export interface Program {
+  readonly child: OwnedChild;
+  /** Base of its health endpoints. */
+  readonly url: string;
+  /** Starts it, or starts it again, and waits until it answers. */
+  readonly start: () => Promise<void>;
+  /** Waits until `/readyz` says so. */
+  readonly ready: () => Promise<void>;
+}
+
+/** How fast the pieces under test go about it; the defaults are made for clusters, not for an audience. */
+export interface Pace {
+  readonly heartbeat: string;
+  readonly reasonDelay: string;
+}
+
+export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
+
+/** Applies Mooring's own accounts and roles. */
+export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Promise<void> {
+  const env = { ...process.env, KUBECONFIG: kubeconfig };
+  await run(kubectl, ["apply", "-f", `${project}manifests/rbac.yaml`, "--cache-dir", `${kubeconfig}.cache`], { env });
+}
+
+/** The aggregator, with its own account. It is not started yet. */
+export async function createAggregator(owner: Owner, plane: ControlPlane, pace: Pace): Promise<Program> {
+  const kubeconfig = await plane.kubeconfigFor({
+    serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
+  });
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const args = ["--kubeconfig", kubeconfig, "--listen", `127.0.0.1:${port}`, "--reason-delay", pace.reasonDelay];
+  return createProgram(owner, { name: "aggregator", script: "aggregator/main.ts", args, port });
+}
+
+/** The agent of a node, with its own account. It is not started yet. */
+export async function createAgent(
+  owner: Owner,
+  plane: ControlPlane,
+  {
+    kubelet,
+    aggregator,
+    pace,
+  }: { readonly kubelet: StandInKubelet; readonly aggregator: Program; readonly pace: Pace },
+): Promise<Program> {
+  const kubeconfig = await plane.kubeconfigFor({ serviceAccount: { namespace: "mooring", name: "mooring-agent" } });
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const args = [
+    ["--kubeconfig", kubeconfig],
+    ["--node", kubelet.node],
+    ["--pod-uid", kubelet.agentPodUid],
+    ["--aggregator-url", aggregator.url],
+    ["--mountinfo", kubelet.namespace.mountInfo],
+    ["--heartbeat", pace.heartbeat],
+    ["--listen", `127.0.0.1:${port}`],
+  ].flat();
+  return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, port });
+}
+
+function createProgram(
+  owner: Owner,
+  {
+    name,
+    script,
+    args,
+    port,
+  }: { readonly name: string; readonly script: string; readonly args: readonly string[]; readonly port: number },
+): Program {
+  const child = owner.child({ name, command: process.execPath, args: [`${project}${script}`, ...args] });
+  const url = `http://127.0.0.1:${port}`;
+  const answers = (path: string): Promise<void> =>
+    waitUntil(owner, { what: `${name} ${path}`, limitMs: 60_000, child, check: () => expectOk(`${url}${path}`) });
+  return {
+    child,
+    url,
+    ready: () => answers("/readyz?verbose"),
+    start: async () => {
+      await child.start();
+      await answers("/livez");
+    },
+  };
+}
+
+async function expectOk(url: string): Promise<void> {
+  const answer = await fetch(url);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${text.trim()}`);
+}
