@@ -157,7 +157,7 @@ class Agent {
     const begunAt = clock.monotonicMs();
     try {
       const read = await readConfirmed(mountInfo, this.#state, this.#rule);
-      const { state, decisions } = observe(this.#state, { read, podsResourceVersion });
+      const { state, decisions } = observe(this.#state, { read, podsResourceVersion, podNames: this.#podNames() });
       this.#noteBlindness(read.incomplete);
       this.#state = state;
       await journal.store(state);
@@ -171,6 +171,10 @@ class Agent {
       this.#lastReadMs = clock.monotonicMs() - begunAt;
       this.#reads.observe({}, this.#lastReadMs / 1000);
     }
+  }
+
+  #podNames(): ReadonlyMap<string, string> {
+    return new Map([...this.#pods.all()].map(({ uid, key }) => [uid, key]));
   }
 
   #noteBlindness(why: string | undefined): void {

@@ -5,6 +5,8 @@ import { holdKey, type MountRead } from "./holds.ts";
 /** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
 export interface KnownHold {
   readonly hold: Hold;
+  /** `namespace/name` of its pod, once that was known. */
+  readonly pod: string | undefined;
   /** Begin of the first read that showed it. */
   readonly since: number;
   /** Begin of the last complete read that showed it; if only damaged reads did, of the last of those. */
@@ -33,6 +35,8 @@ export interface NodeState {
 export interface NodeSnapshot {
   readonly read: MountRead;
   readonly podsResourceVersion: string | undefined;
+  /** `namespace/name` by UID, of the pods that the watch shows. */
+  readonly podNames: ReadonlyMap<string, string>;
 }
 
 /** What a snapshot changed; the wiring logs and reports it. */
@@ -57,10 +61,10 @@ export function initialState(bootId: string): NodeState {
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
 export function observe(
   previous: NodeState,
-  { read, podsResourceVersion }: NodeSnapshot,
+  { read, podsResourceVersion, podNames }: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
   const complete = read.incomplete === undefined;
-  const holds = nextHolds(previous.holds, read);
+  const holds = nextHolds(previous.holds, { read, podNames });
   const gone = complete ? [...previous.holds.values()].filter(({ hold }) => !holds.has(holdKey(hold))) : [];
   const releases = releasesOf(previous.bootId, gone, { holds, endedAt: read.endedAt });
   const decisions: Decision[] = [
@@ -90,7 +94,10 @@ function mounted(hold: Hold): Decision {
 }
 
 /** The holds after a read: those it shows, and where it is not complete also those it does not. */
-function nextHolds(known: ReadonlyMap<string, KnownHold>, read: MountRead): ReadonlyMap<string, KnownHold> {
+function nextHolds(
+  known: ReadonlyMap<string, KnownHold>,
+  { read, podNames }: Pick<NodeSnapshot, "read" | "podNames">,
+): ReadonlyMap<string, KnownHold> {
   const complete = read.incomplete === undefined;
   const holds = new Map(complete ? [] : known);
   for (const { kind, volume, podUid } of read.holds) {
@@ -98,7 +105,8 @@ function nextHolds(known: ReadonlyMap<string, KnownHold>, read: MountRead): Read
     const key = holdKey(hold);
     const before = known.get(key);
     if (complete || before?.proven !== true) {
-      holds.set(key, { hold, since: before?.since ?? read.beganAt, seenAt: read.beganAt, proven: complete });
+      const pod = before?.pod ?? podNames.get(podUid ?? "");
+      holds.set(key, { hold, pod, since: before?.since ?? read.beganAt, seenAt: read.beganAt, proven: complete });
     }
   }
   return holds;
@@ -116,15 +124,16 @@ function releasesOf(
       .filter(isUseHold)
       .map(useKey),
   );
-  const ended = new Map<string, { readonly use: UseHold; readonly after: number }>();
-  for (const { hold, seenAt } of gone) {
+  const ended = new Map<string, { readonly use: UseHold; readonly pod: string | undefined; readonly after: number }>();
+  for (const { hold, pod, seenAt } of gone) {
     if (!isUseHold(hold) || inUse.has(useKey(hold))) continue;
-    ended.set(useKey(hold), { use: hold, after: Math.max(seenAt, ended.get(useKey(hold))?.after ?? 0) });
+    ended.set(useKey(hold), { use: hold, pod, after: Math.max(seenAt, ended.get(useKey(hold))?.after ?? 0) });
   }
-  return [...ended.values()].map(({ use, after }) => ({
+  return [...ended.values()].map(({ use, pod, after }) => ({
     id: `${bootId}/${Math.round(now.endedAt * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,
     volume: use.volume,
     podUid: use.podUid,
+    ...(pod === undefined ? {} : { pod }),
     after,
     by: now.endedAt,
   }));

@@ -23,10 +23,11 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     read,
     observedSince,
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
-    holds: [...state.holds.values()].map(({ hold: { kind, volume, podUid }, since }) => ({
+    holds: [...state.holds.values()].map(({ hold: { kind, volume, podUid }, pod, since }) => ({
       kind,
       volume,
       ...(podUid === undefined ? {} : { podUid }),
+      ...(pod === undefined ? {} : { pod }),
       since,
     })),
     releases: [...state.releases],

@@ -46,7 +46,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   };
 }
 
-function toUseEnd({ id, node, podUid, byMs, widthMs }: NodeRelease, { podName }: FleetFacts): UseEnd {
+function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podName }: FleetFacts): UseEnd {
   return {
     id,
     reason: "Unmounted",
@@ -54,7 +54,7 @@ function toUseEnd({ id, node, podUid, byMs, widthMs }: NodeRelease, { podName }:
     byMs,
     widthMs,
     node,
-    pod: podName(podUid),
+    pod: pod ?? podName(podUid),
     podUid,
     wasUse: true,
   };

@@ -7,18 +7,23 @@ export interface NodeRelease {
   readonly node: string;
   readonly volume: Release["volume"];
   readonly podUid: string;
+  /** `namespace/name`, where the agent knew it. */
+  readonly pod: string | undefined;
   /** At or after the truth. */
   readonly byMs: number;
   /** By how much at most `byMs` is later than the truth. */
   readonly widthMs: number;
 }
 
+/** A hold, and the name of its pod where the agent knew it. */
+export type NodeHold = Hold & { readonly pod: string | undefined };
+
 /** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early. */
 export interface NodeView {
   readonly node: string;
   readonly bootId: string;
   readonly instance: string;
-  readonly holds: readonly Hold[];
+  readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
   /** End of the last complete read. */
@@ -56,7 +61,7 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
     node: report.node,
     bootId: report.bootId,
     instance: report.instance,
-    holds: report.holds.map(({ kind, volume, podUid }) => ({ kind, volume, podUid })),
+    holds: report.holds.map(toHold),
     releases: mergeReleases(known, [...reported, ...inferred(known, report, at)]),
     readEndedMs: at.wall(report.read.endedAt),
     observedSinceMs: at.wall(report.observedSince),
@@ -86,8 +91,8 @@ function clockOf({ sentAt, driftPpm }: NodeReport, { atMs, widthMs }: Receipt): 
   return { wall: (stamp) => atMs - Math.max(0, sentAt - stamp) * rate, widthMs };
 }
 
-function toNodeRelease(node: string, { id, volume, podUid, after, by }: Release, at: ReportClock): NodeRelease {
-  return { id, node, volume, podUid, byMs: at.wall(by), widthMs: by - after + at.widthMs };
+function toNodeRelease(node: string, { id, volume, podUid, pod, after, by }: Release, at: ReportClock): NodeRelease {
+  return { id, node, volume, podUid, pod, byMs: at.wall(by), widthMs: by - after + at.widthMs };
 }
 
 /**
@@ -107,18 +112,19 @@ function inferred(known: NodeView | undefined, report: NodeReport, at: ReportClo
   const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
   return [...lost]
     .filter(([key]) => !present.has(key) && !told.has(key))
-    .map(([, { volume, podUid }]) => ({
+    .map(([, { volume, podUid, pod }]) => ({
       id: `${report.bootId}/${Math.round(endedAt * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       volume,
       podUid,
+      pod,
       byMs,
       widthMs,
     }));
 }
 
-function toHold({ kind, volume, podUid }: NodeReport["holds"][number]): Hold {
-  return { kind, volume, podUid };
+function toHold({ kind, volume, podUid, pod }: NodeReport["holds"][number]): NodeHold {
+  return { kind, volume, podUid, pod };
 }
 
 /** Of one release told twice the earlier time is as true as the later: both are at or after the truth. */

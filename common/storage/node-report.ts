@@ -24,10 +24,14 @@ const volume = v.variant("by", [
   v.strictObject({ by: v.literal("handle"), driver: name, handleHash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
 ]);
 
+/** `namespace/name` of a pod, where the agent knew it: by the time that somebody asks, the pod may be gone everywhere. */
+const podName = v.optional(v.pipe(v.string(), v.regex(/^[^/]{1,253}\/[^/]{1,253}$/)));
+
 const hold = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
   volume,
   podUid: v.optional(uid),
+  pod: podName,
   /** Begin of the first read that showed it. */
   since: stamp,
 });
@@ -37,6 +41,7 @@ const release = v.pipe(
     id: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
     volume,
     podUid: uid,
+    pod: podName,
     /** Begin of the last complete read that showed the use. */
     after: stamp,
     /** End of the first complete read that did not. */

@@ -23,7 +23,7 @@ export interface Hold {
 export type UseHold = Hold & { readonly kind: Exclude<HoldKind, "staging">; readonly podUid: string };
 
 /** True for the holds that count as use. Staging protects a volume but nobody uses it through that mount. */
-export function isUseHold(hold: Hold): hold is UseHold {
+export function isUseHold<T extends Hold>(hold: T): hold is T & UseHold {
   return hold.kind !== "staging" && hold.podUid !== undefined;
 }
 
