@@ -48,7 +48,7 @@ export async function startPart(owner: Owner, random: Random, plan: PartPlan): P
     args: [],
     logFile,
     env: { NO_PROXY: "*", no_proxy: "*" },
-    stopLimitMs: 5_000,
+    stopLimitMs: 3_000,
   });
   for (let tries = 1; ; tries += 1) {
     const port = await freePort(random, plan.address);
