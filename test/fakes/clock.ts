@@ -1,0 +1,72 @@
+import type { Clock, ClockRate } from "../../common/runtime/clock.ts";
+
+/** A clock that stands still until it is told otherwise. It starts no timer. */
+export interface FakeClock extends Clock {
+  /** Lets `ms` pass: sleepers wake in the order of their times, and what they do next is done before the following one wakes. */
+  readonly advance: (ms: number) => Promise<void>;
+  /** Lets `ms` pass at once; nobody wakes before the next `advance`. */
+  readonly pass: (ms: number) => void;
+  /** Moves the wall clock alone, as an administrator or NTP would. */
+  readonly jumpWall: (ms: number) => void;
+  /** How long the present sleepers still sleep, shortest first. */
+  readonly sleeps: () => readonly number[];
+}
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/** Half an hour after boot, at a whole second of the wall clock. */
+const BOOT_AGE_MS = 1_800_000;
+const WALL_MS = 1_789_000_000_000;
+
+export function createFakeClock(rate: ClockRate = { source: "monotonic-raw", driftPpm: 200 }): FakeClock {
+  let now = BOOT_AGE_MS;
+  let wallOffset = WALL_MS - BOOT_AGE_MS;
+  const sleepers = new Set<Sleeper>();
+  const due = (limit: number): Sleeper | undefined =>
+    // Sets keep their order, and sorting is stable: of two with one time the first wakes first.
+    [...sleepers].toSorted((one, other) => one.at - other.at).find(({ at }) => at <= limit);
+
+  return {
+    wallMs: () => now + wallOffset,
+    monotonicMs: () => now,
+    rate,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const wake = (): void => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener("abort", wake);
+          resolve();
+        };
+        const sleeper = { at: now + Math.max(0, ms), wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", wake);
+      }),
+    advance: async (ms) => {
+      const until = now + ms;
+      await settle();
+      for (let next = due(until); next !== undefined; next = due(until)) {
+        now = Math.max(now, next.at);
+        next.wake();
+        await settle();
+      }
+      now = until;
+    },
+    pass: (ms) => {
+      now += ms;
+    },
+    jumpWall: (ms) => {
+      wallOffset += ms;
+    },
+    sleeps: () => [...sleepers].map(({ at }) => at - now).toSorted((one, other) => one - other),
+  };
+}
+
+/** Returns when everything that can go on without time and without the system has gone on. */
+export async function settle(): Promise<void> {
+  // A tick comes only when no promise has anything left to do; streams need a few of them.
+  for (let tick = 0; tick < 5; tick += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
+}

@@ -1,0 +1,43 @@
+import type { LogFields, Logger } from "../../common/runtime/logger.ts";
+
+/** One line that was logged, with the fields of the loggers above it. */
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error" | "fatal";
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** A logger that keeps what it is told; children write into the same lines. */
+export interface FakeLogger extends Logger {
+  readonly lines: readonly LogLine[];
+  /** The messages from a level on, `info` unless told. */
+  readonly messages: (least?: LogLine["level"]) => readonly string[];
+}
+
+const LEVELS = ["debug", "info", "warn", "error", "fatal"] as const;
+
+export function createFakeLogger(): FakeLogger {
+  const lines: LogLine[] = [];
+  return {
+    ...loggerInto(lines, {}),
+    lines,
+    messages: (least = "info") =>
+      lines.filter(({ level }) => LEVELS.indexOf(level) >= LEVELS.indexOf(least)).map(({ message }) => message),
+  };
+}
+
+function loggerInto(lines: LogLine[], own: LogFields): Logger {
+  const write =
+    (level: LogLine["level"]) =>
+    (fields: LogFields, message: string): void => {
+      lines.push({ level, message, fields: { ...own, ...fields } });
+    };
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    fatal: write("fatal"),
+    child: (fields) => loggerInto(lines, { ...own, ...fields }),
+  };
+}
