@@ -16,7 +16,12 @@ declare module "vitest" {
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const owner = await openOwner();
   const signals = closeOnSignals(owner);
+  // The test processes begin after this: what they leave when vitest kills them goes with this run.
+  const { TMPDIR: before } = process.env;
+  process.env.TMPDIR = owner.folder;
   const tearDown = async (): Promise<void> => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
     await owner.close();
     signals[Symbol.dispose]();
   };

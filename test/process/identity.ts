@@ -58,11 +58,11 @@ export function judge(table: ProcessTable, recorded: ProcessIdentity): Judgement
   return table.startTicksOf(recorded.pid) === recorded.startTicks ? "alive" : "dead";
 }
 
-/** Ids of the running processes whose environment says `name=value`, of those that this user may look at. */
-export function pidsWithEnvironment(name: string, value: string): readonly number[] {
-  const entry = `${name}=${value}`;
+/** Ids of the running processes whose environment says `name=folder`, or names a folder below it. */
+export function pidsWithEnvironment(name: string, folder: string): readonly number[] {
+  const isInside = (entry: string): boolean => `${entry}/`.startsWith(`${name}=${folder}/`);
   return readdirSync("/proc")
-    .filter((file) => /^\d+$/.test(file) && (read(`/proc/${file}/environ`)?.split("\0").includes(entry) ?? false))
+    .filter((file) => /^\d+$/.test(file) && (read(`/proc/${file}/environ`)?.split("\0").some(isInside) ?? false))
     .map(Number);
 }
 

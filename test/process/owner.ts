@@ -5,7 +5,7 @@ import { type ChildSetting, type ChildSpec, OwnedChild } from "./child.ts";
 import { HarnessError } from "./errors.ts";
 import { type ProcessTable, systemProcessTable } from "./identity.ts";
 import { createRunFolder, removeRunFolder } from "./run-folder.ts";
-import { endProcesses, type Sweep, sweepRunFolders, unmountBelow } from "./sweep.ts";
+import { endProcesses, endProcessesNow, type Sweep, sweepRunFolders, unmountBelow } from "./sweep.ts";
 
 /** What a run may be told; each has the value of this machine unless told. */
 export interface OwnerOptions {
@@ -27,7 +27,6 @@ export class Owner implements AsyncDisposable {
   readonly table: ProcessTable;
   readonly #stack = new AsyncDisposableStack();
   readonly #ending = new AbortController();
-  readonly #children: OwnedChild[] = [];
   readonly #setting: ChildSetting;
   readonly #sweep: Sweep;
   #closed: Promise<void> | undefined;
@@ -50,7 +49,6 @@ export class Owner implements AsyncDisposable {
   child(spec: ChildSpec): OwnedChild {
     const child = new OwnedChild(this.#setting, spec);
     this.defer(() => child.stop());
-    this.#children.push(child);
     return child;
   }
 
@@ -69,14 +67,14 @@ export class Owner implements AsyncDisposable {
     return this.#closed;
   }
 
-  /** The same as far as it goes without waiting, for a process that is about to exit. */
+  /** The same for a process that is about to exit: kills, blocks until all are gone, removes the folder; undoes nothing else. */
   closeNow(): void {
     this.#ending.abort();
-    for (const child of this.#children) child.signal("SIGKILL");
     try {
+      endProcessesNow(this.#sweep, this.folder);
       if (unmountBelow(this.#sweep, this.folder)) removeRunFolder(this.folder);
     } catch {
-      // A dying child may still write into it: the next run's sweep removes it.
+      // A process that does not die in time still writes into it: the next run's sweep removes it.
     }
   }
 
@@ -97,20 +95,22 @@ export class Owner implements AsyncDisposable {
 
 /** Sweeps what dead runs left behind and begins a run. Throws a HarnessError on a system other than Linux. */
 export async function openOwner(options: OwnerOptions = {}): Promise<Owner> {
+  requireLinux(process.platform);
   const sweep = {
     parent: options.parent ?? tmpdir(),
     clock: options.clock ?? createSystemClock(),
     say: options.say ?? ((line: string) => void process.stderr.write(`mooring: ${line}\n`)),
-    table: linuxProcessTable(),
+    table: systemProcessTable(),
   };
   for (const folder of await sweepRunFolders(sweep)) sweep.say(`removed ${folder}, which a killed run left behind`);
   return new Owner(sweep, createRunFolder(sweep.parent, sweep.table, process.pid));
 }
 
-function linuxProcessTable(): ProcessTable {
-  if (process.platform === "linux") return systemProcessTable();
+/** Throws a HarnessError, which says what to do, on a system other than Linux. */
+export function requireLinux(platform: NodeJS.Platform): void {
+  if (platform === "linux") return;
   throw new HarnessError(
-    `this starts real Linux processes and does not run on ${process.platform}: use a Linux machine, a virtual machine or WSL 2`,
+    `this starts real Linux programs and does not run on ${platform}: use a Linux machine, a virtual machine or WSL 2`,
   );
 }
 

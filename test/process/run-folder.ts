@@ -7,7 +7,10 @@ import { identify, ProcessIdentity, type ProcessTable } from "./identity.ts";
 export const RUN_PREFIX = "mooring-";
 /** Until its owner is written, a run folder is hidden under this name. */
 export const UNFINISHED_PREFIX = `.${RUN_PREFIX}`;
-/** Every process that a run starts carries its run folder under this name, and so do the processes that those start. */
+/**
+ * Every process that a run starts carries its run folder under this name, and so do the processes that those start. A run
+ * inside a run has its folder in the outer one's, so that the outer one's end finds those processes too.
+ */
 export const RUN_VARIABLE = "MOORING_RUN";
 
 /** Makes a run folder below `parent` that records `pid` as its owner; no other run ever sees it without the owner. */

@@ -8,6 +8,7 @@ import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINIS
 /** A folder without an owner belongs to a process that was killed within its first moments, once it is this old. */
 const UNFINISHED_LIMIT_MS = 60_000;
 const KILL_LIMIT_MS = 5_000;
+const BLOCK_LIMIT_MS = 1_000;
 
 /** What a sweep looks at and speaks to. */
 export interface Sweep {
@@ -46,6 +47,17 @@ export async function endProcesses({ table, clock, say }: Sweep, folder: string)
     if (clock.monotonicMs() > until) return say(`processes ${pids.join(", ")} of ${folder} do not end`);
     for (const pid of pids) kill(pid);
     await clock.sleep(20);
+  }
+}
+
+/** The same for a process that is about to exit: it blocks (at most 1 s) instead of waiting. */
+export function endProcessesNow({ table, clock }: Sweep, folder: string): void {
+  const until = clock.monotonicMs() + BLOCK_LIMIT_MS;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  for (let pids = runningOf(table, folder); pids.length > 0; pids = runningOf(table, folder)) {
+    for (const pid of pids) kill(pid);
+    if (clock.monotonicMs() > until) return;
+    Atomics.wait(cell, 0, 0, 5);
   }
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createSystemClock } from "../../../common/runtime/clock.ts";
 import { identify, systemProcessTable } from "../../process/identity.ts";
-import { Owner } from "../../process/owner.ts";
+import { Owner, requireLinux } from "../../process/owner.ts";
 import { createRunFolder, ownerOf } from "../../process/run-folder.ts";
 import { scratchFolder, scratchOwner } from "./scratch.ts";
 
@@ -55,8 +55,11 @@ describe("an owner", () => {
     const child = owner.child({ name: "sleeper", command: "sleep", args: ["60"] });
     await child.start();
 
+    const identity = identify(owner.table, child.pid ?? -1);
     owner.closeNow();
 
+    expect(identity).toBeDefined();
+    expect(identify(owner.table, identity?.pid ?? -1)).toBeUndefined();
     expect(await child.exited).toEqual({ code: null, signal: "SIGKILL" });
     expect(existsSync(owner.folder)).toBe(false);
   });
@@ -67,5 +70,17 @@ describe("an owner", () => {
     await owner.close();
 
     expect(owner.signal.aborted).toBe(true);
+  });
+});
+
+describe("requireLinux", () => {
+  it("lets Linux pass", () => {
+    expect(() => requireLinux("linux")).not.toThrow();
+  });
+
+  it("says what to do on another system", () => {
+    expect(() => requireLinux("darwin")).toThrow(
+      "does not run on darwin: use a Linux machine, a virtual machine or WSL 2",
+    );
   });
 });

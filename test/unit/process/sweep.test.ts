@@ -53,8 +53,11 @@ function sweep(parent: string): Promise<readonly string[]> {
 }
 
 /** A program that runs until it is ended, and how it ended. */
-function startSleeper(): { readonly identity: ProcessIdentity; readonly ended: Promise<NodeJS.Signals | null> } {
-  const child = spawn("sleep", ["60"], { stdio: "ignore" });
+function startSleeper(env: NodeJS.ProcessEnv = {}): {
+  readonly identity: ProcessIdentity;
+  readonly ended: Promise<NodeJS.Signals | null>;
+} {
+  const child = spawn("sleep", ["60"], { stdio: "ignore", env: { ...process.env, ...env } });
   onTestFinished(() => void child.kill("SIGKILL"));
   const identity = identify(table, child.pid ?? -1);
   if (identity === undefined) throw new Error("sleep does not run");
@@ -104,16 +107,27 @@ describe("sweepRunFolders", () => {
     expect(identify(table, identity.pid)).toEqual(identity);
   });
 
-  it("ends a process that was never recorded but carries the run in its environment", async () => {
+  it.each([
+    { name: "ends a process that was never recorded but carries the run in its environment", run: "" },
+    { name: "ends a process of a run inside the run", run: "/mooring-inner" },
+  ])("$name", async ({ run }) => {
     const parent = scratchFolder();
     const folder = folderOf(parent, "mooring-dead", deadOwner());
-    const child = spawn("sleep", ["60"], { stdio: "ignore", env: { ...process.env, MOORING_RUN: folder } });
-    onTestFinished(() => void child.kill("SIGKILL"));
-    const ended = new Promise((resolve) => child.once("exit", (_, signal) => resolve(signal)));
+    const sleeper = startSleeper({ MOORING_RUN: `${folder}${run}` });
 
     await sweep(parent);
 
-    expect(await ended).toBe("SIGKILL");
+    expect(await sleeper.ended).toBe("SIGKILL");
+  });
+
+  it("spares a process of a run whose folder has a longer name", async () => {
+    const parent = scratchFolder();
+    const folder = folderOf(parent, "mooring-dead", deadOwner());
+    const { identity } = startSleeper({ MOORING_RUN: `${folder}er` });
+
+    await sweep(parent);
+
+    expect(identify(table, identity.pid)).toEqual(identity);
   });
 
   it.each([
