@@ -94,7 +94,8 @@ class Agent {
     this.#sender = createReportSender(
       { ...ports, transport: ports.reportTransport, reports },
       {
-        path: `/v1/nodes/${encodeURIComponent(config.node)}/report`,
+        // The aggregator may live below a path, behind a gateway.
+        path: `${new URL(config.aggregatorUrl).pathname.replace(/\/+$/, "")}/v1/nodes/${encodeURIComponent(config.node)}/report`,
         onAnswer: (answer) => {
           this.#state = forget(this.#state, answer.forget);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);

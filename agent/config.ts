@@ -5,6 +5,7 @@ import {
   choiceSetting,
   describeSettings,
   durationSetting,
+  optionalPath,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -27,7 +28,7 @@ export const AGENT_SETTINGS = {
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
   mountInfo: textSetting({ name: "mountinfo", description: "the node's mount table" }, "/proc/1/mountinfo"),
   bootId: textSetting({ name: "boot-id-file", description: "the kernel's boot ID" }, "/proc/sys/kernel/random/boot_id"),
-  kubeletRoot: optionalText({
+  kubeletRoot: optionalPath({
     name: "kubelet-root",
     description: "the kubelet's root; default: learnt from the own pod's mount",
   }),
@@ -80,7 +81,10 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
   const settings = Object.values(AGENT_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
   const { get } = readSettings(settings, input, problemsOf);
-  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), kubeletRoot: get(AGENT_SETTINGS.kubeletRoot) };
+  const root = get(AGENT_SETTINGS.kubeletRoot);
+  // The mount table is kept as latin1, a character a byte, so what it is compared with is, too.
+  const kubeletRoot = root && Buffer.from(root, "utf8").toString("latin1");
+  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), kubeletRoot };
   if (get(AGENT_SETTINGS.dryRun)) return { kind: "dry-run", config: { ...common, output: get(AGENT_SETTINGS.output) } };
   const config = Object.freeze({
     ...common,
@@ -118,6 +122,9 @@ function urlProblems(text: string): readonly string[] {
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))
     return [`--aggregator-url "${text}" is no http or https URL`];
+  // Not repeated: it may hold a password.
+  if (url.username !== "" || url.password !== "") return ["--aggregator-url must not name a user"];
+  if (url.search !== "" || url.hash !== "") return [`--aggregator-url "${text}" must not have a query or a fragment`];
   if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
     return [`--aggregator-url "${text}" would send reports unencrypted; http is for loopback addresses only`];
   }

@@ -1,6 +1,6 @@
 import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
 import { holdAt } from "./kubelet-path.ts";
-import { findKubeletRoot, type MountEntry, parseMountInfo } from "./mount-info.ts";
+import { displayPath, findKubeletRoots, type MountEntry, parseMountInfo } from "./mount-info.ts";
 
 /** A hold together with the mount that shows it. */
 export interface MountedHold extends Hold {
@@ -34,20 +34,32 @@ export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 
 /** What a read of the mount table shows, and whether what it does not show is really gone. */
 export function readHolds({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountRead {
-  const found = rule.by === "own-pod" ? findKubeletRoot(text, rule.podUid) : undefined;
-  const override = rule.by === "path" ? rule.path : rule.override;
-  const kubeletRoot = override ?? found ?? DEFAULT_KUBELET_ROOT;
+  const { kubeletRoot, unproven } = rootOf(text, rule);
   const table = parseMountInfo(text, kubeletRoot);
-  const incomplete =
-    (table.damagedLines > 0 ? `${table.damagedLines} damaged lines` : undefined) ??
-    (rule.by === "own-pod" && found === undefined ? "own pod's token mount is not in the table" : undefined) ??
-    (rule.by === "path" ? "outside a pod: nothing proves that this is the kubelet's mount table" : undefined);
   return {
     beganAt,
     endedAt,
     holds: table.entries.flatMap((mount) => mountedHold(mount, kubeletRoot)),
-    incomplete,
+    incomplete: table.damagedLines > 0 ? `${table.damagedLines} damaged lines` : unproven,
     kubeletRoot,
+  };
+}
+
+/** Where the kubelet keeps its volumes, and why it is not proven that this table shows them there. */
+function rootOf(text: string, rule: RootRule): { readonly kubeletRoot: string; readonly unproven: string | undefined } {
+  if (rule.by === "path") {
+    return {
+      kubeletRoot: rule.path,
+      unproven: "outside a pod: nothing proves that this is the kubelet's mount table",
+    };
+  }
+  const roots = findKubeletRoots(text, rule.podUid);
+  const kubeletRoot = rule.override ?? roots[0] ?? DEFAULT_KUBELET_ROOT;
+  if (roots.includes(kubeletRoot)) return { kubeletRoot, unproven: undefined };
+  const found = roots.length === 0 ? "not in the table" : `below ${roots.map(displayPath).join(" and ")}`;
+  return {
+    kubeletRoot,
+    unproven: `own pod's token mount is ${found}${rule.override === undefined ? "" : `, not below ${displayPath(kubeletRoot)}`}`,
   };
 }
 

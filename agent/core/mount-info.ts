@@ -40,25 +40,29 @@ export function parseMountInfo(text: string, folder: string): MountTable {
   return { entries, damagedLines };
 }
 
-/** IDs, device and root of any mount, up to the mount point. A field is never empty here, unlike the source. */
-const HEAD = /^(\d+) (\d+) (\d+:\d+) (\S+) (?=\/)/;
+/** IDs, device and root of any mount, up to the mount point. Bytes that Unicode calls white space are part of a name. */
+const HEAD = /^(\d+) (\d+) (\d+:\d+) ([^ ]*) (?=\/)/;
+
+/** Separator, type, source and super options: a line that has them was not cut. */
+const TAIL = / - [^ ]+ [^ ]* [^ ]/;
 
 function parseLine(line: string, prefix: string): MountEntry | "elsewhere" | "damaged" {
   const head = HEAD.exec(line);
-  if (head === null) return "damaged";
+  // An odd line elsewhere must not blind the node: only a cut one, or one that names the folder, can hide an entry.
+  if (head === null) return TAIL.test(line) && !line.includes(prefix) ? "elsewhere" : "damaged";
+  const [{ length }, mountId, parentId, device = "", root = ""] = head;
   // Nodes have thousands of lines that are not ours: look at the mount point before anything is split or decoded.
-  if (!line.startsWith(prefix, head[0].length)) return "elsewhere";
-  const fields = line.slice(head[0].length).split(" ");
+  if (!line.startsWith(prefix, length)) return prefix.startsWith(line.slice(length)) ? "damaged" : "elsewhere";
+  const fields = line.slice(length).split(" ");
   const separator = fields.indexOf("-", 2);
   const fsType = fields[separator + 1];
   const mountPoint = fields[0];
   if (separator === -1 || !fsType || mountPoint === undefined || fields.length < separator + 4) return "damaged";
-  const [, mountId, parentId, device, root] = head;
   return {
     mountId: Number(mountId),
     parentId: Number(parentId),
-    device: device ?? "",
-    root: unescapePath(root ?? ""),
+    device,
+    root: unescapePath(root),
     mountPoint: unescapePath(mountPoint),
     fsType,
   };
@@ -66,19 +70,20 @@ function parseLine(line: string, prefix: string): MountEntry | "elsewhere" | "da
 
 /**
  * The kubelet's root as the agent's own mount shows it: the projected token of the pod with this UID is mounted below
- * `<root>/pods/<uid>/volumes/kubernetes.io~projected/`. Nothing when the table does not show it: then this is not the
- * kubelet's mount table, and what it does not show proves nothing.
+ * `<root>/pods/<uid>/volumes/kubernetes.io~projected/`. None when the table does not show it: then this is not the kubelet's
+ * mount table, and what it does not show proves nothing. Several when folders above it are mounted twice.
  */
-export function findKubeletRoot(text: string, podUid: string): string | undefined {
+export function findKubeletRoots(text: string, podUid: string): readonly string[] {
   const own = `/pods/${podUid}/volumes/kubernetes.io~projected/`;
+  const roots = new Set<string>();
   for (let at = text.indexOf(own); at !== -1; at = text.indexOf(own, at + 1)) {
     const begin = text.lastIndexOf("\n", at) + 1;
-    const head = HEAD.exec(text.slice(begin, at));
-    const mountPointAt = begin + (head?.[0].length ?? 0);
-    if (head !== null && !text.slice(mountPointAt, at).includes(" "))
-      return unescapePath(text.slice(mountPointAt, at)) || "/";
+    // One character more, so that the mount point is seen to begin when the root is `/`.
+    const head = HEAD.exec(text.slice(begin, at + 1));
+    const root = text.slice(begin + (head?.[0].length ?? 0), at);
+    if (head !== null && !root.includes(" ")) roots.add(unescapePath(root) || "/");
   }
-  return undefined;
+  return [...roots];
 }
 
 /** The kernel writes space, tab, newline, backslash (and newer ones `#`) as a backslash and three octal digits (seq_path). */

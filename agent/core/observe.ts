@@ -127,7 +127,8 @@ function releasesOf(
   const ended = new Map<string, { readonly use: UseHold; readonly pod: string | undefined; readonly after: number }>();
   for (const { hold, pod, seenAt } of gone) {
     if (!isUseHold(hold) || inUse.has(useKey(hold))) continue;
-    ended.set(useKey(hold), { use: hold, pod, after: Math.max(seenAt, ended.get(useKey(hold))?.after ?? 0) });
+    const other = ended.get(useKey(hold));
+    ended.set(useKey(hold), { use: hold, pod: pod ?? other?.pod, after: Math.max(seenAt, other?.after ?? 0) });
   }
   return [...ended.values()].map(({ use, pod, after }) => ({
     id: `${bootId}/${Math.round(now.endedAt * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,

@@ -1,4 +1,10 @@
-import { type NodeReport, REPORT_VERSION } from "../../common/storage/node-report.ts";
+import {
+  MAX_REPORT_BYTES,
+  MAX_REPORT_ENTRIES,
+  type NodeReport,
+  REPORT_VERSION,
+  type Release,
+} from "../../common/storage/node-report.ts";
 import type { NodeState } from "./observe.ts";
 
 /** Who reports: the node, the agent's pod, and this run of it. */
@@ -14,7 +20,7 @@ export interface ReporterIdentity {
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
   const { read, observedSince, podsResourceVersion } = state;
   if (read === undefined || observedSince === undefined) return undefined;
-  return {
+  const report: NodeReport = {
     version: REPORT_VERSION,
     ...identity,
     bootId: state.bootId,
@@ -30,6 +36,31 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
       ...(pod === undefined ? {} : { pod }),
       since,
     })),
-    releases: [...state.releases],
+    releases: [],
   };
+  return { ...report, releases: newest(state.releases, roomIn(report)) };
+}
+
+interface Room {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** What the aggregator takes beside the holds, which must be whole. Names and UIDs are ASCII: a character is a byte. */
+function roomIn(report: NodeReport): Room {
+  return { entries: MAX_REPORT_ENTRIES - report.holds.length, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
+}
+
+/**
+ * The newest releases that there is room for. They pile up while the aggregator is away, and a report that is too large would
+ * be refused for ever; the others follow when these have been settled, and of one volume the newest end counts.
+ */
+function newest(releases: readonly Release[], { entries, bytes }: Room): Release[] {
+  let room = bytes;
+  let first = releases.length;
+  for (; first > 0 && releases.length - first < entries; first -= 1) {
+    room -= JSON.stringify(releases[first - 1]).length + 1;
+    if (room < 0) break;
+  }
+  return releases.slice(first);
 }

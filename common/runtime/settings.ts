@@ -31,6 +31,17 @@ export function optionalText({ name, description }: Description): Setting<string
   return setting({ name, description }, undefined, (text) => (text === "" ? undefined : text));
 }
 
+/** An absolute path that may be left out; doubled slashes and one at its end are dropped. */
+export function optionalPath({ name, description }: Description): Setting<string | undefined> {
+  return setting({ name, description }, undefined, (text) => {
+    if (text === undefined || text === "") return undefined;
+    const parts = text.split("/").filter((part) => part !== "");
+    if (!text.startsWith("/") || parts.includes(".") || parts.includes(".."))
+      throw new Error(`is "${text}", must be an absolute path without . and ..`);
+    return `/${parts.join("/")}`;
+  });
+}
+
 export function textSetting({ name, description }: Description, fallback: string): Setting<string> {
   return setting({ name, description }, fallback, (text) => text ?? fallback);
 }

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { holdKey, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+const OWN: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+const HOLD = csiMountPoint("u1", "pv-1");
+
+function textOf(...mountPoints: readonly string[]): string {
+  return mountPoints.map((mountPoint) => formatMountLine({ mountPoint })).join("");
+}
+
+function read(text: string, rule: RootRule = OWN) {
+  return readHolds({ text, beganAt: 10, endedAt: 11 }, rule);
+}
+
+describe("readHolds", () => {
+  it("shows the holds below the root that the own pod's token proves", () => {
+    const result = read(textOf("/", tokenMountPoint("agent-1"), HOLD, "/home"));
+
+    expect(result).toMatchObject({ beganAt: 10, endedAt: 11, incomplete: undefined, kubeletRoot: "/var/lib/kubelet" });
+    expect(result.holds).toMatchObject([
+      { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", mount: { mountPoint: HOLD } },
+    ]);
+  });
+
+  it("follows the kubelet to another root", () => {
+    const result = read(
+      textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"), HOLD),
+    );
+
+    expect(result).toMatchObject({ incomplete: undefined, kubeletRoot: "/data/kubelet" });
+    expect(result.holds).toHaveLength(1);
+  });
+
+  it.each([
+    {
+      name: "the own pod's token is not there",
+      text: textOf("/", HOLD),
+      why: "own pod's token mount is not in the table",
+    },
+    { name: "the table is empty", text: "", why: "1 damaged lines" },
+    {
+      name: "its last line is torn",
+      text: `${textOf(tokenMountPoint("agent-1"), HOLD)}36 35 8:1 / /var`,
+      why: "1 damaged lines",
+    },
+    {
+      name: "a line below the root is damaged",
+      text: `${textOf(tokenMountPoint("agent-1"), HOLD)}36 35 8:1 / ${HOLD} rw\n`,
+      why: "1 damaged lines",
+    },
+  ])("proves no absence when $name", ({ text, why }) => {
+    expect(read(text).incomplete).toBe(why);
+  });
+
+  it("shows what there is even where it proves no absence", () => {
+    expect(read(textOf(HOLD)).holds).toHaveLength(1);
+  });
+
+  it("is not blinded by an odd line elsewhere", () => {
+    const text = `${textOf(tokenMountPoint("agent-1"), HOLD)}77 1 0:9 /odd one /mnt/x rw - odd none rw\n`;
+
+    expect(read(text)).toMatchObject({ incomplete: undefined, holds: [{ kind: "pod" }] });
+  });
+
+  it("does not take another root than the one that is set for proof, or a typing error would end every use", () => {
+    const text = textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"));
+
+    const result = read(text, { ...OWN, override: "/var/lib/kubelet" });
+
+    expect(result.incomplete).toBe("own pod's token mount is below /data/kubelet, not below /var/lib/kubelet");
+  });
+
+  it("chooses by the setting when the token shows below several roots", () => {
+    const text = textOf(
+      tokenMountPoint("agent-1"),
+      tokenMountPoint("agent-1", "/mnt/copy"),
+      csiMountPoint("u1", "pv-1", "/mnt/copy"),
+    );
+
+    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/var/lib/kubelet", holds: [] });
+    expect(read(text, { ...OWN, override: "/mnt/copy" })).toMatchObject({
+      incomplete: undefined,
+      kubeletRoot: "/mnt/copy",
+      holds: [{ kind: "pod" }],
+    });
+  });
+
+  it("never proves an absence outside of a pod", () => {
+    const result = read(textOf(HOLD), { by: "path", path: "/var/lib/kubelet" });
+
+    expect(result.incomplete).toContain("outside a pod");
+    expect(result.holds).toHaveLength(1);
+  });
+});
+
+describe("mergeReads", () => {
+  const empty = textOf(tokenMountPoint("agent-1"));
+  const full = textOf(tokenMountPoint("agent-1"), HOLD);
+  const torn = full.slice(0, -1);
+
+  it.each([
+    { name: "what only the first shows is there", texts: [full, empty], holds: 1, isComplete: true },
+    { name: "what only the second shows is there", texts: [empty, full], holds: 1, isComplete: true },
+    { name: "what neither shows is absent", texts: [empty, empty], holds: 0, isComplete: true },
+    { name: "a first that is damaged proves no absence", texts: [torn, empty], holds: 0, isComplete: false },
+    { name: "a second that is damaged proves no absence", texts: [empty, torn], holds: 0, isComplete: false },
+  ])("of two reads $name", ({ texts: [first = "", second = ""], holds, isComplete }) => {
+    const merged = mergeReads(
+      readHolds({ text: first, beganAt: 10, endedAt: 11 }, OWN),
+      readHolds({ text: second, beganAt: 12, endedAt: 13 }, OWN),
+    );
+
+    expect(new Set(merged.holds.map(holdKey)).size).toBe(holds);
+    expect(merged.incomplete === undefined).toBe(isComplete);
+    expect(merged).toMatchObject({ beganAt: 10, endedAt: 13 });
+  });
+});
+
+describe("holdKey", () => {
+  it.each([
+    { name: "mounts stacked on one place", one: HOLD, other: HOLD, isSame: true },
+    {
+      name: "two subPaths of one volume in a pod",
+      one: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/a/0",
+      other: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/b/3",
+      isSame: true,
+    },
+    { name: "one volume in two pods", one: HOLD, other: csiMountPoint("u2", "pv-1"), isSame: false },
+    { name: "two volumes in one pod", one: HOLD, other: csiMountPoint("u1", "pv-2"), isSame: false },
+    {
+      name: "a volume and a subPath of it",
+      one: HOLD,
+      other: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/a/0",
+      isSame: false,
+    },
+  ])("is the same for $name: $isSame", ({ one, other, isSame }) => {
+    const [first, second] = read(textOf(tokenMountPoint("agent-1"), one, other)).holds.map(holdKey);
+
+    expect(first === second).toBe(isSame);
+  });
+});

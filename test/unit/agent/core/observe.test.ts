@@ -1,0 +1,403 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type MountRead, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import {
+  type Decision,
+  forget,
+  hasAbsence,
+  initialState,
+  type NodeState,
+  observe,
+} from "../../../../agent/core/observe.ts";
+import type { Hold } from "../../../../common/storage/volume-identity.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+
+/** A letter stands for the mount point of a volume: `a` of pod u1, `A` a subPath of it, `*` its staging mount, `b` of pod u2. */
+const PLACES: Readonly<Record<string, string>> = {
+  a: csiMountPoint("u1", "pv-a"),
+  A: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-a/main/0",
+  "*": "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pv-a/globalmount",
+  b: csiMountPoint("u2", "pv-b"),
+  c: csiMountPoint("u2", "pv-a"),
+};
+
+/** A read that began at `at` and took a unit of time; `!` makes it a damaged one. */
+function readOf(letters: string, at: number): MountRead {
+  const places = [...letters].flatMap((letter) => PLACES[letter] ?? []);
+  const text = [tokenMountPoint("agent-1"), ...places].map((mountPoint) => formatMountLine({ mountPoint })).join("");
+  return readHolds(
+    { text: letters.includes("!") ? text.slice(0, -1).concat("\n36 35 8:1") : text, beganAt: at, endedAt: at + 1 },
+    RULE,
+  );
+}
+
+/** Reads that began at 10, 20, 30, and so on. */
+function replay(
+  reads: readonly string[],
+  begin: NodeState = initialState("boot-1"),
+): { state: NodeState; decisions: Decision[] } {
+  const decisions: Decision[] = [];
+  let state = begin;
+  for (const [index, letters] of reads.entries()) {
+    const next = observe(state, {
+      read: readOf(letters, 10 * (index + 1)),
+      podsResourceVersion: String(index),
+      podNames: new Map([["u1", "team/web"]]),
+    });
+    state = next.state;
+    decisions.push(...next.decisions);
+  }
+  return { state, decisions };
+}
+
+function releasesIn(state: NodeState): readonly string[] {
+  return state.releases.map(
+    ({ volume, podUid, after, by }) => `${volume.by === "name" ? volume.name : "?"} of ${podUid} in ${after}-${by}`,
+  );
+}
+
+describe("observe: releases", () => {
+  it.each([
+    {
+      name: "a hold that a complete read no longer shows is released between the two reads",
+      reads: ["a", ""],
+      releases: ["pv-a of u1 in 10-21"],
+    },
+    {
+      name: "the interval begins at the last read that showed it",
+      reads: ["a", "a", "a", ""],
+      releases: ["pv-a of u1 in 30-41"],
+    },
+    { name: "a hold that is still there is not released", reads: ["a", "a"], releases: [] },
+    { name: "a damaged read releases nothing", reads: ["a", "!"], releases: [] },
+    {
+      name: "a damaged read in between only widens the interval",
+      reads: ["a", "!", ""],
+      releases: ["pv-a of u1 in 10-31"],
+    },
+    {
+      name: "a damaged read that shows a proven hold does not move its bound",
+      reads: ["a", "a!", ""],
+      releases: ["pv-a of u1 in 10-31"],
+    },
+    {
+      name: "a hold that only damaged reads showed was last seen in the last of them",
+      reads: ["a!", "a!", ""],
+      releases: ["pv-a of u1 in 20-31"],
+    },
+    {
+      name: "a complete read proves what a damaged one showed first",
+      reads: ["a!", "a", "a!", ""],
+      releases: ["pv-a of u1 in 20-41"],
+    },
+    {
+      name: "an end that falls into damaged reads is told by the next complete one",
+      reads: ["a", "!", "!", "!", ""],
+      releases: ["pv-a of u1 in 10-51"],
+    },
+    {
+      name: "mounts stacked on one place are one use until the last is gone",
+      reads: ["aa", "a", ""],
+      releases: ["pv-a of u1 in 20-31"],
+    },
+    { name: "a subPath that stays keeps the use", reads: ["aA", "A", "A", ""], releases: ["pv-a of u1 in 30-41"] },
+    {
+      name: "a volume that stays keeps the use when its subPath goes",
+      reads: ["aA", "a", ""],
+      releases: ["pv-a of u1 in 20-31"],
+    },
+    { name: "both gone at once are one release", reads: ["aA", ""], releases: ["pv-a of u1 in 10-21"] },
+    {
+      name: "of two holds the one seen last begins the interval",
+      reads: ["a", "aA!", ""],
+      releases: ["pv-a of u1 in 20-31"],
+    },
+    { name: "the end of a staging mount is no release", reads: ["*", ""], releases: [] },
+    { name: "a staging mount does not keep the use", reads: ["a*", "*"], releases: ["pv-a of u1 in 10-21"] },
+    {
+      name: "two pods with one volume are two uses",
+      reads: ["ac", "c", ""],
+      releases: ["pv-a of u1 in 10-21", "pv-a of u2 in 20-31"],
+    },
+    { name: "two volumes are two uses", reads: ["ab", ""], releases: ["pv-a of u1 in 10-21", "pv-b of u2 in 10-21"] },
+    {
+      name: "used again and released again is two releases",
+      reads: ["a", "", "a", ""],
+      releases: ["pv-a of u1 in 10-21", "pv-a of u1 in 30-41"],
+    },
+    { name: "what was never there is not released", reads: ["", ""], releases: [] },
+  ])("$name", ({ reads, releases }) => {
+    const { state } = replay(reads);
+
+    expect(releasesIn(state)).toEqual(releases);
+  });
+
+  it("gives each release an ID of its own that another look does not change", () => {
+    const { state } = replay(["a", "", "a", "", ""]);
+
+    const ids = state.releases.map(({ id }) => id);
+    expect(ids).toEqual(["boot-1/21000/u1/name/pv-a", "boot-1/41000/u1/name/pv-a"]);
+  });
+
+  it("keeps the name of the pod, which may be gone before its mount", () => {
+    const seen = replay(["aA"]).state;
+
+    const { state } = observe(seen, { read: readOf("", 20), podsResourceVersion: "2", podNames: new Map() });
+
+    expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
+  });
+
+  it("keeps the name of the pod when only one of the holds knows it", () => {
+    const first = observe(initialState("boot-1"), {
+      read: readOf("A", 10),
+      podsResourceVersion: "1",
+      podNames: new Map([["u1", "team/web"]]),
+    });
+    const second = observe(first.state, { read: readOf("Aa", 20), podsResourceVersion: "2", podNames: new Map() });
+
+    const { state } = observe(second.state, { read: readOf("", 30), podsResourceVersion: "3", podNames: new Map() });
+
+    expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
+  });
+});
+
+describe("observe: holds", () => {
+  it.each([
+    { name: "a complete read replaces what was known", reads: ["ab", "b"], holds: ["pv-b"] },
+    { name: "a damaged read adds", reads: ["a", "b!"], holds: ["pv-a", "pv-b"] },
+    { name: "a damaged read never removes", reads: ["ab", "!"], holds: ["pv-a", "pv-b"] },
+    { name: "a staging mount is a hold", reads: ["*"], holds: ["pv-a"] },
+  ])("$name", ({ reads, holds }) => {
+    const { state } = replay(reads);
+
+    const names = [...state.holds.values()].map(({ hold }) => (hold.volume.by === "name" ? hold.volume.name : "?"));
+    expect(names.toSorted()).toEqual(holds);
+  });
+
+  it("knows since when a hold has been there, over damaged reads too", () => {
+    const { state } = replay(["", "a!", "a", "a"]);
+
+    expect([...state.holds.values()]).toMatchObject([{ since: 20, seenAt: 40, proven: true }]);
+  });
+
+  it("begins anew when a volume is mounted again", () => {
+    const { state } = replay(["a", "", "a"]);
+
+    expect([...state.holds.values()]).toMatchObject([{ since: 30 }]);
+  });
+
+  it.each([
+    { name: "what is mounted", reads: ["a"], decisions: ["mounted"] },
+    {
+      name: "what is no longer mounted, and the end of its use",
+      reads: ["a", ""],
+      decisions: ["mounted", "unmounted", "released"],
+    },
+    { name: "the end of staging without a release", reads: ["*", ""], decisions: ["mounted", "unmounted"] },
+    { name: "nothing when nothing changed", reads: ["a", "a", "aa", "a!"], decisions: ["mounted"] },
+  ])("decides $name", ({ reads, decisions }) => {
+    expect(replay(reads).decisions.map(({ kind }) => kind)).toEqual(decisions);
+  });
+});
+
+describe("observe: what stands behind a report", () => {
+  it.each([
+    {
+      name: "nothing before the first complete read",
+      reads: ["!", "a!"],
+      read: undefined,
+      since: undefined,
+      version: undefined,
+    },
+    { name: "the first complete read", reads: ["!", "a"], read: 20, since: 21, version: "1" },
+    {
+      name: "the last complete read, and since when there was one",
+      reads: ["a", "", "a!"],
+      read: 20,
+      since: 11,
+      version: "1",
+    },
+  ])("is $name", ({ reads, read, since, version }) => {
+    const { state } = replay(reads);
+
+    expect(state.read).toEqual(read === undefined ? undefined : { beganAt: read, endedAt: read + 1 });
+    expect(state.observedSince).toBe(since);
+    expect(state.podsResourceVersion).toBe(version);
+  });
+
+  it.each([
+    { name: "rises with a mount", reads: ["", "a"], generation: 1 },
+    { name: "rises once with an end and its release", reads: ["a", ""], generation: 2 },
+    { name: "stays when nothing changed", reads: ["a", "a", "a!"], generation: 1 },
+  ])("has a generation that $name", ({ reads, generation }) => {
+    expect(replay(reads).state.generation).toBe(generation);
+  });
+
+  it("drops a resource version that is not known for the last read", () => {
+    const { state } = observe(replay(["a"]).state, {
+      read: readOf("a", 20),
+      podsResourceVersion: undefined,
+      podNames: new Map(),
+    });
+
+    expect(state.podsResourceVersion).toBeUndefined();
+  });
+});
+
+describe("forget", () => {
+  const { state } = replay(["ab", ""]);
+  const [first = "", second = ""] = state.releases.map(({ id }) => id);
+
+  it.each([
+    { name: "drops the named release", ids: [first], rest: [second], generation: state.generation + 1 },
+    { name: "drops several", ids: [first, second], rest: [], generation: state.generation + 1 },
+    { name: "does nothing for an unknown one", ids: ["other"], rest: [first, second], generation: state.generation },
+    { name: "does nothing for none", ids: [], rest: [first, second], generation: state.generation },
+  ])("$name", ({ ids, rest, generation }) => {
+    const next = forget(state, ids);
+
+    expect(next.releases.map(({ id }) => id)).toEqual(rest);
+    expect(next.generation).toBe(generation);
+  });
+});
+
+describe("hasAbsence", () => {
+  it.each([
+    { name: "a complete read lacks a hold", read: "b", expected: true },
+    { name: "a complete read shows all", read: "ab", expected: false },
+    { name: "a damaged read lacks a hold, which means nothing", read: "!", expected: false },
+    { name: "a read shows more than was known", read: "abc", expected: false },
+  ])("when $name: $expected", ({ read, expected }) => {
+    expect(hasAbsence(replay(["ab"]).state, readOf(read, 50))).toBe(expected);
+  });
+});
+
+type Step = { readonly kind: "toggle"; readonly letter: string } | Look;
+interface Look {
+  readonly kind: "look";
+  readonly isDamaged: boolean;
+  /** What changes between the two reads of a look that has to confirm an absence. */
+  readonly during: string | null;
+}
+
+const USES: Readonly<Record<string, string>> = { a: "u1/pv-a", A: "u1/pv-a", b: "u2/pv-b", c: "u2/pv-a" };
+
+/** A node where things happen between whole units of time, and an agent that looks at it. */
+class World {
+  readonly #mounted = new Set<string>();
+  readonly ends = new Map<string, number[]>();
+  /** Uses that were there at the end of a complete look. */
+  readonly shown = new Set<string>();
+  state = initialState("boot-1");
+  #now = 100;
+
+  run(step: Step): void {
+    this.#now += 5;
+    if (step.kind === "toggle") this.#flip(step.letter);
+    else this.#look(step);
+  }
+
+  uses(): ReadonlySet<string> {
+    return new Set([...this.#mounted].flatMap((letter) => USES[letter] ?? []));
+  }
+
+  #flip(letter: string): void {
+    const before = this.uses();
+    if (!this.#mounted.delete(letter)) this.#mounted.add(letter);
+    for (const use of before) if (!this.uses().has(use)) this.ends.set(use, [...(this.ends.get(use) ?? []), this.#now]);
+  }
+
+  #look({ isDamaged, during }: Look): void {
+    let read = this.#read(isDamaged);
+    if (hasAbsence(this.state, read)) {
+      if (during !== null) this.#flip(during);
+      read = mergeReads(read, this.#read(false));
+    }
+    this.state = observe(this.state, { read, podsResourceVersion: undefined, podNames: new Map() }).state;
+    if (!isDamaged) for (const use of this.uses()) this.shown.add(use);
+  }
+
+  #read(isDamaged: boolean): MountRead {
+    const read = readOf([...this.#mounted].join("") + (isDamaged ? "!" : ""), this.#now);
+    this.#now += 2;
+    return read;
+  }
+}
+
+function nameOf({ podUid, volume }: Pick<Hold, "podUid" | "volume">): string {
+  return `${podUid}/${volume.by === "name" ? volume.name : volume.handleHash}`;
+}
+
+describe("observe, whatever happens", () => {
+  const toggle = fc.record({ kind: fc.constant("toggle" as const), letter: fc.constantFrom("a", "A", "*", "b", "c") });
+  const look = fc.record({
+    kind: fc.constant("look" as const),
+    isDamaged: fc.boolean(),
+    during: fc.option(fc.constantFrom("a", "A", "b", "c")),
+  });
+  const worlds = fc.array(fc.oneof(toggle, look), { maxLength: 60 }).map((steps) => {
+    const world = new World();
+    for (const step of steps) world.run(step);
+    return world;
+  });
+
+  it("puts a true end of that use into the interval of each release, each once", () => {
+    fc.assert(
+      fc.property(worlds, ({ state, ends }) => {
+        for (const release of state.releases) {
+          const truths = (ends.get(nameOf(release)) ?? []).filter((at) => release.after <= at && at <= release.by);
+          expect(truths).not.toEqual([]);
+        }
+        expect(new Set(state.releases.map(({ id }) => id)).size).toBe(state.releases.length);
+      }),
+    );
+  });
+
+  it("loses no use that it was shown: it is held or released", () => {
+    fc.assert(
+      fc.property(worlds, ({ state, shown }) => {
+        const known = [...state.holds.values()].map(({ hold }) => hold);
+
+        const told = new Set([...known, ...state.releases].map(nameOf));
+
+        expect([...shown].filter((use) => !told.has(use))).toEqual([]);
+      }),
+    );
+  });
+
+  it("has a release for each use that was shown and is gone in the end", () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        world.run({ kind: "look", isDamaged: false, during: null });
+
+        const held = world.uses();
+        const released = new Set(world.state.releases.map(nameOf));
+        expect([...world.shown].filter((use) => !held.has(use) && !released.has(use))).toEqual([]);
+      }),
+    );
+  });
+
+  it("never releases a use while a hold of it is known", () => {
+    fc.assert(
+      fc.property(fc.array(fc.stringMatching(/^[aA*bc!]{0,4}$/), { maxLength: 12 }), (reads) => {
+        for (let upTo = 1; upTo <= reads.length; upTo += 1) {
+          const before = replay(reads.slice(0, upTo - 1)).state;
+          const after = replay(reads.slice(0, upTo)).state;
+          const fresh = after.releases.slice(before.releases.length);
+          const uses = new Set(
+            [...after.holds.values()]
+              .filter(({ hold }) => hold.kind !== "staging")
+              .map(({ hold }) => `${hold.podUid}/${JSON.stringify(hold.volume)}`),
+          );
+          for (const { podUid, volume, after: from, by } of fresh) {
+            expect(uses.has(`${podUid}/${JSON.stringify(volume)}`)).toBe(false);
+            expect(from).toBeLessThan(by);
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { readHolds } from "../../../../agent/core/holds.ts";
+import { initialState, type NodeState, observe } from "../../../../agent/core/observe.ts";
+import { reportOf } from "../../../../agent/core/report.ts";
+import {
+  decodeNodeReport,
+  MAX_REPORT_BYTES,
+  MAX_REPORT_ENTRIES,
+  type Release,
+} from "../../../../common/storage/node-report.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+const IDENTITY = { node: "node-1", podUid: "agent-1", instance: "id-1", driftPpm: 200 };
+
+function stateAfter(mountPoints: readonly string[], podsResourceVersion: string | undefined = "77"): NodeState {
+  const text = [tokenMountPoint("agent-1"), ...mountPoints]
+    .map((mountPoint) => formatMountLine({ mountPoint }))
+    .join("");
+  const read = readHolds({ text, beganAt: 10, endedAt: 11 }, { by: "own-pod", podUid: "agent-1", override: undefined });
+  return observe(initialState("boot-1"), { read, podsResourceVersion, podNames: new Map([["u1", "team/web"]]) }).state;
+}
+
+function releases(count: number, size: number): readonly Release[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `boot-1/${index}/u1/name/${"v".repeat(size)}`,
+    volume: { by: "name" as const, name: "v".repeat(size) },
+    podUid: "u1",
+    after: index,
+    by: index + 1,
+  }));
+}
+
+describe("reportOf", () => {
+  it("says all that a state holds", () => {
+    const state = stateAfter([
+      csiMountPoint("u1", "pv-1"),
+      "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pv-1/globalmount",
+    ]);
+
+    expect(reportOf(IDENTITY, state, 20)).toEqual({
+      version: 1,
+      ...IDENTITY,
+      bootId: "boot-1",
+      generation: 1,
+      sentAt: 20,
+      read: { beganAt: 10, endedAt: 11 },
+      observedSince: 11,
+      podsResourceVersion: "77",
+      holds: [
+        { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 },
+        { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 10 },
+      ],
+      releases: [],
+    });
+  });
+
+  it("has nothing to say before the first complete read", () => {
+    expect(reportOf(IDENTITY, initialState("boot-1"), 20)).toBeUndefined();
+  });
+
+  it("leaves out the resource version that is not known", () => {
+    expect(reportOf(IDENTITY, { ...stateAfter([]), podsResourceVersion: undefined }, 20)).not.toHaveProperty(
+      "podsResourceVersion",
+    );
+  });
+
+  it.each([
+    {
+      name: "a volume of every layout",
+      mountPoints: [
+        csiMountPoint("u1", "pv-1"),
+        "/var/lib/kubelet/plugins/kubernetes.io~local-volume/volumeDevices/pv-2/u1",
+      ],
+    },
+    {
+      name: "a name that no volume can have",
+      mountPoints: [csiMountPoint("u1", "p v"), csiMountPoint("u1", "v".repeat(255))],
+    },
+    {
+      name: "a UID that no pod can have",
+      mountPoints: [csiMountPoint("u".repeat(255), "pv-1"), csiMountPoint("\xe0", "pv-1")],
+    },
+    {
+      name: "a driver that cannot be",
+      mountPoints: [`/var/lib/kubelet/plugins/kubernetes.io/csi/${"d".repeat(255)}/${"a".repeat(64)}/globalmount`],
+    },
+  ])("is accepted with $name in the mount table, or one odd mount would silence the node", ({ mountPoints }) => {
+    const report = reportOf(IDENTITY, stateAfter(mountPoints), 20);
+
+    expect(decodeNodeReport(JSON.parse(JSON.stringify(report)))).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    { name: "more entries than are accepted", all: releases(MAX_REPORT_ENTRIES + 5_000, 3) },
+    { name: "more bytes than are accepted", all: releases(15_000, 250) },
+  ])("keeps the newest of $name, so that a long absence of the aggregator ends in a report", ({ all }) => {
+    const state = { ...stateAfter([csiMountPoint("u1", "pv-1")]), releases: all };
+
+    const report = reportOf(IDENTITY, state, 30_000);
+
+    const text = JSON.stringify(report);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_REPORT_BYTES);
+    expect(decodeNodeReport(JSON.parse(text))).toMatchObject({ ok: true });
+    expect(report?.releases.at(-1)).toEqual(all.at(-1));
+    expect(report?.releases.length).toBeGreaterThan(5_000);
+  });
+
+  it("keeps every release where there is room", () => {
+    const all = releases(3_000, 250);
+
+    expect(reportOf(IDENTITY, { ...stateAfter([]), releases: all }, 30_000)?.releases).toEqual(all);
+  });
+});
