@@ -71,8 +71,8 @@ function systemCalls() {
   const poll = libc.func("int poll(_Inout_ uint8_t *fds, unsigned long nfds, int timeout)");
   return {
     eventFd: libc.func("int eventfd(unsigned int initval, int flags)"),
-    readEvent: libc.func("ssize_t read(int fd, _Out_ uint8_t *buf, size_t count)"),
-    writeEvent: libc.func("ssize_t write(int fd, const uint8_t *buf, size_t count)"),
+    readEvent: libc.func("long read(int fd, _Out_ uint8_t *buf, size_t count)"),
+    writeEvent: libc.func("long write(int fd, const uint8_t *buf, size_t count)"),
     poll: (fds: Buffer, timeoutMs: number): Promise<number> =>
       new Promise((resolve, reject) => {
         poll.async(fds, 2, timeoutMs, (error: unknown, ready: number) => (error ? reject(error) : resolve(ready)));
