@@ -8,7 +8,7 @@ import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { agentMemory } from "./memory.ts";
 import { percentile, summary } from "./statistics.ts";
 
-const ROUNDS = 200;
+const ROUNDS = Number(process.env.MOORING_BENCH_ROUNDS ?? 200);
 
 async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
   printer.title(`\nEnd of use until the claim's status is stored, ${ROUNDS} times`);

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
@@ -34,6 +34,7 @@ export async function agentMemory(
 /** As the image will have it: one file, koffi beside it because it is native, client-node left out because no pod uses it. */
 async function bundleAgent(folder: string): Promise<string> {
   const outfile = `${folder}/agent.mjs`;
+  symlinkSync(`${project}node_modules`, `${folder}/node_modules`);
   const banner = {
     js: `import { createRequire } from "node:module"; const require = createRequire("${project}package.json");`,
   };
@@ -45,8 +46,7 @@ async function bundleAgent(folder: string): Promise<string> {
     format: "esm",
     outfile,
     banner,
-    alias: { koffi: `${project}node_modules/koffi` },
-    external: [`${project}node_modules/koffi`, "@kubernetes/client-node"],
+    external: ["koffi", "@kubernetes/client-node"],
     logLevel: "error",
   });
   return outfile;
