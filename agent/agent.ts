@@ -19,7 +19,7 @@ import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { createReportSender } from "./sinks/report-sender.ts";
 import { createMountInfoFile, type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
-import { createWakeUp, type WakeReason, type WakeUp } from "./sources/wake-up.ts";
+import { createWakeUp, type WakeUp } from "./sources/wake-up.ts";
 
 /** Everything an agent touches the world through; a simulation replaces just these. */
 export interface AgentPorts {
@@ -49,6 +49,9 @@ export function createAgentPorts(
 
 /** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
 const BLIND_AFTER_MS = 180_000;
+
+/** A read that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */
+const RETRY_MS = 1_000;
 
 /** Runs an agent until the signal is aborted. Rejects only for a bug or when it cannot listen. */
 export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: AbortSignal): Promise<void> {
@@ -130,28 +133,45 @@ class Agent {
   }
 
   #mountTableCheck(): ReturnType<Checks[string]> {
+    return this.#isBlind()
+      ? failed(`no complete read of the mount table: ${this.#blindSince?.why ?? "too old"}`)
+      : PASSED;
+  }
+
+  #isBlind(): boolean {
     const { read } = this.#state;
-    const ageMs = read === undefined ? Number.POSITIVE_INFINITY : this.#ports.clock.monotonicMs() - read.endedAt;
-    return ageMs < BLIND_AFTER_MS
-      ? PASSED
-      : failed(`no complete read of the mount table: ${this.#blindSince?.why ?? "too old"}`);
+    return read === undefined || this.#ports.clock.monotonicMs() - read.endedAt >= BLIND_AFTER_MS;
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, random, wakeUp, journal, bootId } = this.#ports;
-    const stored = await journal.load();
-    if (stored?.bootId === bootId) this.#state = stored;
-    let reason: WakeReason = "asked";
+    const { clock, random, wakeUp } = this.#ports;
+    await this.#restore();
+    // What is asked for is a complete read: the question stays until there is one.
+    let isAsked = true;
+    let heartbeatAt = 0;
     while (!signal.aborted) {
-      await this.#look(reason);
-      reason = await wakeUp.wait(jitter(random, this.#config.heartbeatMs, 0.2), signal);
+      const decisions = await this.#look();
+      const isComplete = decisions !== undefined && this.#blindSince === undefined;
+      // Kept apart from the wake-ups: a node on which mounts change all the time must not fall silent.
+      const isHeartbeat = clock.monotonicMs() >= heartbeatAt;
+      // A node's other mounts come and go all the time: they are read, but only news, an answer or a heartbeat is sent.
+      if (isHeartbeat || (isAsked && isComplete) || (decisions?.length ?? 0) > 0) this.#report();
+      if (isHeartbeat) heartbeatAt = clock.monotonicMs() + jitter(random, this.#config.heartbeatMs, 0.2);
+      const restMs = Math.max(0, heartbeatAt - clock.monotonicMs());
+      const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
+      isAsked = reason === "asked" || !isComplete;
       // A storm of mounts must not eat the node: wait ten times as long as the last read took, as systemd does.
       if (reason !== "timer") await clock.sleep(Math.max(this.#config.debounceMs, 10 * this.#lastReadMs), signal);
     }
   }
 
-  /** One look at the node: read, decide, keep, report. */
-  async #look(reason: WakeReason): Promise<void> {
+  async #restore(): Promise<void> {
+    const stored = await this.#ports.journal.load();
+    if (stored?.bootId === this.#ports.bootId) this.#state = stored;
+  }
+
+  /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
+  async #look(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, journal, clock } = this.#ports;
     // Taken before the read begins: only then does the read follow everything up to this resource version.
     const podsResourceVersion = this.#pods.resourceVersion();
@@ -163,11 +183,11 @@ class Agent {
       this.#state = state;
       await journal.store(state);
       for (const decision of decisions) this.#log(decision);
-      // A node's other mounts come and go all the time: they are read, but only news, a pod's end or the heartbeat is sent.
-      if (decisions.length > 0 || reason !== "mounts") this.#report();
+      return decisions;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       this.#noteBlindness(messageOf(error));
+      return undefined;
     } finally {
       this.#lastReadMs = clock.monotonicMs() - begunAt;
       this.#reads.observe({}, this.#lastReadMs / 1000);
@@ -198,6 +218,8 @@ class Agent {
   }
 
   #report(): void {
+    // A node that has been blind for long is to count as silent, not to keep its last word alive.
+    if (this.#isBlind()) return;
     this.#sender.submit(() => reportOf(this.#identity, this.#state, this.#ports.clock.monotonicMs()));
   }
 }

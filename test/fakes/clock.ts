@@ -1,4 +1,4 @@
-import type { Clock, ClockRate } from "../../common/runtime/clock.ts";
+import { type Clock, type ClockRate, createSystemClock } from "../../common/runtime/clock.ts";
 
 /** A clock that stands still until it is told otherwise. It starts no timer. */
 export interface FakeClock extends Clock {
@@ -69,4 +69,14 @@ export function createFakeClock(rate: ClockRate = { source: "monotonic-raw", dri
 export async function settle(): Promise<void> {
   // A tick comes only when no promise has anything left to do; streams need a few of them.
   for (let tick = 0; tick < 5; tick += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
+}
+
+/** Returns when the condition holds, after real input and output if it has to. It does not pass time on any fake clock. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  const { sleep } = createSystemClock();
+  for (let turn = 0; turn < 2_000; turn += 1) {
+    if (condition()) return;
+    await sleep(0);
+  }
+  throw new Error("this never came true");
 }

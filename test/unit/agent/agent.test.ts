@@ -1,0 +1,340 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type AgentPorts, runAgent } from "../../../agent/agent.ts";
+import type { AgentConfig } from "../../../agent/config.ts";
+import { initialState } from "../../../agent/core/observe.ts";
+import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
+import { createWakeUp } from "../../../agent/sources/wake-up.ts";
+import { createKubeClient } from "../../../common/kube/client.ts";
+import { decodeNodeReport, type NodeReport } from "../../../common/storage/node-report.ts";
+import { createFakeByteStream } from "../../fakes/byte-stream.ts";
+import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
+import { createFixedRandom } from "../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
+import { createFakeWakeUp } from "../../fakes/wake-up.ts";
+
+const HOLD = csiMountPoint("u1", "pv-1");
+const TOKEN = tokenMountPoint("agent-1");
+
+const CONFIG: AgentConfig = {
+  node: "node-1",
+  podUid: "agent-1",
+  aggregatorUrl: "https://gateway.example/mooring/",
+  kubeconfig: undefined,
+  mountInfo: "/proc/1/mountinfo",
+  bootId: "/boot_id",
+  kubeletRoot: undefined,
+  heartbeatMs: 30_000,
+  debounceMs: 100,
+  listen: { host: "127.0.0.1", port: 0 },
+  logLevel: "info",
+};
+
+const cleanUps: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+interface Setting {
+  readonly mounts?: readonly string[];
+  readonly answer?: () => FakeAnswer;
+  readonly ports?: (ports: AgentPorts) => Partial<AgentPorts>;
+}
+
+/** A running agent whose pod watch has listed one pod, `team/web`, at resource version 100. */
+async function startAgent({
+  mounts = [TOKEN],
+  answer = () => json({ forget: [] }),
+  ports: change = () => ({}),
+}: Setting = {}) {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  const table = createFakeMountTable(
+    clock,
+    mounts.map((mountPoint) => ({ mountPoint })),
+  );
+  const wakeUp = createFakeWakeUp(clock);
+  const watch = createFakeByteStream();
+  const pod = {
+    metadata: { namespace: "team", name: "web", uid: "u1", resourceVersion: "90" },
+    status: { phase: "Running" },
+  };
+  const api = createFakeTransport(({ path }) =>
+    path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] }),
+  );
+  const bodies: NodeReport[] = [];
+  const paths: string[] = [];
+  const reportTransport = createFakeTransport(({ path, body }) => {
+    const report = decodeNodeReport(JSON.parse(body ?? ""));
+    if (!report.ok) return { status: 400, body: report.problems.join("; ") };
+    bodies.push(report.value);
+    paths.push(path);
+    return answer();
+  });
+  const client = createKubeClient(createFakeConnection(api), { clock });
+  const base = {
+    clock,
+    random: createFixedRandom(0.5),
+    logger,
+    client,
+    reportTransport,
+    mountInfo: table,
+    wakeUp,
+    journal: createMemoryJournal(),
+    bootId: "boot-1",
+  };
+  const stop = new AbortController();
+  const running = runAgent(CONFIG, { ...base, ...change(base) }, stop.signal);
+  cleanUps.push(async () => {
+    stop.abort();
+    await running;
+  });
+  await eventually(() => logger.messages().includes("agent started"));
+  await settle();
+  const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.health);
+  const { advance } = clock;
+  return { clock, logger, table, wakeUp, watch, bodies, paths, stop, running, url, advance, pod };
+}
+
+function namesIn(report: NodeReport | undefined): readonly string[] {
+  return (report?.holds ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.handleHash));
+}
+
+describe("an agent", () => {
+  it("reports what it finds when it starts, below the path of the aggregator's URL", async () => {
+    const { bodies, paths, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    await advance(200);
+
+    expect(namesIn(bodies[0])).toEqual(["pv-1"]);
+    expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report");
+  });
+
+  it("tells with which resource version of its pods the table was read", async () => {
+    const { bodies, advance } = await startAgent();
+    await advance(200);
+
+    expect(bodies.at(-1)?.podsResourceVersion).toBe("100");
+  });
+
+  it("reports a mount after the debounce, with the name of its pod", async () => {
+    const { table, wakeUp, bodies, advance } = await startAgent();
+    await advance(1_000);
+    const before = bodies.length;
+
+    table.mount(HOLD);
+    wakeUp.change();
+    await advance(99);
+    expect(bodies).toHaveLength(before);
+    await advance(1);
+
+    expect(bodies.at(-1)?.holds).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
+  });
+
+  it("reports the end of a use, until it is told to forget it", async () => {
+    let forget: readonly string[] = [];
+    const { table, wakeUp, bodies, advance } = await startAgent({
+      mounts: [TOKEN, HOLD],
+      answer: () => json({ forget }),
+    });
+    await advance(1_000);
+
+    table.unmount(HOLD);
+    wakeUp.change();
+    await advance(100);
+    expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [{ podUid: "u1" }] });
+    forget = bodies.at(-1)?.releases.map(({ id }) => id) ?? [];
+    await advance(30_000);
+    expect(bodies.at(-1)?.releases).toHaveLength(1);
+    await advance(30_000);
+
+    expect(bodies.at(-1)?.releases).toEqual([]);
+  });
+
+  it("reports at once when a pod ended, though no mount changed", async () => {
+    const { watch, pod, bodies, advance } = await startAgent();
+    await advance(1_000);
+    const before = bodies.length;
+
+    watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
+    await advance(100);
+
+    expect(bodies.length).toBe(before + 1);
+    expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
+  });
+
+  it("does not report mounts that are none of its business", async () => {
+    const { table, wakeUp, bodies, advance } = await startAgent();
+    await advance(1_000);
+    const before = bodies.length;
+
+    table.mount("/home/somebody");
+    wakeUp.change();
+    await advance(1_000);
+
+    expect(bodies).toHaveLength(before);
+    expect(table.reads()).toBeGreaterThan(1);
+  });
+
+  it("sends a heartbeat although mounts elsewhere change all the time", async () => {
+    const { wakeUp, bodies, advance } = await startAgent();
+    await advance(1_000);
+    const before = bodies.length;
+
+    for (let second = 0; second < 61; second += 1) {
+      wakeUp.change();
+      await advance(1_000);
+    }
+
+    expect(bodies.length - before).toBe(2);
+  });
+
+  it("sends a heartbeat where the mount table cannot be polled, and looks every two seconds", async () => {
+    const { table, bodies, advance } = await startAgent({
+      ports: (ports) => ({ wakeUp: createWakeUp("/no/such/table", ports) }),
+    });
+    await advance(1_000);
+    const [reports, reads] = [bodies.length, table.reads()];
+
+    await advance(61_000);
+
+    expect(bodies.length - reports).toBe(2);
+    expect(table.reads() - reads).toBeGreaterThan(25);
+    expect(table.reads() - reads).toBeLessThan(35);
+  });
+
+  it("reads a damaged table again soon, so that an end is not told a heartbeat too late", async () => {
+    const { table, wakeUp, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    await advance(1_000);
+
+    table.unmount(HOLD);
+    table.disturb((text) => text.slice(0, -1));
+    wakeUp.change();
+    await advance(2_000);
+
+    expect(bodies.at(-1)?.releases).toHaveLength(1);
+  });
+
+  it("answers the end of a pod with the first complete read after it", async () => {
+    const { table, watch, pod, bodies, advance } = await startAgent();
+    await advance(1_000);
+
+    table.disturb(
+      (text) => text.slice(0, -1),
+      () => undefined,
+    );
+    watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
+    await advance(4_000);
+
+    expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
+  });
+
+  it("releases nothing while the table cannot be believed, and says once why", async () => {
+    const { table, wakeUp, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    await advance(1_000);
+
+    table.unmount(TOKEN);
+    table.unmount(HOLD);
+    wakeUp.change();
+    await advance(60_000);
+
+    expect(bodies.at(-1)).toMatchObject({ holds: [{ podUid: "u1" }], releases: [] });
+    expect(logger.messages("warn")).toEqual(["mount table cannot be believed, absence does not count"]);
+  });
+
+  it("releases nothing that is back in the confirming read", async () => {
+    const { table, wakeUp, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    await advance(1_000);
+
+    table.disturb((text) =>
+      text
+        .split("\n")
+        .filter((line) => !line.includes("pv-1"))
+        .join("\n"),
+    );
+    wakeUp.change();
+    await advance(31_000);
+
+    expect(bodies.at(-1)).toMatchObject({ holds: [{ podUid: "u1" }], releases: [] });
+  });
+
+  it("falls silent when it has been blind for three minutes", async () => {
+    const { table, bodies, advance } = await startAgent();
+    await advance(1_000);
+
+    table.unmount(TOKEN);
+    await advance(240_000);
+    const before = bodies.length;
+    await advance(120_000);
+
+    expect(bodies).toHaveLength(before);
+    expect(bodies.at(-1)?.sentAt).toBeLessThan((bodies.at(-1)?.read.endedAt ?? 0) + 180_000);
+  });
+
+  it("is ready when the table is read, the pods are listed and a report was accepted", async () => {
+    const { url, table, advance } = await startAgent({ mounts: ["/", TOKEN] });
+    await advance(1_000);
+
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    table.unmount(TOKEN);
+    await advance(200_000);
+    const blind = await fetch(`${url}/readyz`);
+
+    expect(blind.status).toBe(503);
+    expect(await blind.text()).toContain("own pod's token mount is not in the table");
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+  });
+
+  it("is not ready as long as no report was accepted", async () => {
+    const { url, advance } = await startAgent({ answer: () => ({ status: 503, body: "not the leader" }) });
+    await advance(1_000);
+
+    const answer = await fetch(`${url}/readyz`);
+
+    expect(await answer.text()).toContain("[-]reports failed: no report has been accepted yet");
+  });
+
+  it.each([
+    { name: "while it waits", begin: async () => {} },
+    {
+      name: "in the middle of a debounce",
+      begin: async ({ wakeUp }: Awaited<ReturnType<typeof startAgent>>) => wakeUp.change(),
+    },
+  ])("ends $name without another report", async ({ begin }) => {
+    const agent = await startAgent();
+    await agent.advance(1_000);
+    const before = agent.bodies.length;
+    await begin(agent);
+    await settle();
+
+    agent.stop.abort();
+    await agent.running;
+
+    expect(agent.bodies).toHaveLength(before);
+    expect(agent.logger.messages().at(-1)).toBe("agent stopped");
+  });
+
+  it("ends while a report is on its way", async () => {
+    const agent = await startAgent({ answer: () => "silence" });
+    await agent.advance(1_000);
+
+    agent.stop.abort();
+    await agent.running;
+
+    expect(agent.logger.messages("warn")).toEqual([]);
+  });
+
+  it.each([
+    { name: "goes on where it was in the same boot", bootId: "boot-1", releases: 1 },
+    { name: "does not take the state of another boot for its own", bootId: "boot-0", releases: 0 },
+  ])("$name when it is started again", async ({ bootId, releases }) => {
+    const release = { id: "r", volume: { by: "name" as const, name: "pv-9" }, podUid: "u9", after: 1, by: 2 };
+    const journal = createMemoryJournal();
+    await journal.store({ ...initialState(bootId), releases: [release] });
+
+    const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
+    await advance(1_000);
+
+    expect(bodies.at(-1)?.releases).toHaveLength(releases);
+  });
+});

@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createNodePods } from "../../../../agent/sources/node-pods.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createFakeByteStream } from "../../../fakes/byte-stream.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFakeRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
+
+const cleanUps: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+function pod(version: number, phase = "Running", uid = "u1") {
+  return { metadata: { namespace: "team", name: "web", uid, resourceVersion: String(version) }, status: { phase } };
+}
+
+async function follow(items: readonly unknown[]) {
+  const clock = createFakeClock();
+  const watch = createFakeByteStream();
+  const transport = createFakeTransport(({ path }) =>
+    path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items }),
+  );
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  let ends = 0;
+  const pods = createNodePods(
+    { client, clock, random: createFakeRandom(), logger: createFakeLogger() },
+    "node-1",
+    () => {
+      ends += 1;
+    },
+  );
+  const stop = new AbortController();
+  const running = pods.run(stop.signal);
+  cleanUps.push(async () => {
+    stop.abort();
+    await running;
+  });
+  await settle();
+  const begun = ends;
+  return { transport, watch, pods, ends: () => ends - begun, begun };
+}
+
+describe("the pods of a node", () => {
+  it("are those of this node only", async () => {
+    const { transport } = await follow([]);
+
+    expect(transport.requests.map(({ path }) => path)).toEqual([
+      "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-1&resourceVersion=0",
+      expect.stringMatching(/^\/api\/v1\/pods\?fieldSelector=spec\.nodeName%3Dnode-1&watch=true/),
+    ]);
+  });
+
+  it("ask for a look after each list, as a pod may have ended while nobody watched", async () => {
+    const { begun } = await follow([pod(1)]);
+
+    expect(begun).toBe(1);
+  });
+
+  it.each([
+    { name: "a pod that succeeded", event: { type: "MODIFIED", object: pod(101, "Succeeded") }, ends: 1 },
+    { name: "a pod that failed", event: { type: "MODIFIED", object: pod(101, "Failed") }, ends: 1 },
+    { name: "a pod that vanished", event: { type: "DELETED", object: pod(101) }, ends: 1 },
+    {
+      name: "a pod that was replaced under its name",
+      event: { type: "MODIFIED", object: pod(101, "Pending", "u2") },
+      ends: 1,
+    },
+    {
+      name: "a pod that came and was over at once",
+      event: {
+        type: "ADDED",
+        object: { metadata: { ...pod(101).metadata, name: "job", uid: "u3" }, status: { phase: "Succeeded" } },
+      },
+      ends: 1,
+    },
+    { name: "a pod that goes on", event: { type: "MODIFIED", object: pod(101) }, ends: 0 },
+    {
+      name: "a pod that is asked to end but is still there",
+      event: {
+        type: "MODIFIED",
+        object: { ...pod(101), metadata: { ...pod(101).metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
+      },
+      ends: 0,
+    },
+    { name: "a pod without a status", event: { type: "MODIFIED", object: { metadata: pod(101).metadata } }, ends: 0 },
+  ])("tell of $name: $ends", async ({ event, ends }) => {
+    const { watch, ends: seen } = await follow([pod(1)]);
+
+    watch.writeLine(event);
+    await settle();
+
+    expect(seen()).toBe(ends);
+  });
+
+  it("tell of an end once, however often the finished pod changes", async () => {
+    const { watch, ends } = await follow([pod(1)]);
+
+    watch.writeLine({ type: "MODIFIED", object: pod(101, "Succeeded") });
+    watch.writeLine({ type: "MODIFIED", object: pod(102, "Succeeded") });
+    await settle();
+
+    expect(ends()).toBe(1);
+  });
+});
