@@ -3,6 +3,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import { type BackOff, createBackOff } from "./back-off.ts";
+import { DueTimes } from "./due-times.ts";
 
 interface WorkQueueParts {
   readonly clock: Clock;
@@ -24,10 +25,14 @@ const LONGEST_IDLE_MS = 3_600_000;
 export class WorkQueue {
   readonly #parts: WorkQueueParts;
   readonly #concurrency: number;
-  readonly #waiting = new Set<string>();
+  /** Keys that want work, those included that are being worked on and want it again. */
+  readonly #wanted = new Set<string>();
   readonly #working = new Set<string>();
+  /** The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. */
+  #front: string[] = [];
+  #back: string[] = [];
   /** Keys that wait for their time, in milliseconds of the monotonic clock. */
-  readonly #due = new Map<string, number>();
+  readonly #due = new DueTimes();
   readonly #backOffs = new Map<string, BackOff>();
   #bug: { readonly error: unknown } | undefined;
   #wake = (): void => {};
@@ -37,61 +42,64 @@ export class WorkQueue {
     this.#concurrency = concurrency;
   }
 
-  /** Keys that could be worked on now. */
+  /** Keys that want work now. */
   get depth(): number {
-    return this.#waiting.size;
+    return this.#wanted.size;
   }
 
   add(key: string): void {
-    this.#waiting.add(key);
+    if (this.#wanted.has(key)) return;
+    this.#wanted.add(key);
+    if (!this.#working.has(key)) this.#back.push(key);
     this.#wake();
   }
 
   /** Adds the key after `ms`; the earliest of several times counts. */
   addAfter(key: string, ms: number): void {
-    const at = this.#parts.clock.monotonicMs() + ms;
-    this.#due.set(key, Math.min(at, this.#due.get(key) ?? at));
+    this.#due.add(key, this.#parts.clock.monotonicMs() + ms);
     this.#wake();
   }
 
   /** Works until the signal is aborted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
   async run(work: Work, signal: AbortSignal): Promise<void> {
     const running = new Set<Promise<void>>();
+    const stop = (): void => this.#wake();
+    signal.addEventListener("abort", stop);
     while (!signal.aborted && this.#bug === undefined) {
       // Made before anything is looked at, so that whatever changes meanwhile ends the sleep below.
       const woken = new AbortController();
       this.#wake = () => woken.abort();
       const nextMs = this.#promote();
-      for (const key of this.#take()) {
+      for (let key = this.#take(); key !== undefined; key = this.#take()) {
         const task: Promise<void> = this.#one(work, key, signal).finally(() => running.delete(task));
         running.add(task);
       }
-      await this.#parts.clock.sleep(nextMs, AbortSignal.any([signal, woken.signal]));
+      await this.#parts.clock.sleep(nextMs, woken.signal);
     }
+    signal.removeEventListener("abort", stop);
     await Promise.all(running);
     if (this.#bug !== undefined) throw this.#bug.error;
   }
 
-  /** Moves the keys whose time has come; answers how many milliseconds remain until the next one. */
+  /** Adds the keys whose time has come; answers how many milliseconds remain until the next one. */
   #promote(): number {
     const now = this.#parts.clock.monotonicMs();
-    for (const [key, at] of this.#due) {
-      if (at > now) continue;
-      this.#due.delete(key);
-      this.#waiting.add(key);
-    }
-    return Math.min(LONGEST_IDLE_MS, ...[...this.#due.values()].map((at) => at - now));
+    for (const key of this.#due.take(now)) this.add(key);
+    return Math.min(LONGEST_IDLE_MS, (this.#due.next() ?? Number.POSITIVE_INFINITY) - now);
   }
 
-  /** As many keys as may be begun now. */
-  #take(): readonly string[] {
-    const free = this.#concurrency - this.#working.size;
-    const keys = [...this.#waiting].filter((key) => !this.#working.has(key)).slice(0, free);
-    for (const key of keys) {
-      this.#waiting.delete(key);
-      this.#working.add(key);
+  /** The next key that may be begun now. */
+  #take(): string | undefined {
+    if (this.#working.size >= this.#concurrency) return undefined;
+    if (this.#front.length === 0) {
+      this.#front = this.#back.reverse();
+      this.#back = [];
     }
-    return keys;
+    const key = this.#front.pop();
+    if (key === undefined) return undefined;
+    this.#wanted.delete(key);
+    this.#working.add(key);
+    return key;
   }
 
   async #one(work: Work, key: string, signal: AbortSignal): Promise<void> {
@@ -102,6 +110,7 @@ export class WorkQueue {
       if (!signal.aborted) this.#failed(key, error);
     } finally {
       this.#working.delete(key);
+      if (this.#wanted.has(key)) this.#back.push(key);
       this.#wake();
     }
   }

@@ -1,0 +1,343 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { ApiError } from "../../../../common/kube/client.ts";
+import { WorkQueue } from "../../../../common/kube/work-queue.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+type Work = (key: string, signal: AbortSignal) => Promise<void>;
+
+function setUp(concurrency = 4) {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  // With the highest fraction each wait is the whole of 50, 100, 200 ms and so on.
+  const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1) }, concurrency);
+  const stop = new AbortController();
+  /** The error that ends it is the value of `ended`. */
+  const start = (work: Work): { readonly ended: Promise<unknown> } => {
+    const ended = queue.run(work, stop.signal).catch((error: unknown) => error);
+    cleanUps.push(async () => {
+      stop.abort();
+      await ended;
+    });
+    return { ended };
+  };
+  return { clock, logger, queue, stop, start };
+}
+
+/** Work that ends when the test says so. */
+function createGate() {
+  const begun: string[] = [];
+  const open = new Map<string, (() => void)[]>();
+  return {
+    begun,
+    work: async (key: string): Promise<void> => {
+      begun.push(key);
+      await new Promise<void>((resolve) => open.set(key, [...(open.get(key) ?? []), resolve]));
+    },
+    finish: (key: string): void => {
+      for (const resolve of open.get(key) ?? []) resolve();
+      open.delete(key);
+    },
+  };
+}
+
+describe("a work queue", () => {
+  it("works on what was added before and after the start, in order, each once", async () => {
+    const { queue, start } = setUp(1);
+    const done: string[] = [];
+
+    queue.add("a");
+    queue.add("b");
+    queue.add("a");
+    start(async (key) => void done.push(key));
+    await settle();
+    queue.add("c");
+    await settle();
+
+    expect(done).toEqual(["a", "b", "c"]);
+    expect(queue.depth).toBe(0);
+  });
+
+  it("works on as many keys at a time as it may", async () => {
+    const { queue, start } = setUp(2);
+    const gate = createGate();
+
+    for (const key of ["a", "b", "c"]) queue.add(key);
+    start(gate.work);
+    await settle();
+    expect(gate.begun).toEqual(["a", "b"]);
+    expect(queue.depth).toBe(1);
+    gate.finish("a");
+    await settle();
+
+    expect(gate.begun).toEqual(["a", "b", "c"]);
+    gate.finish("b");
+    gate.finish("c");
+  });
+
+  it("never works on a key twice at a time, and comes back to one that was added meanwhile, once", async () => {
+    const { queue, start } = setUp();
+    const gate = createGate();
+
+    queue.add("a");
+    start(gate.work);
+    await settle();
+    queue.add("a");
+    queue.add("a");
+    await settle();
+    expect(gate.begun).toEqual(["a"]);
+    gate.finish("a");
+    await settle();
+    expect(gate.begun).toEqual(["a", "a"]);
+    gate.finish("a");
+    await settle();
+
+    expect(gate.begun).toEqual(["a", "a"]);
+  });
+
+  it("lets no busy key hold up the others", async () => {
+    const { queue, start } = setUp(2);
+    const gate = createGate();
+
+    queue.add("a");
+    start(gate.work);
+    await settle();
+    queue.add("a");
+    queue.add("b");
+    await settle();
+
+    expect(gate.begun).toEqual(["a", "b"]);
+    gate.finish("a");
+    gate.finish("b");
+    await settle();
+    gate.finish("a");
+  });
+
+  it("brings a key back after its time", async () => {
+    const { clock, queue, start } = setUp();
+    const done: string[] = [];
+    start(async (key) => void done.push(key));
+
+    queue.addAfter("a", 1_000);
+    await clock.advance(999);
+    expect(done).toEqual([]);
+    await clock.advance(1);
+
+    expect(done).toEqual(["a"]);
+  });
+
+  it.each([
+    { name: "the earlier first", times: [100, 500] },
+    { name: "the later first", times: [500, 100] },
+  ])("counts the earliest of several times, $name", async ({ times }) => {
+    const { clock, queue, start } = setUp();
+    const done: number[] = [];
+    const begin = clock.monotonicMs();
+    start(async () => void done.push(clock.monotonicMs() - begin));
+
+    for (const ms of times) queue.addAfter("a", ms);
+    await clock.advance(10_000);
+
+    expect(done).toEqual([100]);
+  });
+
+  it("brings keys back in the order of their times", async () => {
+    const { clock, queue, start } = setUp();
+    const done: string[] = [];
+    start(async (key) => void done.push(key));
+
+    for (const [key, ms] of [
+      ["c", 300],
+      ["a", 100],
+      ["d", 400],
+      ["b", 200],
+    ] as const)
+      queue.addAfter(key, ms);
+    await clock.advance(1_000);
+
+    expect(done).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("waits longer after each failure of a key, and starts anew after a success", async () => {
+    const { clock, queue, start } = setUp();
+    const begin = clock.monotonicMs();
+    const times: number[] = [];
+    start(async () => {
+      times.push(clock.monotonicMs() - begin);
+      if (times.length !== 4) throw new MooringError("transport-failed", "no answer");
+    });
+
+    queue.add("a");
+    await clock.advance(5_000);
+    expect(times).toEqual([0, 50, 150, 350]);
+    queue.add("a");
+    await clock.advance(50);
+
+    expect(times).toEqual([0, 50, 150, 350, 5_000, 5_050]);
+  });
+
+  it("waits at most a minute", async () => {
+    const { clock, queue, start } = setUp();
+    const times: number[] = [];
+    start(async () => {
+      times.push(clock.monotonicMs());
+      throw new MooringError("transport-failed", "no answer");
+    });
+
+    queue.add("a");
+    await clock.advance(600_000);
+
+    expect(
+      times
+        .slice(-3)
+        .map((time, index, all) => time - (all[index - 1] ?? time))
+        .slice(1),
+    ).toEqual([60_000, 60_000]);
+  });
+
+  it("waits as long as the server asked for", async () => {
+    const { clock, queue, start } = setUp();
+    const begin = clock.monotonicMs();
+    const times: number[] = [];
+    start(async () => {
+      times.push(clock.monotonicMs() - begin);
+      if (times.length === 1) throw new ApiError("too many requests", { status: 429, retryAfterMs: 3_000 });
+    });
+
+    queue.add("a");
+    await clock.advance(10_000);
+
+    expect(times).toEqual([0, 3_050]);
+  });
+
+  it("tries what will not get better again, slowly, and at once when it is added", async () => {
+    const { clock, queue, start } = setUp();
+    let tries = 0;
+    start(async () => {
+      tries += 1;
+      throw new ApiError("invalid", { status: 422, retryAfterMs: undefined });
+    });
+
+    queue.add("a");
+    await clock.advance(599_999);
+    expect(tries).toBe(1);
+    await clock.advance(1);
+    expect(tries).toBe(2);
+    queue.add("a");
+    await settle();
+
+    expect(tries).toBe(3);
+  });
+
+  it("lets a failing key not disturb the others", async () => {
+    const { clock, queue, start, logger } = setUp(1);
+    const done: string[] = [];
+    start(async (key) => {
+      if (key === "bad") throw new MooringError("transport-failed", "no answer");
+      done.push(key);
+    });
+
+    for (const key of ["bad", "a", "b"]) queue.add(key);
+    await clock.advance(10);
+
+    expect(done).toEqual(["a", "b"]);
+    expect(logger.lines).toMatchObject([{ level: "warn", fields: { key: "bad" } }]);
+  });
+
+  it("ends with a bug of a worker, after the other workers", async () => {
+    const { queue, start } = setUp();
+    const gate = createGate();
+    const { ended } = start(async (key) => {
+      if (key === "bug") throw new TypeError("a bug");
+      await gate.work(key);
+    });
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+
+    queue.add("a");
+    queue.add("bug");
+    await settle();
+    expect(isOver).toBe(false);
+    gate.finish("a");
+
+    expect(await ended).toMatchObject({ message: "a bug" });
+  });
+
+  it("ends when it is stopped, after what is being worked on", async () => {
+    const { queue, start, stop } = setUp();
+    const gate = createGate();
+    const { ended } = start(gate.work);
+    queue.add("a");
+    queue.addAfter("b", 1_000);
+    await settle();
+
+    stop.abort();
+    gate.finish("a");
+
+    expect(await ended).toBeUndefined();
+    expect(gate.begun).toEqual(["a"]);
+  });
+
+  it("is neither broken nor slowed by as many waiting keys as the largest cluster has claims", async () => {
+    const { clock, queue, start } = setUp();
+    let done = 0;
+    for (let index = 0; index < 200_000; index += 1) queue.addAfter(`later-${index}`, 90_000 + index);
+    for (let index = 0; index < 10_000; index += 1) queue.add(`now-${index}`);
+
+    void start(async () => {
+      done += 1;
+    });
+    await clock.advance(0);
+
+    expect(done).toBe(10_000);
+  }, 2_000);
+
+  it("loses no key and works on none twice at a time, whatever the order of events", async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("add" as const), key: fc.constantFrom("a", "b", "c") }),
+      fc.record({ kind: fc.constant("after" as const), key: fc.constantFrom("a", "b", "c"), ms: fc.nat(200) }),
+      fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(100) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 30 }),
+        fc.array(fc.boolean(), { maxLength: 10 }),
+        async (steps, failures) => {
+          const { clock, queue, start } = setUp(2);
+          const busy = new Set<string>();
+          const owed = new Map<string, number>();
+          const fails = [...failures];
+          start(async (key) => {
+            expect(busy.has(key)).toBe(false);
+            busy.add(key);
+            owed.delete(key);
+            await clock.sleep(20);
+            busy.delete(key);
+            if (fails.pop()) throw new MooringError("transport-failed", "no answer");
+          });
+          for (const one of steps) {
+            if (one.kind === "pass") await clock.advance(one.ms);
+            else owed.set(one.key, 1);
+            if (one.kind === "add") queue.add(one.key);
+            if (one.kind === "after") queue.addAfter(one.key, one.ms);
+          }
+
+          await clock.advance(60_000);
+
+          expect([...owed.keys()]).toEqual([]);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
