@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
+import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { ByteTransport } from "./transport.ts";
 import { createUndiciTransport } from "./undici-transport.ts";
@@ -13,6 +14,8 @@ export interface Connection {
   readonly authorization: () => Promise<string | undefined>;
   /** The server as people know it, for messages. */
   readonly server: string;
+  /** The namespace that the kubeconfig's context names. */
+  readonly namespace?: string | undefined;
 }
 
 /** Which cluster to talk to: a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the cluster this runs in. */
@@ -65,8 +68,7 @@ async function connectByKubeconfig({ kubeconfig, context }: ConnectionChoice): P
       cause,
     );
   }
-  const cluster = config.getCurrentCluster();
-  if (!cluster) throw invalid(`the kubeconfig has no cluster for context "${config.getCurrentContext()}"`);
+  const cluster = currentCluster(config);
   const url = parseServer(cluster.server);
   const options: RequestOptions = {};
   await applyCredentials(() => config.applyToHTTPSOptions(options));
@@ -86,7 +88,25 @@ async function connectByKubeconfig({ kubeconfig, context }: ConnectionChoice): P
       return authorizationOf(current);
     },
     server: cluster.server,
+    namespace: config.getContextObject(config.getCurrentContext())?.namespace || undefined,
   };
+}
+
+/** The context that client-node makes up, for a server on localhost, when it finds no configuration at all. */
+const NO_KUBECONFIG = "loaded-context";
+
+function currentCluster(config: KubeConfig): Cluster {
+  const names = config.getContexts().map(({ name }) => name);
+  if (names.includes(NO_KUBECONFIG)) {
+    throw invalid("there is no kubeconfig: KUBECONFIG is not set and ~/.kube/config does not exist");
+  }
+  const context = config.getCurrentContext();
+  const cluster = config.getCurrentCluster();
+  if (cluster) return cluster;
+  const choice = names.length === 0 ? "it has no contexts" : `its contexts: ${names.join(", ")}`;
+  if (!context) throw invalid(`the kubeconfig names no current context; ${choice}`);
+  if (names.includes(context)) throw invalid(`the kubeconfig has no cluster for context "${context}"`);
+  throw invalid(`the kubeconfig has no context "${context}"; ${choice}`);
 }
 
 async function applyCredentials(apply: () => Promise<void>): Promise<void> {
