@@ -1,0 +1,58 @@
+import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
+import type { ClaimUse } from "./claim-use.ts";
+
+/** Names the shape below. Fields may be added to it; one that is renamed, removed or means something else makes it v2. */
+const SHAPE = { apiVersion: "cli.mooring.dev/v1", kind: "ClaimUseList" } as const;
+
+/** The claims for programs: every field is always there, `null` says that it is not known. Times are RFC 3339 in UTC. */
+export function jsonOf(uses: readonly ClaimUse[], nowMs: number | undefined): string {
+  const list = {
+    ...SHAPE,
+    serverTime: nowMs === undefined ? null : formatMillisecondsUp(nowMs),
+    items: uses.map(itemOf),
+  };
+  return `${JSON.stringify(list, undefined, 2)}\n`;
+}
+
+function itemOf(use: ClaimUse): object {
+  const { claim, status, sinceMs, evidence, nodes, hasMoreNodes, lastUse, kubernetes, disagrees } = use;
+  return {
+    namespace: claim.namespace,
+    name: claim.name,
+    uid: claim.uid,
+    phase: claim.phase,
+    deleting: claim.isDeleting,
+    volume: claim.volume ?? null,
+    status,
+    since: secondsOf(sinceMs),
+    reason: claim.status?.reason ?? null,
+    message: claim.status?.message ?? null,
+    evidence: evidence ?? null,
+    mountedOn: status === "Mounted" ? { nodes, more: hasMoreNodes } : null,
+    lastUse: lastUse === undefined ? null : lastUseOf(lastUse),
+    kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
+    disagrees,
+  };
+}
+
+function lastUseOf({
+  node,
+  pod,
+  podUid,
+  releasedAtMs,
+  uncertaintyMs,
+  evidence,
+}: NonNullable<ClaimUse["lastUse"]>): object {
+  return {
+    node: node ?? null,
+    pod: pod ?? null,
+    podUid: podUid ?? null,
+    releasedAt: formatMillisecondsUp(releasedAtMs),
+    uncertaintyMs: uncertaintyMs ?? null,
+    evidence,
+  };
+}
+
+function secondsOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : formatSecondsUp(ms);
+}
