@@ -1,0 +1,82 @@
+import { ApiError } from "../common/kube/client.ts";
+import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import type { Scope } from "./claim-list.ts";
+import { printable } from "./table.ts";
+
+/** What was asked, and of whom. */
+export interface Attempt {
+  readonly server: string | undefined;
+  readonly scope: Scope | undefined;
+}
+
+/** An operational failure as lines for the reader: what happened, then what to do. Nothing for a bug. */
+export function explain(error: unknown, attempt: Attempt): readonly string[] | undefined {
+  const lines = linesFor(error, attempt);
+  return lines?.map(printable);
+}
+
+function linesFor(error: unknown, attempt: Attempt): readonly string[] | undefined {
+  if (error instanceof ApiError) return refusal(error, attempt);
+  if (!(error instanceof MooringError)) return undefined;
+  if (error.code === "kubeconfig-invalid") {
+    return [firstLine(error.message), "Choose a cluster with --kubeconfig FILE, KUBECONFIG or --context NAME."];
+  }
+  if (error.code === "transport-failed") return unreachable(error, attempt);
+  return [error.message];
+}
+
+function refusal({ status, message }: ApiError, { server, scope }: Attempt): readonly string[] {
+  // "GET /path answered 403: why": the reader knows what was asked.
+  const why = firstLine(message.replace(/^.*? answered \d+: /, ""));
+  if (status === 401) {
+    return [`The API server ${server} does not accept your credentials.`, "Log in again, or choose another --context."];
+  }
+  if (status === 403) {
+    const isAll = scope === "all" || scope === undefined;
+    const where = isAll ? "in all namespaces" : `in namespace ${scope.namespace}`;
+    const flag = isAll ? "-A" : `-n ${scope.namespace}`;
+    return [
+      `Forbidden: you lack the right "list persistentvolumeclaims" ${where}.`,
+      `Ask for a role with it; "kubectl auth can-i list persistentvolumeclaims ${flag}" tells whether you have it.`,
+      ...(isAll ? ["Or name one namespace that you may see with -n."] : []),
+      `The API server said: ${why}`,
+    ];
+  }
+  return [`The API server ${server} refused (${status}): ${why}`];
+}
+
+function unreachable(error: MooringError, { server }: Attempt): readonly string[] {
+  const cause = rootOf(error);
+  return [
+    `Cannot reach the API server ${server}: ${reasonOf(cause)}`,
+    "Is it running, and is this the right cluster? Choose another with --context or --kubeconfig.",
+  ];
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "the connection broke",
+  ENOTFOUND: "no such host name",
+  EAI_AGAIN: "the host name cannot be resolved now",
+  EHOSTUNREACH: "no route to the host",
+  ENETUNREACH: "no route to the network",
+  ETIMEDOUT: "no answer in time",
+  UND_ERR_CONNECT_TIMEOUT: "no answer in time",
+  UND_ERR_HEADERS_TIMEOUT: "no answer in time",
+};
+
+/** The error at the bottom. Several addresses tried in vain make an AggregateError, whose own message is empty. */
+function rootOf(error: unknown): unknown {
+  if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0]);
+  return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error;
+}
+
+function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
+  const text = cause instanceof MooringError ? cause.message : messageOf(cause);
+  return REASONS[code] ?? (firstLine(text) || code || "unknown reason");
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
+}

@@ -1,0 +1,275 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { array, boolean, looseObject, nullable, object, parse, string } from "valibot";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import type { LastUse } from "../../common/storage/claim-status.ts";
+import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import { kubeconfig } from "../control-plane/kubeconfig.ts";
+import { type ClaimsCluster, createClaimsCluster } from "./claims-cluster.ts";
+
+const CLI = fileURLToPath(new URL("../../cli/claims.ts", import.meta.url));
+const SHOP = "claims-cli-shop";
+const PLAIN = "claims-cli-plain";
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The part of the tier's kubeconfig file that tests build others from. */
+const KubeconfigFile = object({
+  clusters: array(object({ cluster: object({ server: string(), "certificate-authority-data": string() }) })),
+});
+const Listed = object({
+  apiVersion: string(),
+  serverTime: string(),
+  items: array(
+    looseObject({
+      namespace: string(),
+      name: string(),
+      status: string(),
+      since: nullable(string()),
+      disagrees: boolean(),
+    }),
+  ),
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the CLI as a user would, with no configuration but what the arguments name. */
+function claims(...args: readonly string[]): Promise<Ended> {
+  const env = { PATH: process.env.PATH, HOME: "/nonexistent" };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+function asAdministrator(...args: readonly string[]): Promise<Ended> {
+  return claims("--kubeconfig", inject("kubeconfig"), ...args);
+}
+
+/** The lines of a table without the line of titles, each cut at two or more spaces. */
+function rowsOf(table: string): readonly (readonly string[])[] {
+  return table
+    .trimEnd()
+    .split("\n")
+    .slice(1)
+    .map((line) => line.split(/ {2,}/));
+}
+
+function lastUse(pod: string, releasedAtMs: number): LastUse {
+  return {
+    ...{ releaseId: "r", node: "node-b", pod: `${SHOP}/${pod}`, podUid: "u", evidence: "mount-table" },
+    releasedAtMs,
+    uncertaintyMs: 12,
+  };
+}
+
+let cluster: ClaimsCluster;
+
+async function fillShop(): Promise<void> {
+  await cluster.createNamespace(SHOP);
+  const names = ["orders", "web", "reports", "archive", "scratch"] as const;
+  const [orders, web, reports, archive] = await Promise.all(names.map((name) => cluster.createBoundClaim(SHOP, name)));
+  if (!(orders && web && reports && archive)) throw new Error("there are not all claims");
+  await cluster.createPendingClaim(SHOP, "waiting");
+  await cluster.createPod(web, "web-0");
+
+  const now = cluster.nowMs();
+  const use = { mountedOn: undefined, lastUse: undefined };
+  // In the middle of what an age shows, so that the time a test takes does not matter.
+  const released = now - 5 * DAY_MS - 3.5 * HOUR_MS;
+  await cluster.writeStatus(orders, {
+    ...{ unused: false, reason: "Mounted", sinceMs: now - 10.5 * HOUR_MS },
+    mountedOn: { nodes: ["node-a", "node-b"], more: false },
+    lastUse: lastUse("orders-before", released),
+  });
+  await cluster.writeStatus(web, { ...use, unused: false, reason: "Referenced", sinceMs: now - 9.5 * HOUR_MS });
+  await cluster.writeStatus(reports, {
+    ...{ ...use, unused: true, reason: "Unmounted", sinceMs: released },
+    lastUse: lastUse("reports-7", released),
+  });
+  const firstSeen = now - 400.5 * DAY_MS;
+  await cluster.writeStatus(archive, { ...use, unused: true, reason: "NeverObservedInUse", sinceMs: firstSeen });
+}
+
+async function fillPlain(): Promise<void> {
+  await cluster.createNamespace(PLAIN);
+  await cluster.createBoundClaim(PLAIN, "idle");
+}
+
+/** Writes a kubeconfig file of the tier's server for somebody else, or for another server. */
+function writeKubeconfig(change: {
+  readonly token?: string;
+  readonly server?: string;
+  readonly namespace?: string;
+}): string {
+  const [entry] = parse(KubeconfigFile, JSON.parse(readFileSync(inject("kubeconfig"), "utf8"))).clusters;
+  if (entry === undefined) throw new Error("the tier's kubeconfig has no cluster");
+  const { server, "certificate-authority-data": ca } = entry.cluster;
+  const text = kubeconfig(
+    { url: change.server ?? server, ca: Buffer.from(ca, "base64").toString() },
+    { token: change.token ?? "none" },
+  );
+  const folder = mkdtempSync(join(tmpdir(), "claims-cli-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "kubeconfig");
+  writeFileSync(path, text.replace('"namespace": "default"', `"namespace": "${change.namespace ?? "default"}"`));
+  return path;
+}
+
+beforeAll(async () => {
+  cluster = await createClaimsCluster(inject("kubeconfig"), "claims-cli");
+  await Promise.all([fillShop(), fillPlain()]);
+});
+afterAll(() => cluster.remove());
+
+describe("claims as a table", () => {
+  it("has the longest unused first and, last of all, the claim of which Kubernetes is wrong", async () => {
+    const { code, stdout, stderr } = await asAdministrator("-n", SHOP);
+
+    expect(code).toBe(0);
+    expect(stdout.split("\n")[0]).toBe("CLAIM    STATUS       SINCE  EVIDENCE     NODE       LAST POD   KUBERNETES");
+    expect(rowsOf(stdout)).toEqual([
+      ["archive", "Unused", "400d", "first-seen", "-", "-", expect.stringMatching(/^Unused \w+$/)],
+      ["reports", "Unused", "5d3h", "mount-table", "node-b", "reports-7", expect.stringMatching(/^Unused \w+$/)],
+      ["scratch", "Not watched", "-", "-", "-", "-", expect.stringMatching(/^Unused \w+$/)],
+      // Kubernetes 1.36 judges claims that are not bound, too; later ones do not.
+      ["waiting", "Pending", "-", "-", "-", "-", expect.stringMatching(/^(-|Unused \w+)$/)],
+      ["web", "Referenced", "9h", "pod-status", "-", "-", expect.stringMatching(/^In use \w+$/)],
+      ["orders", "Mounted", "10h", "mount-table", "node-a +1", "-", expect.stringMatching(/^Unused \w+ DISAGREES$/)],
+    ]);
+    expect(stderr).toBe(`1 claim is mounted although Kubernetes says unused; do not delete: ${SHOP}/orders\n`);
+  });
+
+  it("names the namespaces and has everything in full with -A -o wide", async () => {
+    const { stdout } = await asAdministrator("-A", "-o", "wide");
+
+    const rows = rowsOf(stdout).filter(([namespace]) => namespace === SHOP || namespace === PLAIN);
+    expect(rows.map(([namespace, name]) => `${namespace}/${name}`)).toContain(`${PLAIN}/idle`);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(rows.find(([, name]) => name === "reports")).toEqual([
+      ...[SHOP, "reports", "Unused", time, "mount-table", "node-b", "reports-7"],
+      expect.stringMatching(/^Unused \d{4}-.*Z$/),
+      ...["claims-cli-claims-cli-shop-reports", "Unmounted", expect.stringMatching(/\.\d{3}Z$/), "12ms"],
+      "Written as Unmounted",
+    ]);
+    expect(rows.at(-1)?.slice(0, 6)).toEqual([SHOP, "orders", "Mounted", time, "mount-table", "node-a,node-b"]);
+  });
+});
+
+describe("claims as JSON", () => {
+  it("has what programs need, with times that are not rounded to an age", async () => {
+    const { stdout } = await asAdministrator("-n", SHOP, "-o", "json");
+
+    const { apiVersion, items, serverTime } = parse(Listed, JSON.parse(stdout));
+    expect(apiVersion).toBe("cli.mooring.dev/v1");
+    expect(Math.abs((parseTimestamp(serverTime) ?? 0) - cluster.nowMs())).toBeLessThan(60_000);
+    expect(items.filter(({ disagrees }) => disagrees)).toEqual([
+      expect.objectContaining({
+        ...{ name: "orders", phase: "Bound", deleting: false, status: "Mounted", reason: "Mounted" },
+        mountedOn: { nodes: ["node-a", "node-b"], more: false },
+        lastUse: expect.objectContaining({ pod: `${SHOP}/orders-before`, uncertaintyMs: 12 }),
+        kubernetes: { unused: true, since: expect.any(String) },
+      }),
+    ]);
+    expect(items.find(({ name }) => name === "waiting")).toMatchObject({
+      ...{ phase: "Pending", status: "NotBound", since: null, lastUse: null, disagrees: false },
+    });
+  });
+});
+
+describe("claims of a namespace", () => {
+  it("say what is missing where Mooring does not run", async () => {
+    const { code, stdout, stderr } = await asAdministrator("-n", PLAIN);
+
+    expect(code).toBe(0);
+    expect(rowsOf(stdout)).toEqual([["idle", "Not watched", "-", "-", "-", "-", expect.stringMatching(/^Unused /)]]);
+    expect(stderr).toBe("No claim has Mooring's condition: is the aggregator running?\n");
+  });
+
+  it("are those of the context's namespace unless told", async () => {
+    const token = await cluster.createAccount(PLAIN, "reader", true);
+
+    const { stdout } = await claims("--kubeconfig", writeKubeconfig({ token, namespace: PLAIN }));
+
+    expect(rowsOf(stdout).map(([name]) => name)).toEqual(["idle"]);
+  });
+
+  it("may be none", async () => {
+    const ended = await asAdministrator("-n", "claims-cli-nowhere");
+
+    expect(ended).toEqual({ code: 0, stdout: "", stderr: "No claims in namespace claims-cli-nowhere.\n" });
+  });
+});
+
+describe("a failure", () => {
+  it("names the right that is missing", async () => {
+    const token = await cluster.createAccount(PLAIN, "stranger", false);
+    const path = writeKubeconfig({ token });
+
+    const [one, all] = await Promise.all([
+      claims("--kubeconfig", path, "-n", SHOP),
+      claims("--kubeconfig", path, "-A"),
+    ]);
+
+    expect([one.code, one.stdout]).toEqual([1, ""]);
+    expect(one.stderr).toContain(`you lack the right "list persistentvolumeclaims" in namespace ${SHOP}.\n`);
+    expect(one.stderr).toContain(`system:serviceaccount:${PLAIN}:stranger`);
+    expect(all.stderr).toContain(`you lack the right "list persistentvolumeclaims" in all namespaces.\n`);
+  });
+
+  it.each([
+    {
+      name: "of an unknown token asks to log in",
+      args: () => ["--kubeconfig", writeKubeconfig({})],
+      said: "does not accept your credentials",
+    },
+    {
+      name: "of a server that is not there names it",
+      args: () => ["--kubeconfig", writeKubeconfig({ server: "https://127.0.0.1:1" })],
+      said: "Cannot reach the API server https://127.0.0.1:1: connection refused\n",
+    },
+    {
+      name: "of a missing kubeconfig says where it was looked for",
+      args: () => [],
+      said: "there is no kubeconfig: KUBECONFIG is not set and ~/.kube/config does not exist\n",
+    },
+    {
+      name: "of a kubeconfig file that is not there names it",
+      args: () => ["--kubeconfig", "/nonexistent/kubeconfig"],
+      said: "cannot read the kubeconfig /nonexistent/kubeconfig",
+    },
+    {
+      name: "of an unknown context names those there are",
+      args: () => ["--kubeconfig", inject("kubeconfig"), "--context", "elsewhere"],
+      said: 'the kubeconfig has no context "elsewhere"; its contexts: mooring\n',
+    },
+    { name: "of an unknown flag says where the flags are", args: () => ["--al"], said: "Run with --help" },
+  ])("$name", async ({ args, said }) => {
+    const { code, stdout, stderr } = await claims(...args());
+
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^error: /);
+    expect(stderr).toContain(said);
+  });
+});
+
+describe("the output", () => {
+  it("ends quietly when its reader has gone", async () => {
+    const child = spawn(process.execPath, [CLI, "--kubeconfig", inject("kubeconfig"), "-n", SHOP]);
+    const complaints: string[] = [];
+    child.stderr.on("data", (chunk: Buffer) => complaints.push(chunk.toString()));
+    child.stdout.destroy();
+
+    const code = await new Promise((resolve) => child.once("close", resolve));
+
+    expect({ code, complaints }).toEqual({ code: 0, complaints: [] });
+  });
+});
