@@ -18,7 +18,7 @@ export interface NodeRelease {
 /** A hold, and the name of its pod where the agent knew it. */
 export type NodeHold = Hold & { readonly pod: string | undefined };
 
-/** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early. */
+/** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
 export interface NodeView {
   readonly node: string;
   readonly bootId: string;
@@ -26,6 +26,8 @@ export interface NodeView {
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
+  /** Begin of the last complete read, never too late. */
+  readonly readBeganMs: number;
   /** End of the last complete read. */
   readonly readEndedMs: number;
   /** End of the first complete read of this run of the agent: what was unmounted before it, the agent cannot know. */
@@ -63,6 +65,7 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
     instance: report.instance,
     holds: report.holds.map(toHold),
     releases: mergeReleases(known, [...reported, ...inferred(known, report, at)]),
+    readBeganMs: at.earliest(report.read.beganAt),
     readEndedMs: at.wall(report.read.endedAt),
     observedSinceMs: at.wall(report.observedSince),
     podsResourceVersion: report.podsResourceVersion,
@@ -73,9 +76,8 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
 
 function staleness(known: NodeView, report: NodeReport, { nodeBootId }: Receipt): string | undefined {
   if (report.bootId !== known.bootId) {
-    return nodeBootId !== undefined && report.bootId !== nodeBootId
-      ? "of another boot than the node's present one"
-      : undefined;
+    // Where the Node object does not tell, a late report of an old boot would end what is mounted now.
+    return report.bootId === nodeBootId ? undefined : "of another boot than the node's present one";
   }
   return report.read.endedAt < known.read.endedAt ? "its read is older than one already known" : undefined;
 }
@@ -83,16 +85,22 @@ function staleness(known: NodeView, report: NodeReport, { nodeBootId }: Receipt)
 interface ReportClock {
   /** A stamp on the boot clock as wall time; transit and drift only make it later. */
   readonly wall: (stamp: number) => number;
-  readonly widthMs: number;
+  /** The same but for the transit never too late: what the width of an interval is measured from. */
+  readonly earliest: (stamp: number) => number;
 }
 
 function clockOf({ sentAt, driftPpm }: NodeReport, { atMs, widthMs }: Receipt): ReportClock {
-  const rate = 1 - driftPpm * 1e-6;
-  return { wall: (stamp) => atMs - Math.max(0, sentAt - stamp) * rate, widthMs };
+  const drift = driftPpm * 1e-6;
+  const age = (stamp: number): number => Math.max(0, sentAt - stamp);
+  return {
+    wall: (stamp) => atMs - age(stamp) * (1 - drift),
+    earliest: (stamp) => atMs - widthMs - age(stamp) * (1 + drift),
+  };
 }
 
 function toNodeRelease(node: string, { id, volume, podUid, pod, after, by }: Release, at: ReportClock): NodeRelease {
-  return { id, node, volume, podUid, pod, byMs: at.wall(by), widthMs: by - after + at.widthMs };
+  const byMs = at.wall(by);
+  return { id, node, volume, podUid, pod, byMs, widthMs: byMs - at.earliest(after) };
 }
 
 /**
@@ -105,10 +113,9 @@ function inferred(known: NodeView | undefined, report: NodeReport, at: ReportClo
   const present = new Set(isSameBoot ? report.holds.map(toHold).filter(isUseHold).map(useKey) : []);
   const told = new Set(report.releases.filter(({ id }) => !known.releases.has(id)).map(useKey));
   const endedAt = isSameBoot ? report.read.endedAt : 0;
-  const byMs = at.wall(endedAt);
-  const widthMs = isSameBoot
-    ? endedAt - known.read.beganAt + at.widthMs
-    : Math.max(0, byMs - known.readEndedMs) + at.widthMs;
+  // Two receipts may be dated a little apart: an end is never before the read that still showed the hold.
+  const byMs = Math.max(at.wall(endedAt), known.readEndedMs);
+  const widthMs = byMs - (isSameBoot ? at.earliest(known.read.beganAt) : known.readBeganMs);
   const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
   return [...lost]
     .filter(([key]) => !present.has(key) && !told.has(key))

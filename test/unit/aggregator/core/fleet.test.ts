@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { acceptReport, type NodeView, settle } from "../../../../aggregator/core/fleet.ts";
+import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import { holdOf, NOON, nodeRelease, releaseOf, reportWith } from "../world.ts";
+
+const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
+
+function accepted(
+  known: NodeView | undefined,
+  fields: Partial<NodeReport>,
+  over: Partial<typeof receipt> = {},
+): NodeView {
+  const result = acceptReport(known, reportWith(fields), { ...receipt, ...over });
+  if (result.kind === "stale") throw new Error(result.why);
+  return result.view;
+}
+
+function readAt(endedAt: number): Pick<NodeReport, "read"> {
+  return { read: { beganAt: endedAt - 1, endedAt } };
+}
+
+describe("acceptReport", () => {
+  it.each<{
+    readonly name: string;
+    readonly report: Partial<NodeReport>;
+    readonly nodeBootId?: string | undefined;
+    readonly kind: "accepted" | "stale";
+  }>([
+    { name: "a later read is accepted", report: readAt(2_001), kind: "accepted" },
+    { name: "the same read sent again is accepted", report: { ...readAt(2_000), sentAt: 9_000 }, kind: "accepted" },
+    { name: "an earlier read is stale", report: readAt(1_999), kind: "stale" },
+    {
+      name: "an older instance's late retry is stale, however high its generation",
+      report: { ...readAt(1_999), instance: "run-0", generation: 99 },
+      kind: "stale",
+    },
+    {
+      name: "a younger instance's later read is accepted, however low its generation",
+      report: { ...readAt(2_001), instance: "run-2", generation: 0 },
+      kind: "accepted",
+    },
+    {
+      name: "the boot that the Node object names is accepted, though its clock began anew",
+      report: { ...readAt(5), bootId: "boot-2" },
+      nodeBootId: "boot-2",
+      kind: "accepted",
+    },
+    {
+      name: "a boot that the Node object does not name is stale, however late its read",
+      report: { ...readAt(9_000), bootId: "boot-0" },
+      nodeBootId: "boot-1",
+      kind: "stale",
+    },
+    {
+      name: "another boot is stale as long as the Node object does not tell which is the present one",
+      report: { ...readAt(9_000), bootId: "boot-0" },
+      nodeBootId: undefined,
+      kind: "stale",
+    },
+  ])("$name", ({ report, nodeBootId, kind }) => {
+    const known = accepted(undefined, readAt(2_000));
+
+    const result = acceptReport(known, reportWith(report), { ...receipt, nodeBootId });
+
+    expect(result.kind).toBe(kind);
+  });
+
+  it("makes ages to wall time: the receipt less the age, shortened by the drift", () => {
+    const view = accepted(undefined, {
+      ...readAt(2_000),
+      observedSince: 1_000,
+      sentAt: 11_000,
+      driftPpm: 100_000,
+      releases: [releaseOf("pod-1", { after: 1_500, by: 2_000 })],
+    });
+
+    expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
+    expect(view.observedSinceMs).toBe(NOON - 10_000 * 0.9);
+    expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
+  });
+
+  it("the width of a release spans the read's interval, the receipt's width and the drift of its age", () => {
+    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+
+    const exact = accepted(undefined, { ...readAt(2_000), releases });
+    const wide = accepted(undefined, { ...readAt(2_000), releases }, { widthMs: 300 });
+    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, releases });
+
+    expect(exact.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
+    expect(wide.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
+    expect(old.releases.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.5);
+  });
+
+  it("a release that is told again keeps the earlier of its times", () => {
+    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+    const first = accepted(undefined, { ...readAt(2_000), releases });
+
+    const slow = accepted(first, { ...readAt(2_000), releases }, { atMs: NOON + 700 });
+    const fast = accepted(first, { ...readAt(2_000), releases }, { atMs: NOON - 300 });
+
+    expect([...slow.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
+    expect([...fast.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 300]);
+  });
+
+  it("a hold that vanished without a release, its agent replaced, ended between the two reads", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+
+    const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
+
+    const [release, ...others] = view.releases.values();
+    expect(others).toEqual([]);
+    expect(release).toMatchObject({ node: "n1", podUid: "pod-1", byMs: NOON + 3_000, widthMs: 3_001 });
+  });
+
+  it("a hold that vanished with a reboot ended by the boot", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+    const reboot = { ...readAt(5_000), bootId: "boot-2", sentAt: 5_000 };
+
+    const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });
+
+    const [release, ...others] = view.releases.values();
+    expect(others).toEqual([]);
+    expect(release).toMatchObject({ id: "boot-2/0/pod-1/name/pv-1", byMs: NOON + 60_000, widthMs: 60_001 });
+  });
+
+  it("a pod that mounts again after a reboot had released all the same", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+    const reboot = { ...readAt(5_000), bootId: "boot-2", holds: [holdOf("pod-1")] };
+
+    const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });
+
+    expect(view.releases.size).toBe(1);
+    expect(view.holds).toHaveLength(1);
+  });
+
+  it("an end is never before the read that still showed the hold, though the second receipt is dated earlier", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+
+    const view = accepted(known, { ...readAt(2_010), instance: "run-2" }, { atMs: NOON - 500 });
+
+    expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
+  });
+
+  it("a hold that vanished with a release is released once", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+    const releases = [releaseOf("pod-1", { after: 1_999, by: 3_000 })];
+
+    const view = accepted(known, { ...readAt(3_000), releases });
+
+    expect([...view.releases.keys()]).toEqual(["boot-1/3000/pod-1"]);
+  });
+
+  it("a release that was known before does not explain that its pod's next mount vanished", () => {
+    const releases = [releaseOf("pod-1", { after: 1_000, by: 1_500 })];
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], releases });
+
+    const view = accepted(known, { ...readAt(3_000), instance: "run-2", releases });
+
+    expect(view.releases.size).toBe(2);
+  });
+
+  it("a staging mount that vanished is no end of use", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf(undefined)] });
+
+    const view = accepted(known, readAt(3_000));
+
+    expect(view.releases.size).toBe(0);
+  });
+
+  it("releases that the agent no longer tells stay until they are settled", () => {
+    const known = accepted(undefined, {
+      ...readAt(2_000),
+      releases: [releaseOf("pod-1", { after: 1_500, by: 2_000 })],
+    });
+
+    const view = accepted(known, { ...readAt(3_000), instance: "run-2" });
+
+    expect([...view.releases.keys()]).toEqual(["boot-1/2000/pod-1"]);
+  });
+});
+
+describe("settle", () => {
+  it("the view loses the settled releases and keeps the others", () => {
+    const view = accepted(undefined, {});
+    const releases = new Map(["a", "b"].map((id) => [id, nodeRelease({ id })]));
+
+    const rest = settle({ ...view, releases }, ["a", "unknown"]);
+
+    expect([...rest.releases.keys()]).toEqual(["b"]);
+  });
+});

@@ -1,0 +1,140 @@
+import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
+import type { NodeHold, NodeRelease, NodeView } from "../../../aggregator/core/fleet.ts";
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+
+/** Values that tests of the aggregator start from: one claim `shop/data` on the volume `pv-1`, one node `n1`. */
+
+/** Where the fake clock's wall time begins: a whole second. */
+export const NOON = 1_789_000_000_000;
+
+export function claimWith(fields: Partial<Claim> = {}): Claim {
+  const name = fields.name ?? "data";
+  return {
+    key: `shop/${name}`,
+    uid: "claim-1",
+    namespace: "shop",
+    name,
+    resourceVersion: "100",
+    phase: "Bound",
+    isDeleting: false,
+    volume: "pv-1",
+    status: undefined,
+    upstream: undefined,
+    ...fields,
+  };
+}
+
+export function statusWith(fields: Partial<ClaimStatus> = {}): ClaimStatus {
+  return {
+    unused: false,
+    reason: "Referenced",
+    message: "",
+    sinceMs: NOON,
+    mountedOn: undefined,
+    lastUse: undefined,
+    ...fields,
+  };
+}
+
+export function mountedStatus(nodes: readonly string[], fields: Partial<ClaimStatus> = {}): ClaimStatus {
+  return statusWith({ reason: "Mounted", mountedOn: { nodes, more: false }, ...fields });
+}
+
+export function podWith(fields: Partial<Pod> = {}): Pod {
+  return {
+    key: "shop/web-0",
+    uid: "pod-1",
+    resourceVersion: "200",
+    node: "n1",
+    claims: ["data"],
+    isTerminal: false,
+    hasStarted: true,
+    ...fields,
+  };
+}
+
+export function volumeWith(fields: Partial<Volume> = {}): Volume {
+  return {
+    key: "pv-1",
+    uid: "volume-1",
+    claim: { key: "shop/data", uid: "claim-1" },
+    csi: undefined,
+    isHostPath: false,
+    ...fields,
+  };
+}
+
+export function nodeWith(name: string, bootId: string | undefined = "boot-1"): Node {
+  return { key: name, uid: `uid-${name}`, bootId };
+}
+
+export function holdOf(podUid: string | undefined, volume = "pv-1"): NodeReport["holds"][number] {
+  const of = { volume: { by: "name", name: volume }, since: 0 } as const;
+  return podUid === undefined ? { kind: "staging", ...of } : { kind: "pod", podUid, ...of };
+}
+
+export function releaseOf(podUid: string, span: { readonly after: number; readonly by: number }): Release {
+  return {
+    id: `boot-1/${span.by}/${podUid}`,
+    volume: { by: "name", name: "pv-1" },
+    podUid,
+    pod: `shop/${podUid}`,
+    ...span,
+  };
+}
+
+/** A report of `n1` whose one read took from 1,000 to 1,001 of the boot clock, sent at once. */
+export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
+  const read = fields.read ?? { beganAt: 1_000, endedAt: 1_001 };
+  return {
+    version: 1,
+    node: "n1",
+    bootId: "boot-1",
+    podUid: "agent-1",
+    instance: "run-1",
+    generation: 1,
+    driftPpm: 0,
+    sentAt: read.endedAt,
+    observedSince: Math.min(500, read.endedAt),
+    podsResourceVersion: "200",
+    holds: [],
+    releases: [],
+    ...fields,
+    read,
+  };
+}
+
+export function viewWith(fields: Partial<NodeView> = {}): NodeView {
+  return {
+    node: "n1",
+    bootId: "boot-1",
+    instance: "run-1",
+    holds: [],
+    releases: new Map(),
+    readBeganMs: NOON - 1,
+    readEndedMs: NOON,
+    observedSinceMs: NOON - 3_600_000,
+    podsResourceVersion: "200",
+    read: { beganAt: 1_000, endedAt: 1_001 },
+    ...fields,
+  };
+}
+
+export function nodeHold(podUid: string, volume = "pv-1"): NodeHold {
+  return { kind: "pod", volume: { by: "name", name: volume }, podUid, pod: undefined };
+}
+
+export function nodeRelease(fields: Partial<NodeRelease> = {}): NodeRelease {
+  return {
+    id: "release-1",
+    node: "n1",
+    volume: { by: "name", name: "pv-1" },
+    podUid: "pod-1",
+    pod: "shop/web-0",
+    byMs: NOON,
+    widthMs: 20,
+    ...fields,
+  };
+}
