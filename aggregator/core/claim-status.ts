@@ -82,14 +82,15 @@ function mounted({ holders, nowMs }: ClaimFacts, stored: ClaimStatus | undefined
   };
 }
 
-function referenced({ references, ends, nowMs }: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus {
+function referenced(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus {
+  const { references, nowMs } = facts;
   return {
     unused: false,
     reason: "Referenced",
     message: `Not mounted, but ${references.length === 1 ? "a pod that is not finished names" : "pods that are not finished name"} the claim`,
     sinceMs: inUseSince(stored, nowMs),
     mountedOn: undefined,
-    lastUse: stored?.reason === "Referenced" ? stored.lastUse : latestUse(stored, ends),
+    lastUse: stored?.reason === "Referenced" ? stored.lastUse : latestUse(stored, facts),
   };
 }
 
@@ -107,18 +108,15 @@ function awaiting({ awaited }: ClaimFacts, stored: ClaimStatus | undefined): Cla
 }
 
 function unused(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus | undefined {
-  const { blindEnd } = facts;
+  const { blindEnd, nowMs } = facts;
   const ends = blindEnd === undefined || blindEnd === "unknown" ? facts.ends : [...facts.ends, blindEnd];
-  const latest = ends.reduce<UseEnd | undefined>(
-    (best, end) => (best && best.byMs >= end.byMs ? best : end),
-    undefined,
-  );
-  const lastUse = latestUse(stored, ends);
-  if (stored?.unused === true) return stillUnused(stored, { latest, lastUse });
-  if (latest !== undefined && blindEnd !== "unknown") {
-    return unusedSince(latest, { sinceMs: Math.max(latest.byMs, stored?.sinceMs ?? 0), lastUse });
-  }
-  const idle = { unused: true, sinceMs: facts.nowMs, mountedOn: undefined, lastUse };
+  const found = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs >= end.byMs ? best : end), undefined);
+  const lastUse = latestUse(stored, { ends, nowMs });
+  const latest = found && laterOf(found, lastUse);
+  const sinceMs = Math.max(stored?.sinceMs ?? 0, latest?.byMs ?? nowMs);
+  if (stored?.unused === true) return stillUnused(facts, { stored, latest, lastUse });
+  if (latest !== undefined && blindEnd !== "unknown") return unusedSince(latest, { sinceMs, lastUse });
+  const idle = { unused: true, sinceMs: Math.max(sinceMs, nowMs), mountedOn: undefined, lastUse };
   if (stored === undefined) {
     return { ...idle, reason: "NeverObservedInUse", message: "Not seen in use since Mooring first saw the claim" };
   }
@@ -126,14 +124,29 @@ function unused(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus
   return { ...idle, reason: "NoPodUsing", message: "No pod uses the claim; when the last one stopped is not known" };
 }
 
-/** A later end learnt while the claim already counts as unused moves the time; anything else leaves it alone. */
+/** A use whose end is stored already may have ended later than those that are learnt now. */
+function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
+  if (lastUse === undefined || lastUse.releasedAtMs <= end.byMs) return end;
+  const { releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid } = lastUse;
+  const user = { node, pod, podUid, wasUse: true };
+  return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
+}
+
+const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
+
+/** A later end learnt while the claim already counts as unused moves the time; so does a time that was invalid. */
 function stillUnused(
-  stored: ClaimStatus,
-  { latest, lastUse }: { readonly latest: UseEnd | undefined; readonly lastUse: LastUse | undefined },
+  facts: ClaimFacts,
+  known: {
+    readonly stored: ClaimStatus;
+    readonly latest: UseEnd | undefined;
+    readonly lastUse: LastUse | undefined;
+  },
 ): ClaimStatus | undefined {
-  if (latest === undefined || latest.byMs <= stored.sinceMs || latest.id === stored.lastUse?.releaseId)
-    return undefined;
-  return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
+  const { stored, latest, lastUse } = known;
+  const isNews = latest !== undefined && latest.byMs > stored.sinceMs && latest.id !== stored.lastUse?.releaseId;
+  if (isNews) return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
+  return stored.sinceMs === facts.stored?.sinceMs ? undefined : stored;
 }
 
 function unusedSince(
@@ -154,11 +167,19 @@ function messageOf({ reason, node, pod, wasUse }: UseEnd): string {
     : `Pod ${pod} ended without having used the volume`;
 }
 
-function latestUse(stored: ClaimStatus | undefined, ends: readonly UseEnd[]): LastUse | undefined {
+/** What is stored may be forged by whoever may edit claims: a use that ends in the future is none. */
+function latestUse(
+  stored: ClaimStatus | undefined,
+  { ends, nowMs }: Pick<ClaimFacts, "ends" | "nowMs">,
+): LastUse | undefined {
+  const known = stored?.lastUse;
   return ends
     .filter(({ wasUse }) => wasUse)
     .map(toLastUse)
-    .reduce((best, use) => (best === undefined || use.releasedAtMs > best.releasedAtMs ? use : best), stored?.lastUse);
+    .reduce(
+      (best, use) => (best === undefined || use.releasedAtMs > best.releasedAtMs ? use : best),
+      known === undefined || known.releasedAtMs > nowMs + FUTURE_MS ? undefined : known,
+    );
 }
 
 function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {

@@ -1,0 +1,385 @@
+import { describe, expect, it } from "vitest";
+import {
+  type ClaimFacts,
+  desiredClaimStatus,
+  isReasonOnlyChange,
+  isSameStatus,
+  type UseEnd,
+} from "../../../../aggregator/core/claim-status.ts";
+import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
+import { mountedStatus, NOON, statusWith } from "../world.ts";
+
+const NOW = NOON + 600_000;
+
+function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
+  return {
+    isEligible: true,
+    stored: undefined,
+    holders: [],
+    references: [],
+    awaited: [],
+    ends: [],
+    blindEnd: undefined,
+    nowMs: NOW,
+    ...fields,
+  };
+}
+
+function endWith(fields: Partial<UseEnd> = {}): UseEnd {
+  return {
+    id: "release-1",
+    reason: "Unmounted",
+    evidence: "mount-table",
+    byMs: NOON + 1_000,
+    widthMs: 20,
+    node: "n1",
+    pod: "shop/web-0",
+    podUid: "pod-1",
+    wasUse: true,
+    ...fields,
+  };
+}
+
+function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
+  return {
+    releaseId: "release-0",
+    node: "n1",
+    pod: "shop/old",
+    podUid: "pod-0",
+    releasedAtMs: NOON - 1_000,
+    uncertaintyMs: 10,
+    evidence: "mount-table",
+    ...fields,
+  };
+}
+
+const podEnd = endWith({ id: "p/1", reason: "NoPodUsing", evidence: "pod-status", widthMs: undefined });
+const visitor = endWith({ ...podEnd, id: "p/2", wasUse: false, pod: "shop/visitor", podUid: "pod-2" });
+const unusedStatus = statusWith({ unused: true, reason: "Unmounted" });
+
+interface Row {
+  readonly name: string;
+  readonly facts: Partial<ClaimFacts>;
+  readonly status: Partial<ClaimStatus> | undefined;
+}
+
+describe("desiredClaimStatus", () => {
+  it.each<Row>([
+    {
+      name: "a claim that is not bound, or is being deleted, is left alone even while it is mounted",
+      facts: { isEligible: false, holders: ["n1"], stored: unusedStatus },
+      status: undefined,
+    },
+    {
+      name: "a use-hold makes it mounted, since now",
+      facts: { holders: ["n1"] },
+      status: { unused: false, reason: "Mounted", message: "Mounted on n1", sinceMs: NOW },
+    },
+    {
+      name: "a use-hold counts more than references, awaited nodes and ends",
+      facts: {
+        holders: ["n1"],
+        references: ["shop/web-0"],
+        awaited: [{ node: "n2", isSilent: true }],
+        ends: [endWith()],
+        stored: unusedStatus,
+      },
+      status: { unused: false, reason: "Mounted", sinceMs: NOW, mountedOn: { nodes: ["n1"], more: false } },
+    },
+    {
+      name: "a reference counts more than awaited nodes and ends",
+      facts: { references: ["shop/web-0"], awaited: [{ node: "n2", isSilent: true }], ends: [endWith()] },
+      status: {
+        unused: false,
+        reason: "Referenced",
+        message: "Not mounted, but a pod that is not finished names the claim",
+        sinceMs: NOW,
+      },
+    },
+    {
+      name: "of several references the message speaks in the plural",
+      facts: { references: ["shop/a", "shop/b"] },
+      status: { message: "Not mounted, but pods that are not finished name the claim" },
+    },
+    {
+      name: "an awaited node counts more than ends: a claim without a status gets none yet",
+      facts: { awaited: [{ node: "n2", isSilent: true }], ends: [endWith()] },
+      status: undefined,
+    },
+    {
+      name: "a claim that is awaited from nodes that may still answer stays as it is",
+      facts: { awaited: [{ node: "n2", isSilent: false }], stored: mountedStatus(["n2"]) },
+      status: undefined,
+    },
+    {
+      name: "a silent node is named in the message, once and in order, and nothing else changes",
+      facts: {
+        awaited: ["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })),
+        stored: mountedStatus(["n2"], { message: "Mounted on n2", lastUse: lastUseWith() }),
+      },
+      status: {
+        unused: false,
+        reason: "Mounted",
+        message: "Not known to be unused: no report from n2, n3, n4 and 1 more",
+        sinceMs: NOON,
+        mountedOn: { nodes: ["n2"], more: false },
+        lastUse: lastUseWith(),
+      },
+    },
+    {
+      name: "the end of the last mount is the time, and the evidence the mount table",
+      facts: { ends: [endWith()], stored: mountedStatus(["n1"]) },
+      status: {
+        unused: true,
+        reason: "Unmounted",
+        message: "Unmounted on n1, last used by pod shop/web-0",
+        sinceMs: NOON + 1_000,
+        mountedOn: undefined,
+        lastUse: {
+          releaseId: "release-1",
+          node: "n1",
+          pod: "shop/web-0",
+          podUid: "pod-1",
+          releasedAtMs: NOON + 1_000,
+          uncertaintyMs: 20,
+          evidence: "mount-table",
+        },
+      },
+    },
+    {
+      name: "of several ends the latest decides time, reason and last use",
+      facts: { ends: [endWith(), { ...podEnd, byMs: NOON + 3_000 }, endWith({ id: "release-2", byMs: NOON + 2_000 })] },
+      status: {
+        reason: "NoPodUsing",
+        message: "Pod shop/web-0 on n1 ended; its mount could not be observed",
+        sinceMs: NOON + 3_000,
+        lastUse: lastUseWith({
+          releaseId: "p/1",
+          pod: "shop/web-0",
+          podUid: "pod-1",
+          releasedAtMs: NOON + 3_000,
+          uncertaintyMs: undefined,
+          evidence: "pod-status",
+        }),
+      },
+    },
+    {
+      name: "a pod that came and went without a mount ends the reference, and the last use stays",
+      facts: { ends: [visitor], stored: statusWith({ lastUse: lastUseWith() }) },
+      status: {
+        unused: true,
+        reason: "NoPodUsing",
+        message: "Pod shop/visitor ended without having used the volume",
+        sinceMs: NOON + 1_000,
+        lastUse: lastUseWith(),
+      },
+    },
+    {
+      name: "an end earlier than the time since when the claim counts as used does not move that time back",
+      facts: { ends: [endWith({ byMs: NOON - 5_000 })], stored: mountedStatus(["n1"]) },
+      status: { unused: true, reason: "Unmounted", sinceMs: NOON },
+    },
+    {
+      name: "a use that is stored and ended later than the one learnt now decides time, reason and last use",
+      facts: {
+        ends: [endWith()],
+        stored: statusWith({ sinceMs: NOON - 9_000, lastUse: lastUseWith({ releasedAtMs: NOON + 4_000 }) }),
+      },
+      status: {
+        unused: true,
+        reason: "Unmounted",
+        message: "Unmounted on n1, last used by pod shop/old",
+        sinceMs: NOON + 4_000,
+        lastUse: lastUseWith({ releasedAtMs: NOON + 4_000 }),
+      },
+    },
+    {
+      name: "a stored use that ends in the future is forged, and counts for nothing",
+      facts: { ends: [endWith()], stored: statusWith({ lastUse: lastUseWith({ releasedAtMs: NOW + 60_000 }) }) },
+      status: {
+        sinceMs: NOON + 1_000,
+        reason: "Unmounted",
+        lastUse: expect.objectContaining({ releaseId: "release-1" }),
+      },
+    },
+    {
+      name: "a node that is gone says so",
+      facts: { ends: [endWith({ reason: "NodeGone", evidence: "node-gone", widthMs: undefined })] },
+      status: { unused: true, reason: "NodeGone", message: "Last mounted on n1, which is gone" },
+    },
+    {
+      name: "an idle claim seen for the first time was never observed in use",
+      facts: {},
+      status: {
+        unused: true,
+        reason: "NeverObservedInUse",
+        message: "Not seen in use since Mooring first saw the claim",
+        sinceMs: NOW,
+        lastUse: undefined,
+      },
+    },
+    {
+      name: "an idle claim that counts as unused is left alone",
+      facts: { stored: statusWith({ unused: true, reason: "NeverObservedInUse" }) },
+      status: undefined,
+    },
+    {
+      name: "a use that ended while nobody watched ended by the node's first read",
+      facts: {
+        stored: mountedStatus(["n1"]),
+        blindEnd: endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 }),
+      },
+      status: {
+        unused: true,
+        reason: "Unmounted",
+        message: "Unmounted on n1 while nobody watched",
+        sinceMs: NOON + 9_000,
+      },
+    },
+    {
+      name: "a use of which not even the node is known ended by now, whatever other ends are known",
+      facts: { stored: statusWith(), blindEnd: "unknown", ends: [endWith()] },
+      status: {
+        unused: true,
+        reason: "NoPodUsing",
+        message: "No pod uses the claim; when the last one stopped is not known",
+        sinceMs: NOW,
+      },
+    },
+    {
+      name: "a time that our own rounding put a little into the future is not moved back",
+      facts: { stored: statusWith({ sinceMs: NOW + 1_500 }), blindEnd: "unknown" },
+      status: { unused: true, sinceMs: NOW + 1_500 },
+    },
+    {
+      name: "a later end learnt while it counts as unused moves the time",
+      facts: { stored: { ...unusedStatus, lastUse: lastUseWith() }, ends: [endWith()] },
+      status: {
+        unused: true,
+        sinceMs: NOON + 1_000,
+        lastUse: expect.objectContaining({ releaseId: "release-1" }),
+      },
+    },
+    {
+      name: "an earlier end learnt while it counts as unused changes nothing",
+      facts: { stored: unusedStatus, ends: [endWith({ byMs: NOON - 1 })] },
+      status: undefined,
+    },
+    {
+      name: "the release that is stored, dated later by a second receipt, changes nothing",
+      facts: {
+        stored: { ...unusedStatus, lastUse: lastUseWith({ releaseId: "release-1" }) },
+        ends: [endWith({ byMs: NOON + 2_000 })],
+      },
+      status: undefined,
+    },
+    {
+      name: "unused, then mounted again: the time is now, and the last use stays",
+      facts: { holders: ["n1"], stored: { ...unusedStatus, lastUse: lastUseWith() } },
+      status: { unused: false, sinceMs: NOW, lastUse: lastUseWith() },
+    },
+    {
+      name: "mounted after a time that lies a little ahead of now: the time is not moved back",
+      facts: { holders: ["n1"], stored: { ...unusedStatus, sinceMs: NOW + 900 } },
+      status: { unused: false, sinceMs: NOW + 900 },
+    },
+    {
+      name: "the time stays over a change of reason",
+      facts: { holders: ["n1"], stored: statusWith() },
+      status: { unused: false, reason: "Mounted", sinceMs: NOON },
+    },
+    {
+      name: "no longer mounted but referenced: the time stays and the use that ended is the last one",
+      facts: { references: ["shop/web-0"], ends: [endWith()], stored: mountedStatus(["n1"]) },
+      status: {
+        reason: "Referenced",
+        sinceMs: NOON,
+        mountedOn: undefined,
+        lastUse: expect.objectContaining({ releaseId: "release-1" }),
+      },
+    },
+    {
+      name: "uses that end while it stays referenced are not a reason to write",
+      facts: { references: ["shop/web-0"], ends: [endWith()], stored: statusWith({ lastUse: lastUseWith() }) },
+      status: { reason: "Referenced", lastUse: lastUseWith() },
+    },
+    {
+      name: "uses that end while others go on are not a reason to write",
+      facts: { holders: ["n1"], ends: [endWith()], stored: mountedStatus(["n1"], { lastUse: lastUseWith() }) },
+      status: { reason: "Mounted", lastUse: lastUseWith() },
+    },
+    {
+      name: "nodes are added to those already stored, and none is dropped",
+      facts: { holders: ["n1"], stored: mountedStatus(["n2"]) },
+      status: { mountedOn: { nodes: ["n1", "n2"], more: false }, message: "Mounted on n1, n2" },
+    },
+    {
+      name: "a stored time far in the future is invalid and is stamped with now: mounted",
+      facts: { holders: ["n1"], stored: mountedStatus(["n1"], { sinceMs: NOW + 5_001 }) },
+      status: { sinceMs: NOW },
+    },
+    {
+      name: "a stored time far in the future is invalid and is stamped with now: unused",
+      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_001, lastUse: lastUseWith() } },
+      status: { ...unusedStatus, sinceMs: NOW, lastUse: lastUseWith() },
+    },
+    {
+      name: "a stored time five seconds in the future is our own rounding and stays",
+      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_000 } },
+      status: undefined,
+    },
+  ])("$name", ({ facts, status }) => {
+    const desired = desiredClaimStatus(factsWith(facts));
+
+    if (status === undefined) expect(desired).toBeUndefined();
+    else expect(desired).toMatchObject(status);
+  });
+
+  it("keeps the names of 32 nodes, and says when there are more", () => {
+    const holders = Array.from({ length: 33 }, (_, index) => `n${index + 10}`);
+
+    const some = desiredClaimStatus(factsWith({ holders: holders.slice(0, 32) }));
+    const many = desiredClaimStatus(factsWith({ holders }));
+    const fewer = desiredClaimStatus(factsWith({ holders: ["n10"], stored: many }));
+
+    expect(some?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: false });
+    expect(many?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: true });
+    expect(many?.message).toBe("Mounted on n10, n11, n12 and 29 more and further nodes");
+    expect(fewer?.mountedOn).toEqual(many?.mountedOn);
+  });
+});
+
+describe("isSameStatus", () => {
+  it.each<{ readonly name: string; readonly change: Partial<ClaimStatus>; readonly same: boolean }>([
+    { name: "nothing", change: {}, same: true },
+    { name: "milliseconds that rounding up to the second hides", change: { sinceMs: NOON - 999 }, same: true },
+    { name: "the next second", change: { sinceMs: NOON + 1 }, same: false },
+    { name: "the status", change: { unused: true }, same: false },
+    { name: "the reason", change: { reason: "Referenced" }, same: false },
+    { name: "the message", change: { message: "other" }, same: false },
+    { name: "the release of the last use", change: { lastUse: lastUseWith({ releaseId: "other" }) }, same: false },
+    { name: "the same release dated anew", change: { lastUse: lastUseWith({ releasedAtMs: NOON }) }, same: true },
+    { name: "a further node", change: { mountedOn: { nodes: ["n1", "n2"], more: false } }, same: false },
+    { name: "that there are more nodes", change: { mountedOn: { nodes: ["n1"], more: true } }, same: false },
+  ])("a change of $name: same is $same", ({ change, same }) => {
+    const stored = mountedStatus(["n1"], { lastUse: lastUseWith() });
+
+    expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);
+  });
+
+  it("nothing stored is never the same", () => {
+    expect(isSameStatus(undefined, statusWith())).toBe(false);
+  });
+});
+
+describe("isReasonOnlyChange", () => {
+  it.each([
+    { name: "the first status", stored: undefined, desired: statusWith(), only: false },
+    { name: "used to used", stored: statusWith(), desired: mountedStatus(["n1"]), only: true },
+    { name: "used to unused", stored: statusWith(), desired: unusedStatus, only: false },
+    { name: "unused to used", stored: unusedStatus, desired: statusWith(), only: false },
+    { name: "unused to unused", stored: unusedStatus, desired: unusedStatus, only: false },
+  ])("$name: $only", ({ stored, desired, only }) => {
+    expect(isReasonOnlyChange(stored, desired)).toBe(only);
+  });
+});
