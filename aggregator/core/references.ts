@@ -83,12 +83,12 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
       widthMs: last.uncertaintyMs,
     };
   }
-  const view = node === undefined ? undefined : context.viewOf(node);
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
-  if (hasStarted && view !== undefined && !context.isHostPath) {
-    return { ...base, reason: "Unmounted", evidence: "mount-table", byMs: view.readEndedMs };
-  }
-  return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: seenAtMs };
+  const view = node === undefined || context.isHostPath ? undefined : context.viewOf(node);
+  if (view === undefined) return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: seenAtMs };
+  if (hasStarted) return { ...base, reason: "Unmounted", evidence: "mount-table", byMs: view.readEndedMs };
+  // Volumes are mounted before a container starts, and unmounted after the pod's end: one may have come and gone unread.
+  return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: Math.max(seenAtMs, view.readEndedMs) };
 }
 
 /** The history without what the claim's status already tells. */

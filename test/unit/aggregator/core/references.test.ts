@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import type { UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import {
+  type ClaimHistory,
+  claimKeysOf,
+  type EndedReference,
+  pruneHistory,
+  type ReferenceContext,
+  settleReferences,
+} from "../../../../aggregator/core/references.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { NOON, podWith, statusWith, viewWith } from "../world.ts";
+
+const SEEN = NOON - 2_000;
+
+function referenceWith(fields: Partial<EndedReference> = {}): EndedReference {
+  return {
+    pod: "shop/web-0",
+    podUid: "pod-1",
+    node: "n1",
+    hasStarted: true,
+    gone: "200",
+    seenAtMs: SEEN,
+    ...fields,
+  };
+}
+
+const lastUse = {
+  releaseId: "release-1",
+  node: "n1",
+  pod: "shop/web-0",
+  podUid: "pod-1",
+  releasedAtMs: NOON - 9_000,
+  uncertaintyMs: 20,
+  evidence: "mount-table",
+} as const;
+
+interface Row {
+  readonly name: string;
+  readonly reference?: Partial<EndedReference>;
+  readonly reached?: string | undefined;
+  readonly observed?: readonly string[];
+  readonly isHostPath?: boolean;
+  readonly stored?: ClaimStatus;
+  readonly pending: number;
+  readonly latest: Partial<UseEnd> | undefined;
+}
+
+describe("settleReferences", () => {
+  it.each<Row>([
+    {
+      name: "a read that its agent began before it had seen the pod's end tells nothing",
+      reached: "199",
+      pending: 1,
+      latest: undefined,
+    },
+    {
+      name: "a read that its agent began after the pod's end ended the mount that no read ever showed",
+      reached: "200",
+      pending: 0,
+      latest: { id: "pod-1/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
+    },
+    {
+      name: "resource versions are compared as numbers, not as texts",
+      reference: { gone: "99999999999999999999" },
+      reached: "100000000000000000000",
+      pending: 0,
+      latest: { reason: "Unmounted" },
+    },
+    { name: "an agent that has not listed its pods tells nothing", reached: undefined, pending: 1, latest: undefined },
+    { name: "a node that never reported is awaited", reference: { node: "n9" }, pending: 1, latest: undefined },
+    {
+      name: "a pod that was never bound ended when its end was seen, on no node",
+      reference: { node: undefined, hasStarted: false },
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, node: undefined, wasUse: false },
+    },
+    {
+      name: "a pod that never started may have mounted until the read after its end, but did not use the volume",
+      reference: { hasStarted: false },
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: NOON, wasUse: false },
+    },
+    {
+      name: "the end of a pod that never started is not before it was seen",
+      reference: { hasStarted: false, seenAtMs: NOON + 700 },
+      pending: 0,
+      latest: { reason: "NoPodUsing", byMs: NOON + 700 },
+    },
+    {
+      name: "a hostPath volume shows no mount: the pod's end is all that is known",
+      isHostPath: true,
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, wasUse: true },
+    },
+    {
+      name: "a pod whose mount the table shows or showed is told better by its release",
+      observed: ["pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "another pod's release tells nothing of this one",
+      observed: ["pod-2"],
+      pending: 0,
+      latest: { byMs: NOON },
+    },
+    {
+      name: "a pod whose release is stored already ended its use then",
+      stored: statusWith({ lastUse }),
+      pending: 0,
+      latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, widthMs: 20 },
+    },
+    {
+      name: "what is stored of the same pod from pod status alone does not count",
+      stored: statusWith({ lastUse: { ...lastUse, evidence: "pod-status" } }),
+      pending: 0,
+      latest: { id: "pod-1/200", byMs: NOON },
+    },
+    {
+      name: "what is stored of another pod does not count",
+      stored: statusWith({ lastUse: { ...lastUse, podUid: "pod-0" } }),
+      pending: 0,
+      latest: { id: "pod-1/200", byMs: NOON },
+    },
+  ])("$name", ({ reference, observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
+    const reached = "reached" in row ? row.reached : "200";
+    const view = viewWith({ podsResourceVersion: reached });
+    const context: ReferenceContext = {
+      viewOf: (node) => (node === "n1" ? view : undefined),
+      observedPods: new Set(observed),
+      isHostPath,
+      stored,
+    };
+
+    const history = settleReferences({ pending: [referenceWith(reference)], latest: undefined }, context);
+
+    expect(history.pending).toHaveLength(pending);
+    if (latest === undefined) expect(history.latest).toBeUndefined();
+    else expect(history.latest).toMatchObject(latest);
+  });
+
+  it("of several ends the latest is kept", () => {
+    const references = [1, 3, 2].map((second) =>
+      referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
+    );
+    const context = { viewOf: () => undefined, observedPods: new Set<string>(), isHostPath: false, stored: undefined };
+
+    const history = settleReferences({ pending: references, latest: undefined }, context);
+
+    expect(history.latest?.byMs).toBe(NOON + 3_000);
+  });
+});
+
+describe("pruneHistory", () => {
+  const end = { byMs: NOON } as const;
+  it.each([
+    { name: "an end that the status tells already is dropped", unused: true, sinceMs: NOON, kept: false },
+    { name: "an end later than the stored one is kept", unused: true, sinceMs: NOON - 1, kept: true },
+    { name: "an end is kept as long as the claim counts as used", unused: false, sinceMs: NOON, kept: true },
+  ])("$name", ({ unused, sinceMs, kept }) => {
+    const latest: UseEnd = {
+      id: "pod-1/200",
+      reason: "NoPodUsing",
+      evidence: "pod-status",
+      widthMs: undefined,
+      node: undefined,
+      pod: "shop/web-0",
+      podUid: "pod-1",
+      wasUse: true,
+      ...end,
+    };
+    const history: ClaimHistory = { pending: [referenceWith()], latest };
+
+    const rest = pruneHistory(history, statusWith({ unused, sinceMs }));
+
+    expect(rest.latest).toEqual(kept ? latest : undefined);
+    expect(rest.pending).toHaveLength(1);
+  });
+});
+
+describe("claimKeysOf", () => {
+  it("claims are of the pod's own namespace", () => {
+    expect(claimKeysOf(podWith({ claims: ["data", "web-0-scratch"] }))).toEqual(["shop/data", "shop/web-0-scratch"]);
+  });
+});
