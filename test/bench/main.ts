@@ -1,9 +1,9 @@
 // Figures, side by side with a named baseline in one run; nothing here is asserted. Root is needed for the memory table.
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
-import { buildCluster, makeClaims, type Stage, startMooring } from "../demo/stage.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
+import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { agentMemory } from "./memory.ts";
 import { percentile, summary } from "./statistics.ts";

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
-import type { Stage } from "../demo/stage.ts";
 import { waitUntil } from "../process/wait.ts";
+import type { Stage } from "../stand-in/stage.ts";
 
 const project = new URL("../..", import.meta.url).pathname;
 

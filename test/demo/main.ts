@@ -3,8 +3,8 @@ import { parseArgs } from "node:util";
 import { explain, HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
+import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring } from "../stand-in/stage.ts";
 import { createPrinter, type Printer, standardScreen } from "./print.ts";
-import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring } from "./stage.ts";
 import {
   agentKilled,
   aggregatorKilled,

@@ -2,8 +2,8 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { HarnessError } from "../process/errors.ts";
 import type { Moment, StandInPod } from "../stand-in/kubelet.ts";
+import { claimThat, NAMESPACE, readClaim, type Stage, volumeOf } from "../stand-in/stage.ts";
 import type { Printer } from "./print.ts";
-import { claimThat, NAMESPACE, readClaim, type Stage, volumeOf } from "./stage.ts";
 
 /** What the summary table says of one unmount. Milliseconds. */
 export interface Measured {

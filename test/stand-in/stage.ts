@@ -3,9 +3,9 @@ import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
-import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
-import { StandInKubelet, type StandInVolume } from "../stand-in/kubelet.ts";
-import { applyManifests, createAgent, createAggregator, DEMO_PACE, type Program } from "../stand-in/mooring.ts";
+import { type ClusterApi, createClusterApi } from "./cluster-api.ts";
+import { StandInKubelet, type StandInVolume } from "./kubelet.ts";
+import { applyManifests, createAgent, createAggregator, DEMO_PACE, type Program } from "./mooring.ts";
 
 /** Everything the story is played on: a cluster, two nodes, and Mooring. */
 export interface Stage {
