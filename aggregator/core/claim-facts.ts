@@ -23,6 +23,8 @@ export interface ClaimEvidence {
 export interface FleetFacts {
   readonly viewOf: (node: string) => NodeView | undefined;
   readonly isSilent: (node: string) => boolean;
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly string[];
   /** Nodes that must report before anything may turn unused: those expected after a start of the aggregator. */
   readonly expected: readonly string[];
   /** `namespace/name` of a pod, or its UID when it is not known. */
@@ -63,9 +65,15 @@ function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podNa
 /** Nodes whose word is missing: those of ended pods, those that had it mounted by the stored status, those not yet heard of. */
 function awaitedOf({ claim, history }: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const ofPods = history.pending.map(({ node }) => node).filter((node) => node !== undefined);
-  const stored = (claim.status?.mountedOn?.nodes ?? []).filter((node) => fleet.viewOf(node) === undefined);
+  const stored = storedNodes(claim.status, fleet).filter((node) => fleet.viewOf(node) === undefined);
   const named = [...new Set([...ofPods, ...stored])].map((node) => ({ node, isSilent: fleet.isSilent(node) }));
   return [...named, ...fleet.expected.map((node) => ({ node, isSilent: false }))];
+}
+
+/** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */
+function storedNodes(status: ClaimStatus | undefined, { nodes }: FleetFacts): readonly string[] {
+  const { mountedOn } = status ?? {};
+  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodes()])] : (mountedOn?.nodes ?? []);
 }
 
 /**
@@ -78,7 +86,7 @@ function blindEnd(
 ): ClaimFacts["blindEnd"] {
   const { status } = claim;
   if (status === undefined || status.unused) return undefined;
-  const nodes = (status.mountedOn?.nodes ?? []).filter((node) => !witnessedNodes.has(node));
+  const nodes = storedNodes(status, fleet).filter((node) => !witnessedNodes.has(node));
   const ends = nodes.flatMap((node) => firstReadEnd(node, { status, fleet }));
   const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
   if (latest !== undefined || isWitnessed || (status.mountedOn !== undefined && releases.length > 0)) return latest;
@@ -100,14 +108,23 @@ function firstReadEnd(
 }
 
 /**
- * True when a release can no longer change the claim's status: it is stored there, something later is, or a use that goes on
- * is stored, whose end will be later.
+ * True when a release can no longer change the claim's status: it is stored there or something later is, or another use is
+ * known whose end will count instead because it is later. A hold on another node proves nothing of that kind: its last report
+ * may be older than the release.
  */
-export function isSettledFor(claim: Claim, release: NodeRelease, isHeld: boolean): boolean {
-  const { status } = claim;
+export function isSettledFor(
+  { status }: Claim,
+  release: NodeRelease,
+  { holders, releases }: Pick<ClaimEvidence, "holders" | "releases">,
+): boolean {
   if (status === undefined) return false;
   if (status.lastUse?.releaseId === release.id) return true;
   if (status.lastUse !== undefined && status.lastUse.releasedAtMs >= release.byMs) return true;
   if (status.unused) return status.sinceMs >= release.byMs;
-  return status.reason === "Mounted" && isHeld;
+  const isHeldThere = holders.includes(release.node) && status.mountedOn?.nodes.includes(release.node);
+  return isHeldThere === true || releases.some((other) => isLater(other, release));
+}
+
+function isLater(one: NodeRelease, other: NodeRelease): boolean {
+  return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }

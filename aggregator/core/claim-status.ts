@@ -126,8 +126,11 @@ function unused(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus
 
 /** A use whose end is stored already may have ended later than those that are learnt now. */
 function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
-  if (lastUse === undefined || lastUse.releasedAtMs <= end.byMs) return end;
-  const { releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid } = lastUse;
+  return lastUse === undefined || lastUse.releasedAtMs <= end.byMs ? end : endOf(lastUse);
+}
+
+/** The end of the use that is stored as the last one. */
+export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid }: LastUse): UseEnd {
   const user = { node, pod, podUid, wasUse: true };
   return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
 }

@@ -1,5 +1,5 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import type { UseEnd } from "./claim-status.ts";
+import { endOf, type UseEnd } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import type { NodeView } from "./fleet.ts";
 
@@ -30,7 +30,9 @@ export const EMPTY_HISTORY: ClaimHistory = { pending: [], latest: undefined };
 /** What tells how an ended reference's mount ended. */
 export interface ReferenceContext {
   readonly viewOf: (node: string) => NodeView | undefined;
-  /** Pods of which the mount table shows that they use or used the claim. */
+  /** Pods of which the mount table shows that they use the claim, or a release that is not settled that they did. */
+  readonly shownPods: ReadonlySet<string>;
+  /** The same, and those of which it was shown before. */
   readonly observedPods: ReadonlySet<string>;
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
@@ -70,19 +72,12 @@ function isReadAfter(view: NodeView | undefined, { gone }: EndedReference): bool
  */
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
   const { pod, podUid, node, hasStarted, seenAtMs } = reference;
-  if (context.observedPods.has(podUid)) return undefined;
+  if (context.shownPods.has(podUid)) return undefined;
   const last = context.stored?.lastUse;
+  // A release is settled when it is stored, or something later is: then that is the latest end of use.
+  const isStored = last?.podUid === podUid && last.evidence === "mount-table";
+  if (last !== undefined && (isStored || context.observedPods.has(podUid))) return endOf(last);
   const base = { id: `${podUid}/${reference.gone}`, widthMs: undefined, node, pod, podUid, wasUse: hasStarted };
-  if (last?.podUid === podUid && last.evidence === "mount-table") {
-    return {
-      ...base,
-      id: last.releaseId,
-      reason: "Unmounted",
-      evidence: "mount-table",
-      byMs: last.releasedAtMs,
-      widthMs: last.uncertaintyMs,
-    };
-  }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
   const view = node === undefined || context.isHostPath ? undefined : context.viewOf(node);
   if (view === undefined) return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: seenAtMs };

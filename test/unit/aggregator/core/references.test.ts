@@ -39,6 +39,7 @@ interface Row {
   readonly name: string;
   readonly reference?: Partial<EndedReference>;
   readonly reached?: string | undefined;
+  readonly shown?: readonly string[];
   readonly observed?: readonly string[];
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
@@ -95,15 +96,22 @@ describe("settleReferences", () => {
     },
     {
       name: "a pod whose mount the table shows or showed is told better by its release",
-      observed: ["pod-1"],
+      shown: ["pod-1"],
       pending: 0,
       latest: undefined,
     },
     {
       name: "another pod's release tells nothing of this one",
-      observed: ["pod-2"],
+      shown: ["pod-2"],
       pending: 0,
       latest: { byMs: NOON },
+    },
+    {
+      name: "a pod whose release is settled ended its use no later than what is stored, whoever that was",
+      observed: ["pod-1"],
+      stored: statusWith({ lastUse: { ...lastUse, podUid: "pod-0", pod: "shop/old" } }),
+      pending: 0,
+      latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, pod: "shop/old", podUid: "pod-0" },
     },
     {
       name: "a pod whose release is stored already ended its use then",
@@ -123,12 +131,13 @@ describe("settleReferences", () => {
       pending: 0,
       latest: { id: "pod-1/200", byMs: NOON },
     },
-  ])("$name", ({ reference, observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
+  ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
     const view = viewWith({ podsResourceVersion: reached });
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
-      observedPods: new Set(observed),
+      shownPods: new Set(shown),
+      observedPods: new Set([...shown, ...observed]),
       isHostPath,
       stored,
     };
@@ -144,7 +153,14 @@ describe("settleReferences", () => {
     const references = [1, 3, 2].map((second) =>
       referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
     );
-    const context = { viewOf: () => undefined, observedPods: new Set<string>(), isHostPath: false, stored: undefined };
+    const none = new Set<string>();
+    const context = {
+      viewOf: () => undefined,
+      shownPods: none,
+      observedPods: none,
+      isHostPath: false,
+      stored: undefined,
+    };
 
     const history = settleReferences({ pending: references, latest: undefined }, context);
 

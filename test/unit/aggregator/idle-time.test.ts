@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Harness } from "./harness.ts";
+import { SimulatedFleet } from "./simulated-fleet.ts";
+import { claimWith, nodeWith, volumeWith } from "./world.ts";
+
+const NODES = ["n1", "n2", "n3"];
+
+interface Step {
+  readonly op: string;
+  readonly node: number;
+  readonly pick: number;
+  readonly ms: number;
+  readonly aheadMs: number;
+  readonly again: boolean;
+  readonly lost: boolean;
+}
+
+const COMMON = ["create", "mount", "begin", "unmount", "finish", "remove", "read", "send", "deliver", "watch"];
+const FAR_APART = ["mount", "unmount", "read", "send", "deliver"];
+
+function steps(ops: readonly string[]): fc.Arbitrary<readonly Step[]> {
+  const step = fc.record({
+    op: fc.constantFrom(...COMMON, ...FAR_APART, ...ops),
+    node: fc.nat(NODES.length - 1),
+    pick: fc.nat(9),
+    ms: fc.oneof(fc.nat(40), fc.nat(9_000)),
+    aheadMs: fc.nat(1_000),
+    again: fc.boolean(),
+    lost: fc.boolean(),
+  });
+  return fc.array(step, { minLength: 1, maxLength: 90, size: "max" });
+}
+
+async function take(fleet: SimulatedFleet, { op, node, pick, again, lost }: Step): Promise<void> {
+  if (op === "create") fleet.create(node);
+  if (op === "mount") fleet.mount(node, pick);
+  if (op === "begin") fleet.begin(node, pick);
+  if (op === "unmount") fleet.unmount(node, pick);
+  if (op === "finish") fleet.finish(node, pick);
+  if (op === "remove") fleet.remove(node, pick);
+  if (op === "read") fleet.read(node, pick);
+  if (op === "send") fleet.send(node);
+  if (op === "deliver") await fleet.deliver(pick, { again, lost });
+  if (op === "watch") await fleet.watch(pick);
+  if (op === "restart-agent") fleet.restartAgent(node);
+  if (op === "reboot") fleet.reboot(node);
+  if (op === "sync-node") fleet.syncNode(node);
+  if (op === "restart-aggregator") await fleet.restartAggregator();
+}
+
+/** A time that is published is not earlier than any end of use that the aggregator could know of. */
+function expectNoLongerThanTheTruth(
+  harness: Harness,
+  known: SimulatedFleet["uses"],
+  which: "isKnown" | "isRead",
+): void {
+  const status = harness.stored.get("shop/data")?.status;
+  if (status?.unused !== true) return;
+  for (const use of known.values()) {
+    if (!use[which]) continue;
+    expect(use.unmountedAt, `${use.podUid} still has it mounted`).toBeDefined();
+    expect(status.sinceMs, `${use.podUid} unmounted later`).toBeGreaterThanOrEqual(use.unmountedAt ?? 0);
+  }
+}
+
+async function replay(
+  script: readonly Step[],
+  { silentAfterMs, proves }: { readonly silentAfterMs: number; readonly proves: "all" | "read" },
+): Promise<void> {
+  const nodes = NODES.map((name) => nodeWith(name));
+  const harness = await new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes, silentAfterMs }).start();
+  const fleet = new SimulatedFleet(harness, NODES);
+
+  for (const step of script) {
+    await harness.advance(step.ms);
+    harness.aheadMs = step.aheadMs;
+    await take(fleet, step);
+    expectNoLongerThanTheTruth(harness, fleet.uses, "isKnown");
+  }
+  await fleet.finishAll();
+
+  const status = harness.stored.get("shop/data")?.status;
+  expect(status?.unused).toBe(true);
+  for (const use of fleet.uses.values()) {
+    if (proves === "read" && !use.isRead) continue;
+    expect(status?.sinceMs, `${use.podUid} unmounted later`).toBeGreaterThanOrEqual(use.unmountedAt ?? 0);
+  }
+  const last = status?.lastUse;
+  // Of a use that ended while nobody watched not even the pod is known.
+  if (last?.podUid !== undefined && last.uncertaintyMs !== undefined) {
+    const truth = fleet.uses.get(last.podUid)?.unmountedAt ?? Number.NaN;
+    expect(last.releasedAtMs).toBeGreaterThanOrEqual(truth);
+    expect(last.releasedAtMs - last.uncertaintyMs - fleet.transitMs - 1).toBeLessThanOrEqual(truth);
+  }
+  await harness.stop();
+}
+
+/** The same runs each time; for a hunt with new ones `MOORING_PROPERTY_RUNS` says how many. */
+const { MOORING_PROPERTY_RUNS: hunt } = process.env;
+const RUNS = hunt === undefined ? { numRuns: 60, seed: 5_541 } : { numRuns: Number(hunt) };
+
+describe("the published time", () => {
+  it("is never earlier than the truth, whatever agents and reports do", async () => {
+    const script = steps(["restart-agent", "reboot", "sync-node"]);
+
+    await fc.assert(
+      fc.asyncProperty(script, (taken) => replay(taken, { silentAfterMs: 90_000, proves: "all" })),
+      RUNS,
+    );
+  });
+
+  it("is never earlier than what the nodes read, however often the aggregator restarts", async () => {
+    const script = steps(["restart-aggregator"]);
+
+    await fc.assert(
+      fc.asyncProperty(script, (taken) => replay(taken, { silentAfterMs: 1e9, proves: "read" })),
+      RUNS,
+    );
+  });
+});

@@ -1,0 +1,466 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ApiError } from "../../../common/kube/client.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
+import type { NodeReport } from "../../../common/storage/node-report.ts";
+import { Harness, type HarnessOptions } from "./harness.ts";
+import {
+  claimWith,
+  holdOf,
+  mountedStatus,
+  NOON,
+  nodeWith,
+  podWith,
+  releaseOf,
+  reportWith,
+  statusWith,
+  volumeWith,
+} from "./world.ts";
+
+const conflict = new ApiError("conflict", { status: 409, retryAfterMs: undefined });
+const lostAnswer = new MooringError("transport-failed", "the connection broke");
+
+let harnesses: Harness[] = [];
+
+/** A running aggregator; all its nodes have reported, unless `silent` says otherwise. */
+async function running(options: HarnessOptions = {}, { silent = [] }: { readonly silent?: readonly string[] } = {}) {
+  const nodes = options.nodes ?? [nodeWith("n1")];
+  const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], ...options, nodes });
+  harnesses.push(harness);
+  await harness.start();
+  for (const { key } of nodes) if (!silent.includes(key)) await harness.report(reportAt(harness, { node: key }));
+  return harness;
+}
+
+/** A report of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
+function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
+  const endedAt = clock.monotonicMs();
+  const generation = Math.round(endedAt);
+  return reportWith({ read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
+}
+
+/** The end of a mount by this moment. */
+function releasedNow({ clock }: Harness, podUid: string) {
+  const by = clock.monotonicMs();
+  return releaseOf(podUid, { after: by - 10, by });
+}
+
+afterEach(async () => {
+  await Promise.all(harnesses.map((harness) => harness.stop()));
+  harnesses = [];
+});
+
+describe("Reconciler", () => {
+  it("writes once for each transition, and nothing at rest", async () => {
+    const harness = await running();
+
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(30_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.enqueueAll();
+    const released = releasedNow(harness, "pod-1");
+    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(3_600_000);
+    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.enqueueAll();
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted", "Unmounted"]);
+    expect(harness.writes.at(-1)?.sinceMs).toBe(NOON + 31_000);
+  });
+
+  it("decides again on the newer object after a conflict", async () => {
+    const harness = await running();
+    harness.outcomes.push({ fails: conflict, isStored: false });
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    const rival = {
+      ...claimWith(),
+      resourceVersion: "500",
+      status: mountedStatus(["n7"], { message: "Mounted on n7" }),
+    };
+    await harness.putClaim(rival);
+    await harness.advance(10_000);
+
+    expect(harness.stored.get("shop/data")).toMatchObject({ resourceVersion: "501" });
+    expect(harness.writes.slice(1).map(({ mountedOn }) => mountedOn?.nodes)).toEqual([["n1", "n7"]]);
+  });
+
+  it("writes again what a lost answer had stored, only as long as the watch does not show it", async () => {
+    const harness = await running();
+    harness.outcomes.push({ fails: lostAnswer, isStored: true });
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.catchUp();
+    await harness.advance(10_000);
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted"]);
+  });
+
+  it("counts its own last write until the watch has caught up", async () => {
+    const harness = await running();
+    harness.outcomes.push("stored");
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.enqueueAll();
+    await harness.catchUp();
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted"]);
+  });
+
+  it("does not fall for a watch that shows an older object than its own write", async () => {
+    const harness = await running();
+    const old = claimWith();
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    harness.cluster.byKey.set(old.key, old);
+    await harness.enqueueAll();
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted"]);
+  });
+
+  it("says nothing of a write for a claim that is gone meanwhile", async () => {
+    const harness = await running();
+    harness.outcomes.push("gone");
+    const before = harness.logger.messages().filter((message) => message === "claim status written").length;
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+
+    const after = harness.logger.messages().filter((message) => message === "claim status written").length;
+    expect(after - before).toBe(0);
+  });
+
+  it("folds changes of the reason alone over the delay", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.putPod(podWith());
+    const before = harness.writes.length;
+
+    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.advance(4_999);
+    const early = harness.writes.length;
+    await harness.advance(1);
+
+    expect(early).toBe(before);
+    expect(harness.writes.slice(before).map(({ reason }) => reason)).toEqual(["Referenced"]);
+  });
+
+  it("a reason that changes back within the delay costs nothing, and the next change waits the whole delay", async () => {
+    const harness = await running();
+    await harness.putPod(podWith());
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(5_000);
+    const before = harness.writes.length;
+
+    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.advance(3_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(3_000);
+    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.advance(4_999);
+    const early = harness.writes.length;
+    await harness.advance(1);
+
+    expect(early).toBe(before);
+    expect(harness.writes).toHaveLength(before + 1);
+  });
+
+  it("a short run of a cron job costs two writes", async () => {
+    const harness = await running();
+    const before = harness.writes.length;
+
+    await harness.putPod(podWith({ hasStarted: false }));
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.putPod(podWith({ resourceVersion: "201" }));
+    await harness.advance(2_000);
+    await harness.putPod(podWith({ resourceVersion: "202", isTerminal: true }));
+    await harness.advance(500);
+    await harness.report(reportAt(harness, { podsResourceVersion: "202", releases: [releasedNow(harness, "pod-1")] }));
+    await harness.advance(60_000);
+
+    expect(harness.writes.slice(before).map(({ reason }) => reason)).toEqual(["Referenced", "Unmounted"]);
+    expect(harness.writes.at(-1)?.sinceMs).toBe(NOON + 4_000);
+  });
+
+  it("a claim that is re-created under its name starts anew", async () => {
+    const harness = await running();
+    await harness.putPod(podWith());
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    const before = harness.writes.length;
+
+    harness.reconciler.onClaimGone(claimWith());
+    harness.cluster.pods.clear();
+    await harness.putClaim(claimWith({ uid: "claim-2", volume: "pv-2", status: undefined }));
+
+    expect(harness.writes.slice(before)).toMatchObject([{ reason: "NeverObservedInUse", lastUse: undefined }]);
+  });
+
+  it("a claim that is not bound, or is being deleted, gets no status", async () => {
+    const claims = [claimWith({ phase: "Pending" }), claimWith({ name: "old", key: "shop/old", isDeleting: true })];
+    const harness = await running({ claims });
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+
+    expect(harness.writes).toEqual([]);
+  });
+});
+
+describe("what a node may forget", () => {
+  it("a release is acknowledged when it is stored, not before", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    const released = releasedNow(harness, "pod-1");
+    harness.outcomes.push({ fails: conflict, isStored: false });
+
+    const first = await harness.report(reportAt(harness, { releases: [released] }));
+    const second = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(1_000);
+    const third = await harness.report(reportAt(harness, { releases: [released] }));
+
+    expect([first, second, third]).toEqual([[], [], [released.id]]);
+  });
+
+  it("our own write is not enough: the watch must show it", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(1_000);
+    const released = releasedNow(harness, "pod-1");
+    harness.outcomes.push("stored");
+
+    await harness.report(reportAt(harness, { releases: [released] }));
+    const early = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.catchUp();
+    const late = await harness.report(reportAt(harness, { releases: [released] }));
+
+    expect([early, late]).toEqual([[], [released.id]]);
+  });
+
+  it("a release beside a mount on another node is kept, and counts when that one turns out to have ended earlier", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.advance(10_000);
+    const early = releasedNow(harness, "pod-2");
+    const late = reportAt(harness, { node: "n2", releases: [early] });
+    await harness.advance(10_000);
+    const released = releasedNow(harness, "pod-1");
+
+    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(5_000);
+    await harness.report({ ...late, sentAt: harness.clock.monotonicMs() });
+
+    expect(forget).toEqual([]);
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, sinceMs: NOON + 20_000 });
+    expect(harness.writes.at(-1)?.lastUse?.releaseId).toBe(released.id);
+  });
+
+  it("of the releases beside a mount on another node only the latest is kept", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-9")] }));
+    await harness.advance(1_000);
+    const first = releasedNow(harness, "pod-1");
+    await harness.advance(1_000);
+    const second = releasedNow(harness, "pod-2");
+
+    const forget = await harness.report(reportAt(harness, { releases: [first, second] }));
+
+    expect(forget).toEqual([first.id]);
+  });
+
+  it("a release whose volume and claim are still to come is kept for a quarter of an hour", async () => {
+    const harness = await running({ claims: [], volumes: [] });
+    const released = releasedNow(harness, "pod-1");
+
+    await harness.advance(900_000);
+    const kept = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(1);
+    const forgotten = await harness.report(reportAt(harness, { releases: [released] }));
+
+    expect([kept, forgotten]).toEqual([[], [released.id]]);
+  });
+
+  it.each([
+    { name: "is still to come", claims: [] },
+    { name: "is shown as the one that had its name before", claims: [claimWith({ uid: "claim-0", volume: "pv-0" })] },
+  ])("a release whose claim $name is kept, and counts once the claim is there", async ({ claims }) => {
+    const harness = await running({ claims });
+    const released = releasedNow(harness, "pod-1");
+
+    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(2_000);
+    await harness.putClaim(claimWith({ resourceVersion: "900" }));
+
+    expect(forget).toEqual([]);
+    expect(harness.stored.get("shop/data")?.status).toMatchObject({ reason: "Unmounted", sinceMs: NOON });
+  });
+
+  it("a release whose claim is gone is forgotten after that time, too", async () => {
+    const harness = await running({ claims: [] });
+    const released = releasedNow(harness, "pod-1");
+    await harness.report(reportAt(harness, { releases: [released] }));
+
+    await harness.advance(900_001);
+    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+
+    expect(forget).toEqual([released.id]);
+  });
+
+  it("a volume that comes after the report that names it brings the claim's status", async () => {
+    const harness = await running({ volumes: [] });
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+
+    harness.cluster.volumes.set("pv-1", volumeWith());
+    harness.reconciler.enqueue("shop/data");
+    await harness.advance(0);
+
+    expect(harness.writes.at(-1)?.reason).toBe("Mounted");
+  });
+});
+
+describe("a start of the aggregator", () => {
+  it("an agent that still has the release tells the exact time", async () => {
+    const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
+    const harness = await running({ claims: [stored] }, { silent: ["n1"] });
+    const released = releasedNow(harness, "pod-1");
+
+    await harness.advance(20_000);
+    await harness.report(reportAt(harness, { releases: [released] }));
+
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "Unmounted", sinceMs: NOON }]);
+  });
+
+  it("an agent that was restarted, too, tells its first complete read", async () => {
+    const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
+    const harness = await running({ claims: [stored] }, { silent: ["n1"] });
+    const observedSince = harness.clock.monotonicMs();
+
+    await harness.advance(20_000);
+    await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
+
+    expect(harness.writes).toMatchObject([
+      { unused: true, reason: "Unmounted", sinceMs: NOON, message: "Unmounted on n1 while nobody watched" },
+    ]);
+  });
+
+  it("nothing turns unused before all expected nodes have reported", async () => {
+    const nodes = [nodeWith("n1"), nodeWith("n2")];
+    const harness = await running({ nodes }, { silent: ["n2"] });
+
+    await harness.advance(60_000);
+    const before = harness.writes.length;
+    await harness.report(reportAt(harness, { node: "n2" }));
+
+    expect(before).toBe(0);
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
+  });
+
+  it("what is in use is said at once", async () => {
+    const nodes = [nodeWith("n1"), nodeWith("n2")];
+    const harness = await running({ nodes }, { silent: ["n2"] });
+    await harness.advance(1_000);
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted"]);
+  });
+
+  it("a node that never reports holds up only the claims that it is a candidate for", async () => {
+    const claims = [
+      claimWith({ status: mountedStatus(["n2"], { message: "Mounted on n2" }) }),
+      claimWith({ name: "free", key: "shop/free", uid: "claim-2", volume: undefined }),
+    ];
+    const nodes = [nodeWith("n1"), nodeWith("n2")];
+    const harness = await running({ claims, nodes }, { silent: ["n2"] });
+
+    await harness.advance(91_000);
+    await harness.enqueueAll();
+    await harness.advance(600_000);
+
+    expect(harness.stored.get("shop/free")?.status?.reason).toBe("NeverObservedInUse");
+    expect(harness.stored.get("shop/data")?.status).toMatchObject({
+      unused: false,
+      reason: "Mounted",
+      message: "Not known to be unused: no report from n2",
+    });
+    expect(harness.writes).toHaveLength(2);
+  });
+
+  it("the wait for the nodes begins when everything is listed, however long that took", async () => {
+    const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
+    harnesses.push(harness);
+
+    await harness.advance(300_000);
+    await harness.start();
+    await harness.advance(60_000);
+
+    expect(harness.fleet.expected).toEqual(["n1"]);
+    expect(harness.writes).toEqual([]);
+  });
+
+  it("a pod that ended before the claims were listed still has to be told of by its node", async () => {
+    const harness = new Harness({ claims: [], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
+    harnesses.push(harness);
+    harness.reconciler.onPodEnded(podWith(), "300");
+    harness.cluster.byKey.set("shop/data", claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing" }) }));
+
+    await harness.start();
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "299" }));
+    const early = harness.writes.length;
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
+
+    expect(early).toBe(0);
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "Unmounted", sinceMs: NOON + 2_000 }]);
+  });
+});
+
+describe("references", () => {
+  it("a mount that no read showed ended by the first read after the pod's end", async () => {
+    const harness = await running();
+    await harness.putPod(podWith());
+    await harness.advance(1_000);
+    await harness.removePod("pod-1", "300");
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "299" }));
+    const early = harness.stored.get("shop/data")?.status;
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
+
+    expect(early?.unused).toBe(false);
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 3_000 });
+  });
+
+  it("a report names the resource version that its node has to reach", async () => {
+    const harness = await running();
+    await harness.putPod(podWith());
+    await harness.removePod("pod-1", "300");
+
+    await harness.report(reportAt(harness, { podsResourceVersion: "299" }));
+
+    const view = harness.fleet.view("n1");
+    expect(view && harness.reconciler.awaitedVersion(view)).toBe("300");
+  });
+
+  it("pods that are deleted after their mounts are gone do not move the times of those mounts", async () => {
+    const harness = await running();
+    await harness.putPod(podWith());
+    await harness.putPod(podWith({ key: "shop/web-1", uid: "pod-2" }));
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), holdOf("pod-2")] }));
+    await harness.advance(10_000);
+    const first = releasedNow(harness, "pod-1");
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-2")], releases: [first] }));
+    await harness.advance(10_000);
+    const second = releasedNow(harness, "pod-2");
+    await harness.report(reportAt(harness, { releases: [first, second] }));
+    await harness.advance(10_000);
+    await harness.report(reportAt(harness, {}));
+    await harness.removePod("pod-1", "301");
+    await harness.removePod("pod-2", "302");
+    await harness.advance(10_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "302" }));
+
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 20_000 });
+    expect(harness.writes.at(-1)?.lastUse).toMatchObject({ releaseId: second.id, uncertaintyMs: 10 });
+  });
+});
