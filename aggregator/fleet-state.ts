@@ -22,7 +22,7 @@ export class FleetState {
   readonly #nodesByVolume = new IndexMap();
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
-  readonly #startedAt: number;
+  #startedAt: number;
   #expected: Set<string> = new Set();
 
   constructor(clock: Clock, silentAfterMs: number) {
@@ -31,8 +31,9 @@ export class FleetState {
     this.#startedAt = clock.monotonicMs();
   }
 
-  /** After a start nothing may turn unused until these have reported, or the time for it is over. */
+  /** After a start nothing may turn unused until these have reported, or the time for it, which begins now, is over. */
   expect(nodes: readonly string[]): void {
+    this.#startedAt = this.#clock.monotonicMs();
     this.#expected = new Set(nodes.filter((node) => !this.#views.has(node)));
   }
 

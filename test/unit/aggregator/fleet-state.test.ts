@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { FleetState } from "../../../aggregator/fleet-state.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { holdOf, NOON, releaseOf, reportWith } from "./world.ts";
+
+const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
+const volume = { by: "name", name: "pv-1" } as const;
+
+function fleetOf(nodes: readonly string[]) {
+  const clock = createFakeClock();
+  const fleet = new FleetState(clock, 90_000);
+  fleet.expect(nodes);
+  return { clock, fleet };
+}
+
+describe("FleetState", () => {
+  it("a node that reports is no longer expected", () => {
+    const { fleet } = fleetOf(["n1", "n2"]);
+
+    fleet.accept(reportWith(), receipt);
+
+    expect(fleet.expected).toEqual(["n2"]);
+  });
+
+  it("nobody is expected any more after the time in which every node should have reported", () => {
+    const { clock, fleet } = fleetOf(["n1"]);
+
+    clock.pass(90_000);
+    const before = fleet.expected;
+    clock.pass(1);
+
+    expect([before, fleet.expected]).toEqual([["n1"], []]);
+  });
+
+  it("the time for reports begins with the expectation, however long the start took", () => {
+    const clock = createFakeClock();
+    const fleet = new FleetState(clock, 90_000);
+    clock.pass(600_000);
+    fleet.expect(["n1"]);
+
+    clock.pass(90_000);
+
+    expect(fleet.expected).toEqual(["n1"]);
+    expect(fleet.isSilent("n1")).toBe(false);
+  });
+
+  it("a node is silent when its last accepted report is too old; a stale one does not count", () => {
+    const { clock, fleet } = fleetOf([]);
+    fleet.accept(reportWith(), receipt);
+    clock.pass(60_000);
+    fleet.accept(reportWith({ read: { beganAt: 1, endedAt: 2 } }), receipt);
+    clock.pass(30_000);
+
+    const before = fleet.isSilent("n1");
+    clock.pass(1);
+
+    expect([before, fleet.isSilent("n1"), fleet.silentCount(), fleet.size]).toEqual([false, true, 1, 1]);
+  });
+
+  it("a report with news touches what was there and what is there, one without touches nothing", () => {
+    const { fleet } = fleetOf([]);
+    const mounted = reportWith({ holds: [holdOf("pod-1")] });
+    const released = reportWith({
+      generation: 2,
+      read: { beganAt: 2_000, endedAt: 2_001 },
+      releases: [releaseOf("pod-1", { after: 1_000, by: 2_001 })],
+    });
+
+    const changes = [mounted, mounted, released].map((report) => fleet.accept(report, receipt));
+
+    const touched = changes.map((change) => (change.kind === "accepted" ? change.touched.length : -1));
+    expect(touched).toEqual([1, 0, 2]);
+  });
+
+  it("views are found by volume as long as they have a hold or a release of it", () => {
+    const { fleet } = fleetOf([]);
+    const found = () => fleet.viewsOf([volume]).map(({ node }) => node);
+
+    fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
+    const held = found();
+    const release = releaseOf("pod-1", { after: 1_000, by: 2_001 });
+    const read = { beganAt: 2_000, endedAt: 2_001 };
+    fleet.accept(reportWith({ generation: 2, read, releases: [release] }), receipt);
+    const released = found();
+    fleet.settle("n1", [release.id]);
+
+    expect([held, released, found()]).toEqual([["n1"], ["n1"], []]);
+  });
+});
