@@ -10,6 +10,7 @@ type StoredPod = Pod & Stored;
 /** All pods, by claim and by UID. */
 export interface Pods {
   readonly informer: Informer<StoredPod>;
+  /** A pod that is there or was not long ago. */
   readonly byUid: (uid: string) => Pod | undefined;
   /** Pods that name the claim, finished ones included. */
   readonly ofClaim: (claimKey: string) => readonly Pod[];
@@ -24,13 +25,14 @@ export interface PodListener {
   readonly onPodEnded: (pod: Pod, gone: string) => void;
 }
 
-/** So many names of vanished pods are remembered, for the sake of who used a volume last. */
-const REMEMBERED_NAMES = 20_000;
+/** So many vanished pods are remembered: their mounts and releases may still be to come. */
+const REMEMBERED_PODS = 20_000;
 
 export function createPods(parts: KubeParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
-  const vanished = new Map<string, string>();
+  const live = new Set<string>();
+  const vanished = new Map<string, Pod>();
 
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
@@ -40,32 +42,39 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
       remember(vanished, object);
     } else keys.set(object.uid, object.key);
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
-    const gone = endOf(change);
+    const gone = endOf(change, live);
     if (gone !== undefined) listener.onPodEnded(object, gone);
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
   const informer = createInformer(parts, { collection, project: projectPod, onChange });
+  const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
     informer,
-    byUid: (uid) => informer.get(keys.get(uid) ?? ""),
+    byUid,
     ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
-    nameOf: (uid) => keys.get(uid) ?? vanished.get(uid) ?? uid,
+    nameOf: (uid) => byUid(uid)?.key ?? uid,
   };
 }
 
-function remember(names: Map<string, string>, { uid, key }: Pod): void {
-  names.set(uid, key);
-  for (const oldest of names.keys()) {
-    if (names.size <= REMEMBERED_NAMES) return;
-    names.delete(oldest);
+function remember(pods: Map<string, Pod>, pod: Pod): void {
+  pods.set(pod.uid, pod);
+  for (const oldest of pods.keys()) {
+    if (pods.size <= REMEMBERED_PODS) return;
+    pods.delete(oldest);
   }
 }
 
-/** The resource version at which the pod was over, when this change ended it. */
-function endOf(change: StoreChange<StoredPod>): string | undefined {
-  if (change.kind === "added") return undefined;
+/**
+ * The resource version at which the pod was over, when this change ended it. A deletion can be the first to show that the pod
+ * had finished, so what counts is whether it was `live` before.
+ */
+function endOf(change: StoreChange<StoredPod>, live: Set<string>): string | undefined {
   const { object } = change;
-  if (change.kind === "deleted") return object.isTerminal ? undefined : change.gone;
-  return object.isTerminal && !change.previous.isTerminal ? object.resourceVersion : undefined;
+  if (change.kind !== "deleted" && !object.isTerminal) {
+    live.add(object.uid);
+    return undefined;
+  }
+  if (!live.delete(object.uid)) return undefined;
+  return change.kind === "deleted" ? change.gone : object.resourceVersion;
 }

@@ -1,0 +1,228 @@
+import { describe, expect, it } from "vitest";
+import { type Cluster, createCluster } from "../../../../aggregator/sources/cluster.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFakeRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport } from "../../../fakes/transport.ts";
+
+/** A collection whose watch tells what the test pushes. */
+class WatchedCollection {
+  readonly items: object[] = [];
+  readonly #events: object[] = [];
+  #wake = (): void => {};
+
+  push(type: "ADDED" | "MODIFIED" | "DELETED", object: object): void {
+    this.#events.push({ type, object });
+    this.#wake();
+  }
+
+  async *stream(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      for (const event of this.#events.splice(0)) yield Buffer.from(`${JSON.stringify(event)}\n`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+interface Fixture {
+  readonly cluster: Cluster;
+  readonly told: string[];
+  readonly of: (path: string) => WatchedCollection;
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+function fixture(): Fixture {
+  const collections = new Map<string, WatchedCollection>();
+  const of = (path: string): WatchedCollection => {
+    const found = collections.get(path) ?? new WatchedCollection();
+    collections.set(path, found);
+    return found;
+  };
+  const transport = createFakeTransport(({ path }) => {
+    const [plain = "", query = ""] = path.split("?");
+    const collection = of(plain.slice("/api/v1/".length));
+    if (query.includes("watch=")) return { body: collection.stream() };
+    return { body: JSON.stringify({ metadata: { resourceVersion: "100" }, items: collection.items }) };
+  });
+  const clock = createFakeClock();
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const told: string[] = [];
+  const cluster = createCluster(
+    { client, clock, random: createFakeRandom(), logger: createFakeLogger() },
+    {
+      onClaim: (key) => told.push(`look at ${key}`),
+      onClaimGone: ({ key }) => told.push(`${key} is gone`),
+      onPodEnded: ({ uid, hasStarted }, gone) =>
+        told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
+    },
+  );
+  const stopping = new AbortController();
+  let running = Promise.resolve();
+  return {
+    cluster,
+    told,
+    of,
+    start: async () => {
+      running = cluster.run(stopping.signal);
+      await settle();
+    },
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+function pod(version: number, { phase = "Running", uid = "pod-1", volumes = ["data"] } = {}): object {
+  return {
+    metadata: { namespace: "shop", name: "web-0", uid, resourceVersion: String(version) },
+    spec: { nodeName: "n1", volumes: volumes.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })) },
+    status: { phase, containerStatuses: [{ state: { running: {} } }] },
+  };
+}
+
+function volume(version: number, { handle = "h-1", claim = "claim-1" } = {}): object {
+  return {
+    metadata: { name: "pv-1", uid: "volume-1", resourceVersion: String(version) },
+    spec: {
+      csi: { driver: "csi.example", volumeHandle: handle },
+      claimRef: { namespace: "shop", name: "data", uid: claim },
+    },
+  };
+}
+
+type PodEvent = readonly ["ADDED" | "MODIFIED" | "DELETED", object];
+
+describe("pods that end", () => {
+  it.each<{
+    readonly name: string;
+    readonly listed?: readonly object[];
+    readonly events: readonly PodEvent[];
+    readonly ends: readonly string[];
+  }>([
+    { name: "a pod that runs has not ended", events: [["ADDED", pod(101)]], ends: [] },
+    {
+      name: "a pod that finishes ends once, though it is deleted later",
+      events: [
+        ["ADDED", pod(101)],
+        ["MODIFIED", pod(102, { phase: "Succeeded" })],
+        ["MODIFIED", pod(103, { phase: "Succeeded" })],
+        ["DELETED", pod(104, { phase: "Succeeded" })],
+      ],
+      ends: ["pod-1 ended by 102, had started"],
+    },
+    {
+      name: "a pod that vanishes ends with its deletion",
+      listed: [pod(99)],
+      events: [["DELETED", pod(104)]],
+      ends: ["pod-1 ended by 104, had started"],
+    },
+    {
+      name: "a deletion that is the first to show that the pod had finished ends it, too",
+      listed: [pod(99)],
+      events: [["DELETED", pod(104, { phase: "Failed" })]],
+      ends: ["pod-1 ended by 104, had started"],
+    },
+    {
+      name: "a pod that is re-created under its name ends by the new one's version",
+      listed: [pod(99)],
+      events: [["ADDED", pod(105, { uid: "pod-2" })]],
+      ends: ["pod-1 ended by 105, had started"],
+    },
+    {
+      name: "a pod that had finished before it was listed",
+      listed: [pod(99, { phase: "Failed" })],
+      events: [["DELETED", pod(104, { phase: "Failed" })]],
+      ends: [],
+    },
+  ])("$name", async ({ listed = [], events, ends }) => {
+    const { told, of, start, stop } = fixture();
+    of("pods").items.push(...listed);
+    await start();
+
+    for (const [type, object] of events) of("pods").push(type, object);
+    await settle();
+
+    expect(told.filter((line) => line.includes("ended"))).toEqual(ends);
+    await stop();
+  });
+
+  it("a vanished pod is still known by its UID, so that its mounts are not taken for another's", async () => {
+    const { cluster, of, start, stop } = fixture();
+    of("pods").items.push(pod(99, { volumes: [] }));
+    await start();
+
+    of("pods").push("DELETED", pod(104, { volumes: [] }));
+    await settle();
+
+    expect(cluster.podByUid("pod-1")?.claims).toEqual([]);
+    expect(cluster.podName("pod-1")).toBe("shop/web-0");
+    expect(cluster.podName("pod-9")).toBe("pod-9");
+    expect(cluster.podsOf("shop/data")).toEqual([]);
+    await stop();
+  });
+});
+
+describe("createCluster", () => {
+  it("is synced when all four collections have been listed", async () => {
+    const { cluster, start, stop } = fixture();
+    const before = cluster.unsynced();
+
+    await start();
+
+    expect(before).toEqual(["pods", "persistentvolumes", "nodes", "persistentvolumeclaims"]);
+    expect(cluster.unsynced()).toEqual([]);
+    await stop();
+  });
+
+  it("volumes are found by driver and hashed handle, also after the handle changed or the volume is gone", async () => {
+    const { cluster, told, of, start, stop } = fixture();
+    of("persistentvolumes").items.push(volume(99));
+    await start();
+    const csi = cluster.volumeByName("pv-1")?.csi ?? { driver: "", handleHash: "" };
+    const found = () => cluster.volumesByHandle(csi.driver, csi.handleHash).length;
+
+    const listed = found();
+    of("persistentvolumes").push("MODIFIED", volume(101, { claim: "claim-2" }));
+    await settle();
+    const rebound = found();
+    of("persistentvolumes").push("DELETED", volume(102));
+    await settle();
+
+    expect([listed, rebound, found()]).toEqual([1, 1, 0]);
+    expect(told).toContain("look at shop/data");
+    await stop();
+  });
+
+  it("a claim that is re-created is told as gone first", async () => {
+    const { cluster, told, of, start, stop } = fixture();
+    const claim = (uid: string, version: number): object => ({
+      metadata: { namespace: "shop", name: "data", uid, resourceVersion: String(version) },
+      status: { phase: "Bound" },
+    });
+    of("persistentvolumeclaims").items.push(claim("claim-1", 99));
+    await start();
+
+    of("persistentvolumeclaims").push("ADDED", claim("claim-2", 101));
+    await settle();
+
+    expect(told).toEqual(["look at shop/data", "shop/data is gone", "look at shop/data"]);
+    expect(cluster.claim("shop/data")?.uid).toBe("claim-2");
+    await stop();
+  });
+
+  it("an object that is not understood is counted, and the others are there", async () => {
+    const { cluster, of, start, stop } = fixture();
+    of("nodes").items.push({ metadata: {} }, { metadata: { name: "n1", uid: "u", resourceVersion: "1" } });
+
+    await start();
+
+    expect(cluster.nodeNames()).toEqual(["n1"]);
+    expect(cluster.undecodable()).toBe(1);
+    await stop();
+  });
+});
