@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { readAggregatorCommand } from "../../../aggregator/config.ts";
+
+describe("readAggregatorCommand", () => {
+  it("without flags everything has its default", () => {
+    expect(readAggregatorCommand({ argv: [], env: {} })).toEqual({
+      kind: "run",
+      config: {
+        kubeconfig: undefined,
+        listen: { host: "127.0.0.1", port: 9809 },
+        silentAfterMs: 90_000,
+        reasonDelayMs: 5_000,
+        logLevel: "info",
+      },
+    });
+  });
+
+  it("flags override the environment", () => {
+    const input = { argv: ["--silent-after", "30s"], env: { MOORING_SILENT_AFTER: "10s", MOORING_REASON_DELAY: "0s" } };
+
+    expect(readAggregatorCommand(input)).toMatchObject({ config: { silentAfterMs: 30_000, reasonDelayMs: 0 } });
+  });
+
+  it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("listens on the loopback address %s", (listen) => {
+    expect(readAggregatorCommand({ argv: ["--listen", listen], env: {} }).kind).toBe("run");
+  });
+
+  it.each([
+    { name: "an address that others can reach", argv: ["--listen", "0.0.0.0:9809"], problem: "0.0.0.0 is no loopback" },
+    { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
+    { name: "a wait that is too short", argv: ["--silent-after", "1ms"], problem: "silent-after" },
+    { name: "an unknown level", argv: ["--log-level", "loud"], problem: "log-level" },
+    { name: "an unknown flag", argv: ["--colour"], problem: "colour" },
+  ])("refuses $name", ({ argv, problem }) => {
+    expect(() => readAggregatorCommand({ argv, env: {} })).toThrow(problem);
+  });
+
+  it("tells of all problems at once", () => {
+    const input = { argv: ["--silent-after", "1ms", "--log-level", "loud"], env: {} };
+
+    expect(() => readAggregatorCommand(input)).toThrow(/silent-after[\s\S]*log-level/);
+  });
+
+  it("help names every flag", () => {
+    const command = readAggregatorCommand({ argv: ["--help"], env: {} });
+
+    const text = command.kind === "help" ? command.text : "";
+    for (const flag of ["kubeconfig", "listen", "silent-after", "reason-delay", "log-level"])
+      expect(text).toContain(flag);
+  });
+});

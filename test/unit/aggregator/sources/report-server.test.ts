@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { type ReportOutcome, reportRoute } from "../../../../aggregator/sources/report-server.ts";
+import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import { reportWith } from "../world.ts";
+
+async function put(
+  body: string,
+  { node = "n1", outcome }: { readonly node?: string; readonly outcome?: ReportOutcome } = {},
+) {
+  const received: NodeReport[] = [];
+  const counted: string[] = [];
+  const route = reportRoute(
+    (report) => {
+      received.push(report);
+      return outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } };
+    },
+    { increment: (labels) => counted.push(labels.outcome) },
+  );
+  const answer = await route.answer({ params: { node }, query: new URLSearchParams(), body: async () => body });
+  return { answer, received, counted };
+}
+
+const valid = JSON.stringify(reportWith());
+
+describe("reportRoute", () => {
+  it("hands a valid report on, and answers what may be forgotten", async () => {
+    const { answer, received, counted } = await put(valid);
+
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":["release-1"]}', contentType: "application/json" });
+    expect(received).toEqual([reportWith()]);
+    expect(counted).toEqual(["accepted"]);
+  });
+
+  it.each([
+    { name: "a body that is no JSON", body: "{", problem: "invalid" },
+    { name: "an empty body", body: "", problem: "invalid" },
+    { name: "JSON that is no report", body: "[]", problem: "invalid" },
+    { name: "a report of another version", body: valid.replace('"version":1', '"version":2'), problem: "version" },
+    { name: "a report with an unknown field", body: valid.replace("{", '{"extra":1,'), problem: "extra" },
+    {
+      name: "a resource version that is no decimal number",
+      body: valid.replace('"podsResourceVersion":"200"', '"podsResourceVersion":"0x20"'),
+      problem: "podsResourceVersion",
+    },
+  ])("refuses $name", async ({ body, problem }) => {
+    const { answer, received, counted } = await put(body);
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toContain(problem);
+    expect(received).toEqual([]);
+    expect(counted).toEqual(["invalid"]);
+  });
+
+  it("refuses a report of another node than the path names", async () => {
+    const { answer, received } = await put(valid, { node: "n2" });
+
+    expect(answer).toMatchObject({ status: 400, body: 'the report is of node "n1", the path names "n2"\n' });
+    expect(received).toEqual([]);
+  });
+
+  it("a stale report is a success for its sender, and acknowledges nothing", async () => {
+    const { answer, counted } = await put(valid, { outcome: { kind: "stale", why: "older" } });
+
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":[]}' });
+    expect(counted).toEqual(["stale"]);
+  });
+
+  it("an aggregator that is not ready asks to come again, and acknowledges nothing", async () => {
+    const { answer, counted } = await put(valid, { outcome: { kind: "not-ready", why: "not listed yet" } });
+
+    expect(answer).toMatchObject({ status: 503, body: "not listed yet\n" });
+    expect(counted).toEqual(["not-ready"]);
+  });
+});
