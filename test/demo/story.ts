@@ -2,6 +2,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { HarnessError } from "../process/errors.ts";
 import type { Moment, StandInPod } from "../stand-in/kubelet.ts";
+import { listClaims } from "../stand-in/mooring.ts";
 import { claimThat, NAMESPACE, readClaim, type Stage, volumeOf } from "../stand-in/stage.ts";
 import type { Printer } from "./print.ts";
 
@@ -132,6 +133,9 @@ export const forceDelete: Scene = async (stage, printer) => {
   });
   show(printer, claim);
   check(printer, isMounted(claim), "Kubernetes says unused, Mooring says Mounted: deleting this volume now would hurt");
+  printer.text(`\n    $ npm run claims -- -n ${NAMESPACE}`);
+  const table = await listClaims(stage.plane, NAMESPACE);
+  printer.text(table.trimEnd().replace(/^/gm, "    "));
 
   printer.step("The kubelet unmounts it at last");
   const truth = await kubelet.unmount(pod);

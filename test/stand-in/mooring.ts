@@ -36,6 +36,12 @@ export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Pro
   await run(kubectl, ["apply", "-f", `${project}manifests/rbac.yaml`, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
+/** What `npm run claims` prints of a namespace. */
+export async function listClaims({ kubeconfig }: ControlPlane, namespace: string): Promise<string> {
+  const args = [`${project}cli/claims.ts`, "--kubeconfig", kubeconfig, "--namespace", namespace];
+  return (await run(process.execPath, args)).stdout;
+}
+
 /** The aggregator, with its own account. It is not started yet. */
 export async function createAggregator(owner: Owner, plane: ControlPlane, pace: Pace): Promise<Program> {
   const kubeconfig = await plane.kubeconfigFor({

@@ -40,6 +40,7 @@ export async function buildCluster(owner: Owner): Promise<Pick<Stage, "plane" | 
     StandInKubelet.start(owner, api, "node-a"),
     StandInKubelet.start(owner, api, "node-b"),
   ]);
+  await prepare(api);
   return { plane, api, kubelets };
 }
 
@@ -58,25 +59,32 @@ export async function startMooring(
   return { aggregator, agents };
 }
 
-/** Makes volumes and claims, and waits until the controller manager has bound them. */
-export async function makeClaims(
-  { owner, api, kubelets }: Pick<Stage, "owner" | "api" | "kubelets">,
-  claims: readonly string[],
-): Promise<void> {
-  const driver = { metadata: { name: CSI_DRIVER }, spec: { attachRequired: false } };
-  await api.create("/apis/storage.k8s.io/v1/csidrivers", driver);
+/** What all claims of the story need: a namespace, a StorageClass, a CSI driver without attachment. */
+async function prepare(api: ClusterApi): Promise<void> {
+  await api.create("/apis/storage.k8s.io/v1/csidrivers", {
+    metadata: { name: CSI_DRIVER },
+    spec: { attachRequired: false },
+  });
   const storageClass = { metadata: { name: "demo" }, provisioner: "kubernetes.io/no-provisioner" };
   await api.create("/apis/storage.k8s.io/v1/storageclasses", storageClass);
   await api.create("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
   await api.create(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata: { name: "default" } }).catch(() => {
     // The controller manager was faster.
   });
+}
+
+/** Makes volumes and claims, and waits until the controller manager has bound them. */
+export async function makeClaims(
+  stage: Pick<Stage, "owner" | "api" | "kubelets">,
+  claims: readonly string[],
+): Promise<void> {
+  const { api, kubelets } = stage;
   for (const claim of claims) {
     await api.create("/api/v1/persistentvolumes", volumeObject(claim, kubelets[0].node));
     await api.create(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims`, claimObject(claim));
   }
-  for (const claim of claims)
-    await claimThat({ owner, api }, { claim, what: "Bound", holds: ({ phase }) => phase === "Bound" });
+  const holds = ({ phase }: Claim): boolean => phase === "Bound";
+  for (const claim of claims) await claimThat(stage, { claim, what: "Bound", holds });
 }
 
 function volumeObject(claim: string, node: string): V1PersistentVolume {
