@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
-import { withDeadline } from "../runtime/deadline.ts";
+import { orAborted, withDeadline } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
 import { parseHttpDate } from "../runtime/http-date.ts";
 import type { Connection } from "./connection.ts";
@@ -48,13 +48,17 @@ export interface KubeClient {
 /** A request is given up when its answer is not there after this time. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
+/** A proxy that asks for more is confused, and must not stop us for days. */
+const LONGEST_RETRY_AFTER_MS = 300_000;
+
 /** A client on one shared transport. */
 export function createKubeClient(connection: Connection, { clock }: { readonly clock: Clock }): KubeClient {
   const { transport, basePath } = connection;
   let bounds: ServerClockBounds | undefined;
 
   const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
-    const authorization = await connection.authorization();
+    // A program that the kubeconfig names may hang.
+    const authorization = await orAborted(connection.authorization(), signal);
     const sentAt = clock.monotonicMs();
     const response = await transport.send(toHttp(request, { basePath, authorization }), signal);
     const dateMs = parseHttpDate(response.headers.date);
@@ -97,7 +101,7 @@ function toHttp(
 async function toError({ method, path }: ApiRequest, response: HttpResponse): Promise<ApiError> {
   const text = await readText(response).catch(() => "");
   const seconds = Number(response.headers["retry-after"]);
-  const retryAfterMs = seconds > 0 ? seconds * 1000 : undefined;
+  const retryAfterMs = seconds > 0 ? Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS) : undefined;
   const message = `${method} ${path} answered ${response.status}: ${reasonIn(text)}`;
   return new ApiError(message, { status: response.status, retryAfterMs });
 }

@@ -4,7 +4,7 @@ import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
-import { createBackOff } from "./back-off.ts";
+import { type BackOff, createBackOff } from "./back-off.ts";
 import { ApiError, type KubeClient } from "./client.ts";
 import { readWatch, type WatchEvent } from "./watch-stream.ts";
 
@@ -47,8 +47,10 @@ interface ReflectorParts {
 /** The server ends a watch after this time (milliseconds, plus up to as much again); ours ends a while later. */
 const WATCH_TIMEOUT_MS = 300_000;
 const WATCH_GRACE_MS = 15_000;
-/** A watch that ends sooner without an event counts as a failure, or a confused server would be asked without end. */
+/** A watch that ends sooner and brings nothing new counts as a failure, or a confused server would be asked without end. */
 const SHORT_WATCH_MS = 1_000;
+/** What stood for so long and broke is no sign of trouble: something on the way cuts idle connections. */
+const STEADY_MS = 30_000;
 
 const listed = v.object({
   metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }),
@@ -58,111 +60,142 @@ const versioned = v.object({ metadata: v.object({ resourceVersion: v.string() })
 const statusObject = v.object({ code: v.optional(v.number()), message: v.optional(v.string()) });
 
 export function createReflector(parts: ReflectorParts, collection: Collection, sink: ReflectorSink): Reflector {
-  const { clock, random } = parts;
-  const logger = parts.logger.child({ path: collection.path });
-  const backOff = createBackOff(random, { firstMs: 200, maxMs: 30_000 });
-  let position: string | undefined;
-  let failures = 0;
-  let firstList = collection.firstList;
-  let interruption = new AbortController();
-
-  const step = async (signal: AbortSignal): Promise<void> => {
-    if (position === undefined) {
-      position = await list(parts.client, { collection: { ...collection, firstList }, sink, signal });
-      firstList = collection.firstList;
-      logger.debug({ resourceVersion: position }, "listed");
-    }
-    for await (const reached of watch(parts, { collection, sink, from: position, signal })) {
-      // What was still on its way when a new list was asked for is part of that list.
-      if (signal.aborted) return;
-      position = reached;
-      failures = 0;
-      backOff.reset();
-    }
+  const reflection = new Reflection(parts, collection, sink);
+  return {
+    run: (signal) => reflection.run(signal),
+    resourceVersion: () => reflection.position,
+    reach: (resourceVersion) => reflection.reach(resourceVersion),
   };
+}
 
-  /** Answers how many milliseconds to wait before the next try. */
-  const interrupted = (error: unknown): number => {
-    if (interruption.signal.aborted) return 0;
-    if (isExpired(error)) position = undefined;
-    failures += 1;
-    const waitMs = backOff.next(error);
-    // The first failure of a row is news, the rest only at widening intervals.
-    const level = Number.isInteger(Math.log2(failures)) ? "warn" : "debug";
-    logger[level]({ err: messageOf(error), failures, waitMs: Math.round(waitMs) }, "watch interrupted");
-    return waitMs;
-  };
+class Reflection {
+  position: string | undefined;
+  readonly #parts: ReflectorParts;
+  readonly #collection: Collection;
+  readonly #sink: ReflectorSink;
+  readonly #backOff: BackOff;
+  /** Ends the present list or watch, for the collection to be listed anew. */
+  #interruption = new AbortController();
+  #firstList: Collection["firstList"];
+  #failures = 0;
+  #begunAt = 0;
 
-  const run = async (signal: AbortSignal): Promise<void> => {
+  constructor(parts: ReflectorParts, collection: Collection, sink: ReflectorSink) {
+    this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
+    this.#collection = collection;
+    this.#firstList = collection.firstList;
+    this.#sink = sink;
+    this.#backOff = createBackOff(parts.random, { firstMs: 200, maxMs: 30_000 });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
     while (!signal.aborted) {
+      this.#interruption = new AbortController();
+      this.#begunAt = clock.monotonicMs();
       try {
-        interruption = new AbortController();
-        await step(AbortSignal.any([signal, interruption.signal]));
+        await this.#step(AbortSignal.any([signal, this.#interruption.signal]));
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof MooringError)) throw error;
-        await clock.sleep(interrupted(error), signal);
+        await clock.sleep(this.#interrupted(error), signal);
       }
     }
-  };
-  const reach = (resourceVersion: string): void => {
-    if (position === undefined || BigInt(position) >= BigInt(resourceVersion)) return;
-    position = undefined;
-    firstList = "quorum";
-    interruption.abort();
-  };
-  return { run, resourceVersion: () => position, reach };
+  }
+
+  reach(resourceVersion: string): void {
+    if (this.position === undefined || !isBehind(this.position, resourceVersion)) return;
+    this.position = undefined;
+    this.#interruption.abort();
+  }
+
+  async #step(signal: AbortSignal): Promise<void> {
+    const { client, logger } = this.#parts;
+    if (this.position === undefined) {
+      const collection = { ...this.#collection, firstList: this.#firstList };
+      this.position = await list(client, { collection, signal }, this.#sink);
+      // Any later list from the cache of a server that lags could go back behind what was seen.
+      this.#firstList = "quorum";
+      logger.debug({ resourceVersion: this.position }, "listed");
+    }
+    const from = this.position;
+    await watch(this.#parts, { collection: this.#collection, from, signal }, (event) => {
+      // What was still on its way when a new list was asked for is part of that list.
+      if (!signal.aborted) this.#apply(event);
+    });
+    if (this.position === from && this.#elapsedMs() < SHORT_WATCH_MS)
+      throw new MooringError("watch-broken", "the watch ended at once");
+  }
+
+  #apply(event: WatchEvent): void {
+    const reached = apply(event, this.#sink);
+    if (reached === this.position) return;
+    this.position = reached;
+    this.#calm();
+  }
+
+  /** Answers how many milliseconds to wait before the next try. */
+  #interrupted(error: unknown): number {
+    if (this.#interruption.signal.aborted) return 0;
+    if (isExpired(error)) this.position = undefined;
+    if (this.#elapsedMs() >= STEADY_MS) this.#calm();
+    this.#failures += 1;
+    const waitMs = this.#backOff.next(error);
+    // The first failure of a row is news, the rest only at widening intervals.
+    const level = Number.isInteger(Math.log2(this.#failures)) ? "warn" : "debug";
+    const fields = { err: messageOf(error), failures: this.#failures, waitMs: Math.round(waitMs) };
+    this.#parts.logger[level](fields, "watch interrupted");
+    return waitMs;
+  }
+
+  #calm(): void {
+    this.#failures = 0;
+    this.#backOff.reset();
+  }
+
+  #elapsedMs(): number {
+    return this.#parts.clock.monotonicMs() - this.#begunAt;
+  }
+}
+
+/** Resource versions are decimal numbers since Kubernetes 1.35, and were in practice before; of others nothing is known. */
+function isBehind(position: string, resourceVersion: string): boolean {
+  const areDecimal = [position, resourceVersion].every((version) => /^\d+$/.test(version));
+  return areDecimal && BigInt(position) < BigInt(resourceVersion);
 }
 
 interface Following {
   readonly collection: Collection;
-  readonly sink: ReflectorSink;
   readonly signal: AbortSignal;
 }
 
-async function list(client: KubeClient, { collection, sink, signal }: Following): Promise<string> {
+async function list(client: KubeClient, { collection, signal }: Following, sink: ReflectorSink): Promise<string> {
   const query = { ...collection.query, ...(collection.firstList === "cache" ? { resourceVersion: "0" } : {}) };
   const answer = v.safeParse(listed, await client.request({ method: "GET", path: collection.path, query }, signal));
   if (!answer.success) throw new MooringError("list-invalid", `the list of ${collection.path} is no list`);
   const { items, metadata } = answer.output;
-  sink.replace(items, metadata.resourceVersion);
+  sink.replace(items ?? [], metadata.resourceVersion);
   return metadata.resourceVersion;
 }
 
-/** Yields each resource version that the sink has reached; returns when the server ends the watch in good order. */
-async function* watch(
+/** Hands over each event; returns when the server ends the watch in good order. */
+async function watch(
   { client, clock, random }: ReflectorParts,
-  { collection, sink, from, signal }: Following & { readonly from: string },
-): AsyncGenerator<string> {
+  { collection, from, signal }: Following & { readonly from: string },
+  onEvent: (event: WatchEvent) => void,
+): Promise<void> {
   const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
-  const seconds = String(Math.round(timeoutMs / 1000));
   const query = {
     ...collection.query,
     watch: "true",
     allowWatchBookmarks: "true",
     resourceVersion: from,
-    timeoutSeconds: seconds,
+    timeoutSeconds: String(Math.round(timeoutMs / 1000)),
   };
-  const stop = new AbortController();
-  const begunAt = clock.monotonicMs();
-  const overdue = withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, async (limited) => {
-    limited.addEventListener("abort", () => stop.abort(limited.reason), { once: true });
-    await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, async (limited) => {
+    const response = await client.open({ method: "GET", path: collection.path, query }, limited);
+    for await (const event of readWatch(response.body)) onEvent(event);
   });
-  let events = 0;
-  try {
-    const response = await client.open({ method: "GET", path: collection.path, query }, stop.signal);
-    for await (const event of readWatch(response.body)) {
-      events += 1;
-      yield apply(event, sink);
-    }
-  } finally {
-    stop.abort();
-    await overdue;
-  }
-  if (events === 0 && clock.monotonicMs() - begunAt < SHORT_WATCH_MS) {
-    throw new MooringError("watch-broken", "the watch ended at once");
-  }
 }
 
 /** Puts one event into the sink and says which resource version that reaches. */

@@ -12,6 +12,14 @@ export interface DatedAnswer {
   readonly receivedAt: number;
 }
 
+/** NTP daemons slew a wall clock by up to 500 ppm: the kernel's limit for what ntpd and systemd-timesyncd ask for (ntp_adjtime). */
+const SERVER_DRIFT_PPM = 500;
+
+/** By how much the two clocks can have moved apart in a time. */
+function slackOf(elapsedMs: number, driftPpm: number): number {
+  return Math.max(0, elapsedMs) * (driftPpm + SERVER_DRIFT_PPM) * 1e-6;
+}
+
 /**
  * What one more dated answer tells. The header was written between sending and receiving and cuts its time to the second,
  * so it bounds the server's clock from both sides; many answers narrow the bounds to about a round trip. Bounds widen with
@@ -19,10 +27,10 @@ export interface DatedAnswer {
  */
 export function narrow(known: ServerClockBounds | undefined, answer: DatedAnswer, driftPpm: number): ServerClockBounds {
   const low = answer.dateMs - answer.receivedAt;
-  const high = answer.dateMs + 1000 - answer.sentAt;
+  const high = answer.dateMs + 1000 - answer.sentAt + slackOf(answer.receivedAt - answer.sentAt, driftPpm);
   const fresh = { low, high, at: answer.receivedAt };
   if (known === undefined) return fresh;
-  const slack = Math.max(0, answer.receivedAt - known.at) * driftPpm * 1e-6;
+  const slack = slackOf(answer.receivedAt - known.at, driftPpm);
   const narrowed = {
     low: Math.max(low, known.low - slack),
     high: Math.min(high, known.high + slack),
@@ -41,6 +49,6 @@ export interface ServerTime {
 
 /** The server's wall clock at a moment of our monotonic clock. */
 export function serverTime(bounds: ServerClockBounds, nowMs: number, driftPpm: number): ServerTime {
-  const slack = Math.max(0, nowMs - bounds.at) * driftPpm * 1e-6;
+  const slack = slackOf(nowMs - bounds.at, driftPpm);
   return { latestMs: nowMs + bounds.high + slack, widthMs: bounds.high - bounds.low + 2 * slack };
 }

@@ -1,0 +1,199 @@
+import { describe, expect, it } from "vitest";
+import { ApiError, createKubeClient } from "../../../../common/kube/client.ts";
+import { parseHttpDate } from "../../../../common/runtime/http-date.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeConnection, createFakeTransport, type FakeServer, inTurn, json } from "../../../fakes/transport.ts";
+
+const GET = { method: "GET", path: "/api/v1/pods" } as const;
+const never = new AbortController().signal;
+
+function setUp(server: FakeServer, connection: { readonly basePath?: string; readonly token?: string } = {}) {
+  const clock = createFakeClock();
+  const transport = createFakeTransport(server);
+  const { basePath = "", token } = connection;
+  const client = createKubeClient(
+    { ...createFakeConnection(transport), basePath, authorization: async () => token },
+    { clock },
+  );
+  return { clock, transport, client };
+}
+
+describe("an API client", () => {
+  it("asks below the server's path, with the token, and escapes the query", async () => {
+    const { client, transport } = setUp(() => json({}), { basePath: "/k8s/c-1", token: "Bearer abc" });
+
+    await client.request({ ...GET, query: { fieldSelector: "spec.nodeName=a&b" } }, never);
+
+    expect(transport.requests).toEqual([
+      {
+        method: "GET",
+        path: "/k8s/c-1/api/v1/pods?fieldSelector=spec.nodeName%3Da%26b",
+        headers: { accept: "application/json", "user-agent": "mooring", authorization: "Bearer abc" },
+      },
+    ]);
+  });
+
+  it.each([
+    { name: "JSON unless told", contentType: undefined, expected: "application/json" },
+    { name: "what it is told", contentType: "application/apply-patch+yaml", expected: "application/apply-patch+yaml" },
+  ])("sends a body as $name", async ({ contentType, expected }) => {
+    const { client, transport } = setUp(() => json({}));
+
+    await client.request({ ...GET, method: "PATCH", body: { a: 1 }, contentType }, never);
+
+    expect(transport.requests[0]).toMatchObject({ body: '{"a":1}', headers: { "content-type": expected } });
+  });
+
+  it.each([
+    { name: "a JSON body", answer: json({ a: 1 }), expected: { a: 1 } },
+    { name: "an empty body", answer: { status: 204 }, expected: undefined },
+  ])("answers $name", async ({ answer, expected }) => {
+    const { client } = setUp(() => answer);
+
+    expect(await client.request(GET, never)).toEqual(expected);
+  });
+
+  it.each([
+    {
+      name: "the message of a status object",
+      body: '{"kind":"Status","message":"pods is forbidden"}',
+      message: "pods is forbidden",
+    },
+    { name: "what a proxy wrote, cut", body: `<html>${"x".repeat(1_000)}`, message: `<html>${"x".repeat(194)}` },
+    { name: "JSON without a message as it is", body: '{"a":1}', message: '{"a":1}' },
+    { name: "nothing when there is nothing", body: "", message: "" },
+  ])("tells of a refusal $name", async ({ body, message }) => {
+    const { client } = setUp(() => ({ status: 403, body }));
+
+    const error = await client.request(GET, never).catch((reason: unknown) => reason);
+
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status: 403, message: `GET /api/v1/pods answered 403: ${message}` });
+  });
+
+  it.each([
+    { status: 302, retriable: false },
+    { status: 400, retriable: false },
+    { status: 401, retriable: true },
+    { status: 403, retriable: true },
+    { status: 404, retriable: false },
+    { status: 409, retriable: true },
+    { status: 410, retriable: false },
+    { status: 422, retriable: false },
+    { status: 429, retriable: true },
+    { status: 500, retriable: true },
+    { status: 503, retriable: true },
+  ])("says of $status whether it may get better: $retriable", async ({ status, retriable }) => {
+    const { client } = setUp(() => ({ status }));
+
+    await expect(client.open(GET, never)).rejects.toMatchObject({ status, retriable });
+  });
+
+  it.each([
+    { name: "seconds", header: "7", expected: 7_000 },
+    { name: "a date, which is not understood", header: "Wed, 21 Oct 2026 07:28:00 GMT", expected: undefined },
+    { name: "nothing", header: undefined, expected: undefined },
+    { name: "zero", header: "0", expected: undefined },
+    { name: "more than five minutes", header: "86400", expected: 300_000 },
+  ])("reads Retry-After of $name", async ({ header, expected }) => {
+    const { client } = setUp(() => ({ status: 429, headers: header === undefined ? {} : { "retry-after": header } }));
+
+    await expect(client.request(GET, never)).rejects.toMatchObject({ retryAfterMs: expected });
+  });
+
+  it.each([
+    { name: "the connection breaks", server: inTurn("broken") },
+    { name: "the body is no JSON", server: inTurn({ body: "<html>" }) },
+  ])("fails as an operation, not as a bug, when $name", async ({ server }) => {
+    await expect(setUp(server).client.request(GET, never)).rejects.toMatchObject({
+      code: "transport-failed",
+      retriable: true,
+    });
+  });
+
+  it("gives an answer a minute", async () => {
+    const { client, clock } = setUp(inTurn("silence"));
+
+    const asked = client.request(GET, never).catch((reason: unknown) => reason);
+    await clock.advance(60_000);
+
+    expect(await asked).toMatchObject({
+      code: "transport-failed",
+      message: expect.stringContaining("no end within 60000 ms"),
+    });
+    expect(clock.sleeps()).toEqual([]);
+  });
+
+  it("leaves no timer behind after an answer", async () => {
+    const { client, clock } = setUp(() => json({}));
+
+    await client.request(GET, never);
+
+    expect(clock.sleeps()).toEqual([]);
+  });
+
+  it("is given up by its signal", async () => {
+    const { client } = setUp(inTurn("silence"));
+    const stop = new AbortController();
+
+    const asked = client.request(GET, stop.signal).catch((reason: unknown) => reason);
+    await settle();
+    stop.abort();
+
+    expect(await asked).toMatchObject({ code: "transport-failed" });
+  });
+
+  it("does not ask when the credentials do not come before the signal", async () => {
+    const clock = createFakeClock();
+    const transport = createFakeTransport(() => json({}));
+    // An exec plugin that hangs.
+    const connection = { ...createFakeConnection(transport), authorization: () => new Promise<undefined>(() => {}) };
+    const client = createKubeClient(connection, { clock });
+
+    const asked = client.request(GET, never).catch((reason: unknown) => reason);
+    await clock.advance(60_000);
+
+    expect(await asked).toMatchObject({ code: "transport-failed" });
+    expect(transport.requests).toEqual([]);
+  });
+});
+
+describe("the API server's clock", () => {
+  const DATE = "Sat, 21 Nov 2026 10:00:00 GMT";
+  const DATE_MS = parseHttpDate(DATE) ?? 0;
+
+  it("is not known before the first answer, nor by one without a date", async () => {
+    const { client } = setUp(() => json({}));
+
+    expect(client.serverTime()).toBeUndefined();
+    await client.request(GET, never);
+
+    expect(client.serverTime()).toBeUndefined();
+  });
+
+  it.each([
+    { name: "a success", status: 200 },
+    { name: "a refusal", status: 403 },
+  ])("is known by the date of $name, the second that it was cut to included", async ({ status }) => {
+    const { client, clock } = setUp(() => {
+      clock.pass(40);
+      return { status, headers: { date: DATE }, body: "{}" };
+    });
+
+    await client.request(GET, never).catch(() => {});
+
+    const { latestMs = 0, widthMs = 0 } = client.serverTime() ?? {};
+    expect(latestMs).toBeCloseTo(DATE_MS + 1_040, 0);
+    expect(widthMs).toBeCloseTo(1_040, 0);
+  });
+
+  it("goes on between answers", async () => {
+    const { client, clock } = setUp(() => ({ headers: { date: DATE }, body: "{}" }));
+    await client.request(GET, never);
+
+    clock.pass(10_000);
+
+    expect(client.serverTime()?.latestMs).toBeGreaterThanOrEqual(DATE_MS + 11_000);
+    expect(client.serverTime()?.latestMs).toBeLessThan(DATE_MS + 11_020);
+  });
+});

@@ -1,0 +1,472 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createInformer } from "../../../../common/kube/informer.ts";
+import type { Collection } from "../../../../common/kube/reflector.ts";
+import type { StoreChange, Stored } from "../../../../common/kube/store.ts";
+import type { HttpRequest } from "../../../../common/kube/transport.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createFakeByteStream, type FakeByteStream } from "../../../fakes/byte-stream.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+function project(object: unknown): Stored & { readonly text: string } {
+  const { metadata, text = "" } = JSON.parse(JSON.stringify(object));
+  if (typeof metadata.name !== "string") throw new Error("no name");
+  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, text };
+}
+
+function thing(name: string, version: number, more: { readonly uid?: string; readonly text?: string } = {}) {
+  const { uid = `uid-${name}`, ...rest } = more;
+  return { metadata: { name, uid, resourceVersion: String(version) }, ...rest };
+}
+
+function listOf(version: number, ...items: readonly unknown[]): FakeAnswer {
+  return json({ metadata: { resourceVersion: String(version) }, items });
+}
+
+function status(code: number, message = "no", headers: Readonly<Record<string, string>> = {}): FakeAnswer {
+  return { status: code, headers, body: JSON.stringify({ kind: "Status", code, message }) };
+}
+
+interface Script {
+  readonly lists: readonly FakeAnswer[];
+  /** What the watches answer in turn; `open` is a stream that the test writes. */
+  readonly watches?: readonly (FakeAnswer | "open")[];
+  readonly firstList?: Collection["firstList"];
+  readonly onChange?: (change: StoreChange<Stored>) => void;
+}
+
+function describeChange(change: StoreChange<Stored>): string {
+  const { kind, object } = change;
+  return `${kind} ${object.uid}@${object.resourceVersion}${change.kind === "deleted" ? ` gone at ${change.gone}` : ""}`;
+}
+
+async function follow({ lists, watches = ["open"], firstList = "quorum", onChange = () => {} }: Script) {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  const streams: FakeByteStream[] = [];
+  const counts = { list: 0, watch: 0 };
+  const begin = clock.monotonicMs();
+  const times: { readonly what: "list" | "watch"; readonly at: number; readonly query: URLSearchParams }[] = [];
+  const transport = createFakeTransport(({ path }: HttpRequest) => {
+    const query = new URL(path, "http://x").searchParams;
+    const what = query.has("watch") ? "watch" : "list";
+    times.push({ what, at: clock.monotonicMs() - begin, query });
+    const script = what === "watch" ? watches : lists;
+    const answer = script[Math.min(counts[what], script.length - 1)] ?? "silence";
+    counts[what] += 1;
+    if (answer !== "open") return answer;
+    const stream = createFakeByteStream();
+    streams.push(stream);
+    return { body: stream };
+  });
+  const changes: string[] = [];
+  let replaced = 0;
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const informer = createInformer(
+    // With the highest fraction each wait is the whole of 200, 400, 800 ms and so on, and a watch lasts 10 minutes.
+    { client, clock, logger, random: createFixedRandom(1) },
+    {
+      collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, firstList },
+      project,
+      onChange: (change) => {
+        changes.push(describeChange(change));
+        onChange(change);
+      },
+      onReplaced: () => {
+        replaced += 1;
+      },
+    },
+  );
+  const stop = new AbortController();
+  const ended = informer.run(stop.signal).catch((error: unknown) => error);
+  cleanUps.push(async () => {
+    stop.abort();
+    await ended;
+  });
+  await settle();
+  const last = (): FakeByteStream => streams.at(-1) ?? createFakeByteStream();
+  return { clock, logger, informer, stop, ended, changes, times, last, replaced: () => replaced };
+}
+
+describe("an informer", () => {
+  it("lists, and watches from there", async () => {
+    const { informer, changes, times, replaced } = await follow({ lists: [listOf(10, thing("a", 3), thing("b", 4))] });
+
+    expect(changes).toEqual(["added uid-a@3", "added uid-b@4"]);
+    expect(informer.hasSynced()).toBe(true);
+    expect(informer.resourceVersion()).toBe("10");
+    expect(informer.size()).toBe(2);
+    expect(replaced()).toBe(1);
+    expect(times.map(({ what, query }) => `${what} ${query}`)).toEqual([
+      "list fieldSelector=a%3Db",
+      "watch fieldSelector=a%3Db&watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=600",
+    ]);
+  });
+
+  it("has not synced before the first list", async () => {
+    const { informer } = await follow({ lists: ["silence"] });
+
+    expect(informer.hasSynced()).toBe(false);
+    expect(informer.resourceVersion()).toBeUndefined();
+  });
+
+  it("takes an empty list, whose items are null", async () => {
+    const { informer } = await follow({ lists: [json({ metadata: { resourceVersion: "10" }, items: null })] });
+
+    expect(informer.hasSynced()).toBe(true);
+    expect(informer.size()).toBe(0);
+  });
+
+  it.each([
+    { name: "an addition", event: { type: "ADDED", object: thing("b", 11) }, change: ["added uid-b@11"] },
+    { name: "a modification", event: { type: "MODIFIED", object: thing("a", 11) }, change: ["updated uid-a@11"] },
+    {
+      name: "a deletion, with its last state",
+      event: { type: "DELETED", object: thing("a", 11) },
+      change: ["deleted uid-a@11 gone at 11"],
+    },
+    { name: "a bookmark", event: { type: "BOOKMARK", object: { metadata: { resourceVersion: "11" } } }, change: [] },
+    {
+      name: "an object re-created under its name",
+      event: { type: "MODIFIED", object: thing("a", 11, { uid: "other" }) },
+      change: ["deleted uid-a@3 gone at 11", "added other@11"],
+    },
+    {
+      name: "the late deletion of an object that was replaced",
+      event: { type: "DELETED", object: thing("a", 11, { uid: "other" }) },
+      change: ["deleted uid-a@3 gone at 11"],
+    },
+    { name: "the deletion of what it never had", event: { type: "DELETED", object: thing("z", 11) }, change: [] },
+  ])("follows $name", async ({ event, change }) => {
+    const { informer, changes, last } = await follow({ lists: [listOf(10, thing("a", 3))] });
+
+    last().writeLine(event);
+    await settle();
+
+    expect(changes.slice(1)).toEqual(change);
+    expect(informer.resourceVersion()).toBe("11");
+  });
+
+  it("goes on where it was when the server ends the watch", async () => {
+    const { last, times, clock } = await follow({ lists: [listOf(10)] });
+
+    last().writeLine({ type: "ADDED", object: thing("a", 11) });
+    await clock.advance(60_000);
+    last().end();
+    await settle();
+
+    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
+      "list null",
+      "watch 10",
+      "watch 11",
+    ]);
+  });
+
+  it("lists again when the server has forgotten the resource version, and tells what changed meanwhile", async () => {
+    const { changes, last, clock, informer, times } = await follow({
+      lists: [listOf(10, thing("a", 3), thing("b", 4)), listOf(50, thing("b", 40), thing("c", 41))],
+    });
+
+    last().writeLine({ type: "ERROR", object: { kind: "Status", code: 410, message: "too old resource version" } });
+    await settle();
+    expect(informer.resourceVersion()).toBeUndefined();
+    await clock.advance(200);
+
+    expect(changes.slice(2)).toEqual(["deleted uid-a@3 gone at 50", "updated uid-b@40", "added uid-c@41"]);
+    expect(times.map(({ what }) => what)).toEqual(["list", "watch", "list", "watch"]);
+    expect(informer.resourceVersion()).toBe("50");
+  });
+
+  it.each([
+    { name: "when it is behind", version: "11", lists: 2 },
+    { name: "not when it is there", version: "10", lists: 1 },
+    { name: "not when it is beyond, by number and not by text", version: "9", lists: 1 },
+    { name: "not for what is no number", version: "soon", lists: 1 },
+  ])("lists at once to reach a resource version, $name", async ({ version, lists }) => {
+    const { informer, times, clock } = await follow({ lists: [listOf(10), listOf(50)] });
+
+    informer.reach(version);
+    await clock.advance(0);
+
+    expect(times.filter(({ what }) => what === "list")).toHaveLength(lists);
+    expect(informer.resourceVersion()).toBe(lists === 2 ? "50" : "10");
+  });
+
+  it("does not fall back behind the list that it was asked for by what was still on its way", async () => {
+    const { informer, last, changes, clock } = await follow({ lists: [listOf(10), listOf(50)] });
+
+    informer.reach("40");
+    last().writeLine({ type: "ADDED", object: thing("late", 20) });
+    await clock.advance(0);
+
+    expect(informer.resourceVersion()).toBe("50");
+    expect(changes).toEqual([]);
+  });
+
+  it("lists again when the watch is answered with 410", async () => {
+    const { times, clock } = await follow({ lists: [listOf(10), listOf(50)], watches: [status(410), "open"] });
+
+    await clock.advance(200);
+
+    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
+      "list null",
+      "watch 10",
+      "list null",
+      "watch 50",
+    ]);
+  });
+
+  it("may take the first list from the server's cache, but no later one: it could be older than what was seen", async () => {
+    const { times, clock } = await follow({
+      lists: [listOf(10), listOf(50)],
+      watches: [status(410), "open"],
+      firstList: "cache",
+    });
+
+    await clock.advance(200);
+
+    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
+      "list 0",
+      "watch 10",
+      "list null",
+      "watch 50",
+    ]);
+  });
+
+  it("tells a re-creation that a list shows as a deletion and an addition", async () => {
+    const { changes, clock } = await follow({
+      lists: [listOf(10, thing("a", 3)), listOf(50, thing("a", 40, { uid: "other" }))],
+      watches: [status(410), "open"],
+    });
+
+    await clock.advance(200);
+
+    expect(changes.slice(1)).toEqual(["deleted uid-a@3 gone at 40", "added other@40"]);
+  });
+
+  it.each([
+    { name: "breaks", cut: (stream: FakeByteStream) => stream.fail(new MooringError("transport-failed", "reset")) },
+    {
+      name: "ends inside a line",
+      cut: (stream: FakeByteStream) => {
+        stream.write('{"type":"ADD');
+        stream.end();
+      },
+    },
+    { name: "sends a line that is no JSON", cut: (stream: FakeByteStream) => stream.write("<html>\n") },
+    {
+      name: "sends an event of an unknown type",
+      cut: (stream: FakeByteStream) => stream.writeLine({ type: "OTHER", object: thing("x", 99) }),
+    },
+    {
+      name: "sends an object without a resource version",
+      cut: (stream: FakeByteStream) => stream.writeLine({ type: "ADDED", object: { metadata: {} } }),
+    },
+    {
+      name: "ends with an internal error",
+      cut: (stream: FakeByteStream) => stream.writeLine({ type: "ERROR", object: { code: 500, message: "etcd" } }),
+    },
+    {
+      name: "ends with an error that is no status",
+      cut: (stream: FakeByteStream) => stream.writeLine({ type: "ERROR", object: "etcd" }),
+    },
+  ])("goes on from the last event when the watch $name", async ({ cut }) => {
+    const { last, times, clock, informer } = await follow({ lists: [listOf(10)] });
+
+    last().writeLine({ type: "ADDED", object: thing("a", 11) });
+    await settle();
+    cut(last());
+    await clock.advance(200);
+
+    expect(times.at(-1)).toMatchObject({ what: "watch" });
+    expect(times.at(-1)?.query.get("resourceVersion")).toBe("11");
+    expect(informer.size()).toBe(1);
+  });
+
+  it.each([
+    { name: "the server is away", answer: "broken" },
+    { name: "the server fails", answer: status(500) },
+    { name: "the role is not there yet", answer: status(403) },
+    { name: "the resource is not there yet", answer: status(404) },
+    { name: "the answer is no list", answer: json({ kind: "Thing" }) },
+    { name: "the answer is no JSON", answer: { body: "<html>" } },
+  ] as const)("tries again, later each time, when $name", async ({ answer }) => {
+    const { times, clock, informer } = await follow({ lists: [answer, answer, answer, listOf(10)] });
+
+    await clock.advance(1_400);
+
+    expect(times.map(({ what, at }) => `${what} ${at}`)).toEqual([
+      "list 0",
+      "list 200",
+      "list 600",
+      "list 1400",
+      "watch 1400",
+    ]);
+    expect(informer.hasSynced()).toBe(true);
+  });
+
+  it("waits as long as the server asks", async () => {
+    const { times, clock } = await follow({ lists: [status(429, "slow down", { "retry-after": "5" }), listOf(10)] });
+
+    await clock.advance(5_199);
+    expect(times).toHaveLength(1);
+    await clock.advance(1);
+
+    expect(times[1]?.at).toBe(5_200);
+  });
+
+  it("does not wait for ever when a confused server asks for it", async () => {
+    const { times, clock } = await follow({
+      lists: [status(429, "slow down", { "retry-after": "99999999" }), listOf(10)],
+    });
+
+    await clock.advance(600_000);
+
+    expect(times.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    { name: "without an event", events: [] },
+    {
+      name: "with the bookmark that it was asked from",
+      events: [{ type: "BOOKMARK", object: { metadata: { resourceVersion: "10" } } }],
+    },
+  ])("backs off when each watch ends at once $name", async ({ events }) => {
+    const body = events.map((event) => `${JSON.stringify(event)}\n`).join("");
+    const { times, clock } = await follow({ lists: [listOf(10)], watches: [{ body }] });
+
+    await clock.advance(10_000);
+
+    expect(times.filter(({ what }) => what === "watch").map(({ at }) => at)).toEqual([
+      0, 200, 600, 1_400, 3_000, 6_200,
+    ]);
+  });
+
+  it("does not hold cuts against a server whose watches stood for long before", async () => {
+    const { times, clock, last } = await follow({ lists: [listOf(10)] });
+
+    // A load balancer that cuts each idle connection after 50 s.
+    for (let cut = 0; cut < 8; cut += 1) {
+      await clock.advance(50_000);
+      last().fail(new MooringError("transport-failed", "reset"));
+      await clock.advance(200);
+    }
+
+    const watches = times.filter(({ what }) => what === "watch").map(({ at }) => at);
+    expect(watches.slice(1).map((at, index) => at - (watches[index] ?? 0))).toEqual(
+      Array.from({ length: 8 }, () => 50_200),
+    );
+  });
+
+  it("begins with short waits again after an event", async () => {
+    const { times, clock, last } = await follow({ lists: ["broken", "broken", listOf(10)], watches: ["open"] });
+    await clock.advance(600);
+
+    last().writeLine({ type: "ADDED", object: thing("a", 11) });
+    await settle();
+    last().fail(new MooringError("transport-failed", "reset"));
+    await clock.advance(200);
+
+    expect(times.map(({ at }) => at)).toEqual([0, 200, 600, 600, 800]);
+  });
+
+  it("gives up a watch that the server should have ended long ago", async () => {
+    const { times, clock } = await follow({ lists: [listOf(10)] });
+
+    await clock.advance(614_999);
+    expect(times).toHaveLength(2);
+    await clock.advance(1 + 200);
+
+    expect(times.at(-1)).toMatchObject({ what: "watch", at: 615_200 });
+  });
+
+  it("gives up a list that does not come within a minute", async () => {
+    const { times, clock } = await follow({ lists: ["silence", listOf(10)] });
+
+    await clock.advance(60_200);
+
+    expect(times.map(({ what, at }) => `${what} ${at}`)).toEqual(["list 0", "list 60200", "watch 60200"]);
+  });
+
+  it.each([
+    { name: "a list is on its way", lists: ["silence"], watches: [] },
+    { name: "a watch is being opened", lists: [listOf(10)], watches: ["silence"] },
+    { name: "a watch is open", lists: [listOf(10)], watches: ["open"] },
+    { name: "it waits after a failure", lists: ["broken"], watches: [] },
+  ] as const)("ends when it is stopped while $name", async ({ lists, watches }) => {
+    const { stop, ended, logger } = await follow({ lists, watches });
+    const before = logger.messages("warn").length;
+
+    stop.abort();
+
+    expect(await ended).toBeUndefined();
+    expect(logger.messages("warn")).toHaveLength(before);
+  });
+
+  it("ends when it is stopped by what it tells of the list", async () => {
+    const stop = new AbortController();
+    const clock = createFakeClock();
+    const transport = createFakeTransport(({ path }) =>
+      path.includes("watch") ? "silence" : listOf(10, thing("a", 3)),
+    );
+    const client = createKubeClient(createFakeConnection(transport), { clock });
+    const informer = createInformer(
+      { client, clock, logger: createFakeLogger(), random: createFixedRandom(1) },
+      { collection: { path: "/things", firstList: "quorum" }, project, onReplaced: () => stop.abort() },
+    );
+    let isOver = false;
+
+    const running = informer.run(stop.signal).then(() => {
+      isOver = true;
+    });
+    await settle();
+
+    expect(isOver).toBe(true);
+    await running;
+  });
+
+  it("ends with a bug of whom it tells", async () => {
+    const { ended } = await follow({
+      lists: [listOf(10, thing("a", 3))],
+      onChange: () => {
+        throw new TypeError("a bug");
+      },
+    });
+
+    expect(await ended).toMatchObject({ message: "a bug" });
+  });
+
+  it("leaves out what it does not understand, and counts it", async () => {
+    const { informer, last, changes, logger } = await follow({
+      lists: [listOf(10, thing("a", 3), { metadata: { uid: "x" } })],
+    });
+
+    last().writeLine({ type: "ADDED", object: { metadata: { uid: "y", resourceVersion: "11" } } });
+    last().writeLine({ type: "ADDED", object: thing("b", 12) });
+    await settle();
+
+    expect(changes).toEqual(["added uid-a@3", "added uid-b@12"]);
+    expect(informer.undecodable()).toBe(2);
+    expect(informer.resourceVersion()).toBe("12");
+    expect(logger.messages("warn")).toEqual(["object not understood", "object not understood"]);
+  });
+
+  it("logs failures of a row at widening intervals", async () => {
+    const { logger, clock } = await follow({ lists: ["broken"] });
+
+    await clock.advance(300_000);
+
+    expect(logger.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields.failures)).toEqual([
+      1, 2, 4, 8, 16,
+    ]);
+    expect(logger.lines[0]?.fields.path).toBe("/api/v1/things");
+  });
+});
