@@ -1,10 +1,10 @@
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity } from "../common/storage/volume-identity.ts";
-import { claimsOf } from "./core/attribution.ts";
+import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type ClaimEvidence, isSettledFor } from "./core/claim-facts.ts";
 import type { NodeRelease } from "./core/fleet.ts";
 import { type ClaimHistory, EMPTY_HISTORY, pruneHistory, settleReferences } from "./core/references.ts";
-import type { Fact, FleetState } from "./fleet-state.ts";
+import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 
 /** What this run of the aggregator remembers of a claim, beyond what the API server has. */

@@ -2,18 +2,13 @@ import { IndexMap } from "../common/kube/index-map.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { NodeReport } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
+import type { Fact } from "./core/attribution.ts";
 import { acceptReport, type NodeView, type Receipt, settle } from "./core/fleet.ts";
 
 /** What one report changed. */
 export type FleetChange =
   | { readonly kind: "accepted"; readonly view: NodeView; readonly touched: readonly Fact[] }
   | { readonly kind: "stale"; readonly why: string };
-
-/** A volume, and the pod that used it, as a report names them. */
-export interface Fact {
-  readonly volume: VolumeIdentity;
-  readonly podUid: string | undefined;
-}
 
 /** The latest view of every node, and who must still be heard of after a start. */
 export class FleetState {

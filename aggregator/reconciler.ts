@@ -5,13 +5,13 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { ClaimMemories, type ClaimMemory } from "./claim-memories.ts";
-import { claimsOf } from "./core/attribution.ts";
+import { claimsOf, type Fact } from "./core/attribution.ts";
 import { factsOf } from "./core/claim-facts.ts";
 import { desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
 import type { Pod } from "./core/cluster-objects.ts";
 import type { NodeView } from "./core/fleet.ts";
 import { claimKeysOf } from "./core/references.ts";
-import type { Fact, FleetState } from "./fleet-state.ts";
+import type { FleetState } from "./fleet-state.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 

@@ -14,18 +14,25 @@ export interface ClaimRef {
   readonly uid: string;
 }
 
+/** A hold or a release, as far as it tells whose it is. */
+export interface Fact {
+  readonly volume: VolumeIdentity;
+  readonly podUid: string | undefined;
+  /** Of a release: at or after its truth, milliseconds of the API server's wall clock. */
+  readonly byMs?: number;
+}
+
 /**
  * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. A pod that is known and
- * names no such claim has an inline volume that happens to be called like a PV.
+ * names no such claim has an inline volume that happens to be called like a PV. A use that ended before the PV was bound was
+ * an earlier claim's, even where the PV itself was made again under its name.
  */
-export function claimsOf(
-  fact: { readonly volume: VolumeIdentity; readonly podUid: string | undefined },
-  directory: Directory,
-): readonly ClaimRef[] {
+export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
-  return volumesOf(fact.volume, directory).flatMap(({ claim }) =>
-    claim !== undefined && (pod === undefined || names(pod, claim.key)) ? [claim] : [],
-  );
+  return volumesOf(fact.volume, directory).flatMap(({ claim, boundSinceMs }) => {
+    const isOlder = fact.byMs !== undefined && boundSinceMs !== undefined && fact.byMs < boundSinceMs;
+    return claim !== undefined && !isOlder && (pod === undefined || names(pod, claim.key)) ? [claim] : [];
+  });
 }
 
 function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {

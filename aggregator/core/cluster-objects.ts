@@ -22,6 +22,8 @@ export interface Volume {
   readonly csi: { readonly driver: string; readonly handleHash: string } | undefined;
   /** The runtime binds the directory straight into the container: it shows in no mount table. */
   readonly isHostPath: boolean;
+  /** When it was bound to its claim, whole seconds cut off; nothing when it is not bound or the API server does not say. */
+  readonly boundSinceMs: number | undefined;
 }
 
 /** A Node. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import * as v from "valibot";
+import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 
 /** API objects to the few fields that decisions need. Each throws `ValiError` for what is not such an object. */
@@ -71,17 +72,19 @@ const volumeSchema = v.object({
     csi: v.optional(v.object({ driver: v.string(), volumeHandle: v.string() })),
     hostPath: v.optional(v.unknown()),
   }),
+  status: v.optional(v.object({ phase: v.optional(v.string()), lastPhaseTransitionTime: v.nullish(v.string()) }), {}),
 });
 
 /** The kubelet's staging path has the SHA-256 of the handle, so that is what volumes are found by. */
 export function projectVolume(object: unknown): Projected<Volume> {
-  const { metadata: meta, spec } = v.parse(volumeSchema, object);
+  const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
   const { claimRef, csi, hostPath } = spec;
   return {
     ...identify(meta),
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
     csi: csi && { driver: csi.driver, handleHash: createHash("sha256").update(csi.volumeHandle).digest("hex") },
     isHostPath: hostPath !== undefined,
+    boundSinceMs: status.phase === "Bound" ? parseTimestamp(status.lastPhaseTransitionTime) : undefined,
   };
 }
 

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ApiError } from "../../../common/kube/client.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
 import { Harness } from "./harness.ts";
 import { SimulatedFleet } from "./simulated-fleet.ts";
 import { claimWith, nodeWith, volumeWith } from "./world.ts";
@@ -32,6 +34,17 @@ function steps(ops: readonly string[]): fc.Arbitrary<readonly Step[]> {
   return fc.array(step, { minLength: 1, maxLength: 90, size: "max" });
 }
 
+const conflict = new ApiError("conflict", { status: 409, retryAfterMs: undefined });
+const noAnswer = new MooringError("transport-failed", "the connection broke");
+
+/** What goes wrong between the aggregator and the API server. */
+async function trouble(harness: Harness, { op, lost }: Step): Promise<void> {
+  if (op === "conflict") harness.outcomes.push({ fails: conflict, isStored: false });
+  if (op === "no-answer") harness.outcomes.push({ fails: noAnswer, isStored: lost });
+  if (op === "slow-watch") harness.outcomes.push("stored");
+  if (op === "catch-up") await harness.catchUp();
+}
+
 async function take(fleet: SimulatedFleet, { op, node, pick, again, lost }: Step): Promise<void> {
   if (op === "create") fleet.create(node);
   if (op === "mount") fleet.mount(node, pick);
@@ -50,15 +63,11 @@ async function take(fleet: SimulatedFleet, { op, node, pick, again, lost }: Step
 }
 
 /** A time that is published is not earlier than any end of use that the aggregator could know of. */
-function expectNoLongerThanTheTruth(
-  harness: Harness,
-  known: SimulatedFleet["uses"],
-  which: "isKnown" | "isRead",
-): void {
+function expectNoLongerThanTheTruth(harness: Harness, uses: SimulatedFleet["uses"]): void {
   const status = harness.stored.get("shop/data")?.status;
   if (status?.unused !== true) return;
-  for (const use of known.values()) {
-    if (!use[which]) continue;
+  for (const use of uses.values()) {
+    if (!use.isKnown) continue;
     expect(use.unmountedAt, `${use.podUid} still has it mounted`).toBeDefined();
     expect(status.sinceMs, `${use.podUid} unmounted later`).toBeGreaterThanOrEqual(use.unmountedAt ?? 0);
   }
@@ -66,7 +75,7 @@ function expectNoLongerThanTheTruth(
 
 async function replay(
   script: readonly Step[],
-  { silentAfterMs, proves }: { readonly silentAfterMs: number; readonly proves: "all" | "read" },
+  { silentAfterMs = 90_000, proves }: { readonly silentAfterMs?: number; readonly proves: "all" | "read" | "end" },
 ): Promise<void> {
   const nodes = NODES.map((name) => nodeWith(name));
   const harness = await new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes, silentAfterMs }).start();
@@ -76,7 +85,9 @@ async function replay(
     await harness.advance(step.ms);
     harness.aheadMs = step.aheadMs;
     await take(fleet, step);
-    expectNoLongerThanTheTruth(harness, fleet.uses, "isKnown");
+    await trouble(harness, step);
+    // A write that fails, or that the watch does not show yet, comes a while later.
+    if (proves !== "end") expectNoLongerThanTheTruth(harness, fleet.uses);
   }
   await fleet.finishAll();
 
@@ -105,7 +116,16 @@ describe("the published time", () => {
     const script = steps(["restart-agent", "reboot", "sync-node"]);
 
     await fc.assert(
-      fc.asyncProperty(script, (taken) => replay(taken, { silentAfterMs: 90_000, proves: "all" })),
+      fc.asyncProperty(script, (taken) => replay(taken, { proves: "all" })),
+      RUNS,
+    );
+  });
+
+  it("is right in the end, whatever the API server does", async () => {
+    const script = steps(["restart-agent", "conflict", "no-answer", "slow-watch", "catch-up"]);
+
+    await fc.assert(
+      fc.asyncProperty(script, (taken) => replay(taken, { proves: "end" })),
       RUNS,
     );
   });

@@ -275,7 +275,8 @@ export class SimulatedFleet {
         this.send(index);
       }
       while (this.#inFlight.length > 0) await this.deliver(round, { again: false, lost: false });
-      await this.#harness.advance(6_000);
+      await this.#harness.catchUp();
+      await this.#harness.advance(60_000);
     }
   }
 }

@@ -62,6 +62,7 @@ export function volumeWith(fields: Partial<Volume> = {}): Volume {
     claim: { key: "shop/data", uid: "claim-1" },
     csi: undefined,
     isHostPath: false,
+    boundSinceMs: undefined,
     ...fields,
   };
 }

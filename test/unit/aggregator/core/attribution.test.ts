@@ -27,6 +27,7 @@ describe("claimsOf", () => {
     readonly podUid?: string | undefined;
     readonly volumes?: readonly Volume[];
     readonly pods?: readonly Pod[];
+    readonly byMs?: number;
     readonly claims: readonly string[];
   }>([
     { name: "a volume by its name belongs to the claim that its claimRef names by UID", claims: ["claim-1"] },
@@ -64,8 +65,25 @@ describe("claimsOf", () => {
       pods: [podWith({ key: "lab/web-0" })],
       claims: [],
     },
-  ])("$name", ({ volume = byName, podUid = "pod-1", volumes = [volumeWith()], pods = [podWith()], claims }) => {
-    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid };
+    {
+      name: "a use that ended before the volume was bound was an earlier claim's",
+      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      byMs: 4_999,
+      claims: [],
+    },
+    {
+      name: "a use that ended in the second of the binding may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      byMs: 5_000,
+      claims: ["claim-1"],
+    },
+    {
+      name: "a mount that is still there is this claim's, whenever it began",
+      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      claims: ["claim-1"],
+    },
+  ])("$name", ({ volume = byName, podUid = "pod-1", volumes = [volumeWith()], pods = [podWith()], byMs, claims }) => {
+    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, ...(byMs && { byMs }) };
 
     const found = claimsOf(fact, directoryOf(volumes, pods));
 

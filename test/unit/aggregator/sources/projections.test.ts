@@ -126,6 +126,7 @@ describe("projectVolume", () => {
       claim: { key: "shop/data", uid: "claim-1" },
       csi: { driver: "csi.example", handleHash: createHash("sha256").update("vol-0a1b").digest("hex") },
       isHostPath: false,
+      boundSinceMs: undefined,
     });
   });
 
@@ -135,6 +136,19 @@ describe("projectVolume", () => {
     { name: "a claimRef with an empty UID", spec: { claimRef: { ...claimRef, uid: "" } } },
   ])("a volume with $name belongs to no claim", ({ spec }) => {
     expect(projectVolume({ metadata: pv, spec }).claim).toBeUndefined();
+  });
+
+  it.each([
+    { name: "a bound volume tells since when", phase: "Bound", boundSinceMs: 1_795_262_400_000 },
+    {
+      name: "a released volume is not bound, whatever its last transition",
+      phase: "Released",
+      boundSinceMs: undefined,
+    },
+  ])("$name", ({ phase, boundSinceMs }) => {
+    const status = { phase, lastPhaseTransitionTime: "2026-11-21T12:00:00Z" };
+
+    expect(projectVolume({ metadata: pv, spec: { claimRef }, status }).boundSinceMs).toBe(boundSinceMs);
   });
 
   it("a hostPath volume is known as one", () => {

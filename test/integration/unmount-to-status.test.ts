@@ -1,0 +1,207 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Claim } from "../../common/storage/claim.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import type { Program } from "../stand-in/mooring.ts";
+import {
+  buildCluster,
+  claimThat,
+  makeClaims,
+  NAMESPACE,
+  readClaim,
+  type Stage,
+  startMooring,
+  volumeOf,
+} from "../stand-in/stage.ts";
+
+const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending"];
+const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
+const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
+
+let owner: Owner;
+let stage: Stage;
+let signals: Disposable;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  const cluster = await buildCluster(owner);
+  stage = { owner, ...cluster, ...(await startMooring(owner, cluster)) };
+  await makeClaims(stage, CLAIMS);
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+async function runPod(claim: string, name: string) {
+  const pod = await stage.kubelets[0].runPod({ namespace: NAMESPACE, name, claim, volume: volumeOf(claim) });
+  await claimThat(stage, { claim, what: "mounted", holds: isMounted });
+  return pod;
+}
+
+/** Deletes an object and waits until its finalizers are done. */
+async function removed(path: string): Promise<void> {
+  await stage.api.remove(path);
+  const check = async (): Promise<void> => await expect(stage.api.get(path)).rejects.toThrow("404");
+  await waitUntil(owner, { what: `the end of ${path}`, limitMs: 20_000, check });
+}
+
+async function metric({ url }: Program, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split("\n").find((one) => one.startsWith(`${name} `));
+  return Number(line?.slice(name.length));
+}
+
+/** Waits until the agent of node-a has reported `count` more times. */
+async function reported(count: number): Promise<void> {
+  const [agent] = stage.agents;
+  const accepted = 'mooring_reports_total{outcome="accepted"}';
+  const begin = await metric(agent, accepted);
+  await waitUntil(owner, {
+    what: `${count} reports`,
+    limitMs: 30_000,
+    check: async () => expect(await metric(agent, accepted)).toBeGreaterThanOrEqual(begin + count),
+  });
+}
+
+describe("from an unmount to the claim's status", () => {
+  it("polls the mount table instead of reading it by timer", () => {
+    const log = readFileSync(stage.agents[0].child.logFile, "utf8");
+
+    expect(log).toContain('"wakeUp":"poll"');
+  });
+
+  it("forgets a release once it is stored, and writes nothing at rest", async () => {
+    const pod = await runPod("rest", "rest-0");
+    await stage.kubelets[0].forceDelete(pod);
+    await stage.kubelets[0].unmount(pod);
+    const { claim } = await claimThat(stage, { claim: "rest", what: "unmounted", holds: isUnmounted });
+    const isForgotten = async (): Promise<void> =>
+      expect(await metric(stage.agents[0], "mooring_unacknowledged_releases")).toBe(0);
+    await waitUntil(owner, { what: "the release forgotten", limitMs: 20_000, check: isForgotten });
+
+    await reported(3);
+
+    expect((await readClaim(stage.api, "rest")).resourceVersion).toBe(claim.resourceVersion);
+    expect(claim.status?.lastUse).toMatchObject({
+      node: "node-a",
+      pod: `${NAMESPACE}/rest-0`,
+      evidence: "mount-table",
+    });
+  });
+
+  it("starts anew with a claim that was re-created under its name", async () => {
+    const pod = await runPod("reborn", "reborn-0");
+    await stage.kubelets[0].forceDelete(pod);
+    await stage.kubelets[0].unmount(pod);
+    const { claim: old } = await claimThat(stage, { claim: "reborn", what: "unmounted", holds: isUnmounted });
+    const volume = volumeOf("reborn").name;
+    await removed(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/reborn`);
+    await removed(`/api/v1/persistentvolumes/${volume}`);
+    // The API server keeps whole seconds: within one, nobody can tell the old binding's end from the new one's begin.
+    const nextSecond = 1000 * Math.ceil((old.status?.lastUse?.releasedAtMs ?? 0) / 1000);
+    const check = async (): Promise<void> => expect(owner.clock.wallMs()).toBeGreaterThan(nextSecond);
+    await waitUntil(owner, { what: "the next second", limitMs: 5_000, check });
+
+    await makeClaims(stage, ["reborn"]);
+
+    const holds = ({ uid, status }: Claim): boolean => uid !== old.uid && status !== undefined;
+    const { claim } = await claimThat(stage, { claim: "reborn", what: "known again", holds });
+    expect(claim.status).toMatchObject({ unused: true, reason: "NeverObservedInUse", lastUse: undefined });
+  });
+
+  it("publishes no time before the truth when agent and aggregator are both killed during the unmount", async () => {
+    const pod = await runPod("both-killed", "both-killed-0");
+    await Promise.all([stage.aggregator.child.kill(), stage.agents[0].child.kill()]);
+    await stage.kubelets[0].forceDelete(pod);
+    const truth = await stage.kubelets[0].unmount(pod);
+
+    await Promise.all([stage.aggregator.start(), stage.agents[0].start()]);
+
+    const { claim } = await claimThat(stage, { claim: "both-killed", what: "unmounted", holds: isUnmounted });
+    expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(truth.notBeforeMs);
+    expect(claim.status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(truth.notBeforeMs);
+  });
+
+  it("lets a claim stay mounted while the node's agent is away, whatever Kubernetes says", async () => {
+    const pod = await runPod("agent-away", "agent-away-0");
+    await stage.agents[0].child.kill();
+    await stage.kubelets[0].forceDelete(pod);
+    await stage.kubelets[0].unmount(pod);
+    const upstream = ({ upstream }: Claim): boolean => upstream?.unused === true;
+    const { claim } = await claimThat(stage, { claim: "agent-away", what: "unused for Kubernetes", holds: upstream });
+
+    await stage.agents[0].start();
+
+    expect(isMounted(claim)).toBe(true);
+    await claimThat(stage, { claim: "agent-away", what: "unmounted", holds: isUnmounted });
+  });
+
+  it("repairs a condition that somebody changed, never to an earlier time", async () => {
+    const pod = await runPod("edited", "edited-0");
+    await stage.kubelets[0].forceDelete(pod);
+    await stage.kubelets[0].unmount(pod);
+    const { claim: before } = await claimThat(stage, { claim: "edited", what: "unmounted", holds: isUnmounted });
+    const path = `/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/edited/status`;
+
+    await stage.api.patch(path, {
+      metadata: { annotations: { "mooring.dev/last-use": null } },
+      status: { conditions: [] },
+    });
+
+    const { claim } = await claimThat(stage, {
+      claim: "edited",
+      what: "known again",
+      holds: ({ status }) => status !== undefined,
+    });
+    expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(before.status?.sinceMs ?? Number.POSITIVE_INFINITY);
+  });
+
+  it("does not count a pod that never mounted anything as a use", async () => {
+    const pods = `/api/v1/namespaces/${NAMESPACE}/pods`;
+    const volumes = [{ name: "volume", persistentVolumeClaim: { claimName: "pending" } }];
+    const spec = { containers: [{ name: "main", image: "example.invalid/main" }], volumes };
+    await stage.api.create(pods, { metadata: { name: "pending-0" }, spec });
+    const isReferenced = ({ status }: Claim): boolean => status?.reason === "Referenced";
+    await claimThat(stage, { claim: "pending", what: "referenced", holds: isReferenced });
+
+    await stage.api.remove(`${pods}/pending-0`);
+
+    const { claim } = await claimThat(stage, {
+      claim: "pending",
+      what: "unused",
+      holds: ({ status }) => status?.unused === true,
+    });
+    expect(claim.status).toMatchObject({ reason: "NoPodUsing", lastUse: undefined });
+  });
+});
+
+describe("the aggregator's door", () => {
+  it.each([
+    { name: "a body that is no JSON", path: "/v1/nodes/node-a/report", body: "{", status: 400, text: "invalid" },
+    { name: "a report of nothing", path: "/v1/nodes/node-a/report", body: "{}", status: 400, text: "version" },
+    {
+      name: "a body beyond the limit",
+      path: "/v1/nodes/node-a/report",
+      body: "x".repeat(4 * 1024 * 1024 + 1),
+      status: 413,
+      text: "larger",
+    },
+    { name: "a path that is not there", path: "/v2", body: "", status: 404, text: "not found" },
+  ])("refuses $name", async ({ path, body, status, text }) => {
+    const answer = await fetch(`${stage.aggregator.url}${path}`, { method: "PUT", body });
+
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toContain(text);
+  });
+
+  it("says by name which checks pass", async () => {
+    const answer = await fetch(`${stage.aggregator.url}/readyz?verbose`);
+
+    expect(await answer.text()).toMatch(/^\[\+\]cluster ok\n\[\+\]nodes ok\nreadyz check passed\n$/);
+  });
+});
