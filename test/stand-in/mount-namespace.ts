@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import type { OwnedChild } from "../process/child.ts";
 import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import { findProgram } from "../process/program.ts";
 import { waitUntil } from "../process/wait.ts";
 
 const run = promisify(execFile);
@@ -20,6 +21,12 @@ const MAY_MOUNT = process.getuid?.() === 0;
 
 /** Starts a namespace. Throws a HarnessError that says what to do where the system forbids it. */
 export async function createMountNamespace(owner: Owner, name: string): Promise<MountNamespace> {
+  const missing = ["unshare", "nsenter", "mount", "umount"].filter((program) => findProgram(program) === undefined);
+  if (missing.length > 0) {
+    throw new HarnessError(
+      `this needs the programs ${missing.join(", ")}, which are not here: sudo apt-get install util-linux mount`,
+    );
+  }
   let isReady = false;
   const flags = MAY_MOUNT ? ["--mount"] : ["--user", "--map-root-user", "--mount"];
   const holder = owner.child({
