@@ -56,7 +56,7 @@ const listed = v.object({
   metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }),
   items: v.nullish(v.array(v.unknown()), []),
 });
-const versioned = v.object({ metadata: v.object({ resourceVersion: v.string() }) });
+const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
 const statusObject = v.object({ code: v.optional(v.number()), message: v.optional(v.string()) });
 
 export function createReflector(parts: ReflectorParts, collection: Collection, sink: ReflectorSink): Reflector {

@@ -34,6 +34,7 @@ export interface HttpServer {
 }
 
 class BodyTooLarge extends Error {}
+class CallerGone extends Error {}
 
 /** Listens until it is closed. Throws `MooringError` "listen-failed". */
 export async function listen(routes: readonly Route[], { host, port }: Address, logger: Logger): Promise<HttpServer> {
@@ -47,6 +48,8 @@ export async function listen(routes: readonly Route[], { host, port }: Address, 
     },
   );
   const bound = await bind(server, { host, port });
+  // A connection that cannot be accepted must not end the process.
+  server.on("error", (err) => logger.error({ err }, "connection not accepted"));
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`,
     close: async () => {
@@ -59,11 +62,13 @@ export async function listen(routes: readonly Route[], { host, port }: Address, 
 
 function bind(server: Server, { host, port }: Address): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once("error", (cause) => {
+    const fail = (cause: Error): void => {
       const message = `cannot listen on ${host}:${port}: ${messageOf(cause)}`;
       reject(new MooringError("listen-failed", message, { cause, retriable: false }));
-    });
+    };
+    server.once("error", fail);
     server.listen(port, host, () => {
+      server.off("error", fail);
       const address = server.address();
       resolve(typeof address === "object" && address !== null ? address.port : port);
     });
@@ -91,19 +96,33 @@ async function answer(patterns: Patterns, request: IncomingMessage): Promise<Rou
 }
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
+  const tooLarge = new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge;
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request) {
-    const bytes = Buffer.from(chunk);
-    size += bytes.length;
-    if (size > maxBytes) throw new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
-    chunks.push(bytes);
+  for await (const chunk of orGone(request)) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge;
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
+/** A caller that goes away in the middle is its own affair, not an error of ours. */
+async function* orGone(request: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of request) yield Buffer.from(chunk);
+  } catch (cause) {
+    throw new CallerGone("the body broke off", { cause });
+  }
+}
+
 function failure(error: unknown, logger: Logger): RouteAnswer {
   if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
+  if (error instanceof CallerGone) {
+    logger.debug({ err: messageOf(error.cause) }, "caller went away");
+    return { status: 400, body: "the body broke off\n" };
+  }
   if (error instanceof URIError) return { status: 400, body: "bad escape in the path\n" };
   logger.error({ err: error }, "request failed");
   return { status: 500, body: "internal error\n" };

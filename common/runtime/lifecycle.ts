@@ -14,14 +14,15 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
       stop.abort();
     });
   }
-  try {
-    await main(stop.signal);
-  } catch (error) {
+  const die = (error: unknown): never => {
     if (error instanceof MooringError && error.code === "config-invalid") process.stderr.write(`${error.message}\n`);
     else logger().fatal({ err: error }, `stopped by an error: ${messageOf(error)}`);
     // Not `exitCode`: whatever else still runs must not keep a broken process alive.
     process.exit(1);
-  }
+  };
+  // What is thrown where nobody catches it is a bug like any other; a rejection that nobody handles comes here, too.
+  process.on("uncaughtException", die);
+  await main(stop.signal).catch(die);
 }
 
 /** Runs all tasks until the first ends or fails, then stops the rest and waits for them. Rejects with the first failure. */
@@ -31,8 +32,16 @@ export async function runTogether(
 ): Promise<void> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
-  const running = tasks.map((task) => task(both).finally(() => stop.abort()));
-  const results = await Promise.allSettled(running);
-  const failure = results.find((result) => result.status === "rejected");
-  if (failure !== undefined) throw failure.reason;
+  const failures: { readonly reason: unknown }[] = [];
+  const run = async (task: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+    try {
+      await task(both);
+    } catch (reason) {
+      failures.push({ reason });
+    }
+    stop.abort();
+  };
+  await Promise.all(tasks.map(run));
+  // The first in time is the cause; the others may have failed because they were stopped.
+  if (failures[0] !== undefined) throw failures[0].reason;
 }

@@ -57,7 +57,8 @@ export function createMetrics(): Metrics {
         ...base(options),
         collect() {
           const value = read();
-          if (value === undefined) this.reset();
+          // Not reset(), which would say 0.
+          if (value === undefined) this.remove();
           else this.set(value);
         },
       });

@@ -170,7 +170,9 @@ function readFlags(
     const one = known.get(token.name);
     if (one === undefined) problems.push(`unknown flag ${token.rawName}`);
     else if (one.isSwitch) flags.set(token.name, token.value ?? "true");
-    else if (token.value === undefined) problems.push(`${token.rawName} needs a value`);
+    // A value that looks like a flag is a forgotten value, unless it was written behind an equals sign.
+    else if (token.value === undefined || (!token.inlineValue && token.value.startsWith("--")))
+      problems.push(`${token.rawName} needs a value`);
     else flags.set(token.name, token.value);
   }
   return flags;

@@ -271,6 +271,11 @@ describe("an informer", () => {
       cut: (stream: FakeByteStream) => stream.writeLine({ type: "ADDED", object: { metadata: {} } }),
     },
     {
+      name: "sends a bookmark without a resource version",
+      cut: (stream: FakeByteStream) =>
+        stream.writeLine({ type: "BOOKMARK", object: { metadata: { resourceVersion: "" } } }),
+    },
+    {
       name: "ends with an internal error",
       cut: (stream: FakeByteStream) => stream.writeLine({ type: "ERROR", object: { code: 500, message: "etcd" } }),
     },

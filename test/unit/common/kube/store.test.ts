@@ -1,0 +1,118 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { IndexMap } from "../../../../common/kube/index-map.ts";
+import { Store, type StoreChange, type Stored } from "../../../../common/kube/store.ts";
+
+/** `a1@5` is the object named a with UID a1 and resource version 5. */
+function objectOf(text: string): Stored {
+  const [uid = "", resourceVersion = ""] = text.split("@");
+  return { key: uid.slice(0, 1), uid, resourceVersion };
+}
+
+function storeWith(...texts: readonly string[]) {
+  const changes: string[] = [];
+  const write = (change: StoreChange<Stored>): void => {
+    const { kind, object } = change;
+    const rest = { added: "", updated: "", deleted: "" };
+    if (change.kind === "updated") rest.updated = ` from ${change.previous.resourceVersion}`;
+    if (change.kind === "deleted") rest.deleted = ` gone ${change.gone}`;
+    changes.push(`${kind} ${object.uid}@${object.resourceVersion}${rest[kind]}`);
+  };
+  const store = new Store<Stored>(write);
+  for (const text of texts) store.put(objectOf(text));
+  changes.splice(0);
+  return { store, changes };
+}
+
+describe("a store", () => {
+  it.each([
+    { name: "a new object", act: (store: Store<Stored>) => store.put(objectOf("b1@9")), changes: ["added b1@9"] },
+    {
+      name: "a newer state",
+      act: (store: Store<Stored>) => store.put(objectOf("a1@9")),
+      changes: ["updated a1@9 from 5"],
+    },
+    {
+      name: "a re-creation under one name",
+      act: (store: Store<Stored>) => store.put(objectOf("a2@9")),
+      changes: ["deleted a1@5 gone 9", "added a2@9"],
+    },
+    {
+      name: "a deletion with a last state that was not seen",
+      act: (store: Store<Stored>) => store.remove(objectOf("a1@9")),
+      changes: ["deleted a1@9 gone 9"],
+    },
+    {
+      name: "the deletion of a successor, which ends the one it knew",
+      act: (store: Store<Stored>) => store.remove(objectOf("a2@9")),
+      changes: ["deleted a1@5 gone 9"],
+    },
+    {
+      name: "the deletion of what it does not have as nothing",
+      act: (store: Store<Stored>) => store.remove(objectOf("z1@9")),
+      changes: [],
+    },
+    {
+      name: "a list with one more and one less",
+      act: (store: Store<Stored>) => store.replace([objectOf("b1@8")], "9"),
+      changes: ["deleted a1@5 gone 9", "added b1@8"],
+    },
+    {
+      name: "a list with a re-creation",
+      act: (store: Store<Stored>) => store.replace([objectOf("a2@8")], "9"),
+      changes: ["deleted a1@5 gone 8", "added a2@8"],
+    },
+    { name: "an empty list", act: (store: Store<Stored>) => store.replace([], "9"), changes: ["deleted a1@5 gone 9"] },
+  ])("tells of $name", ({ act, changes: expected }) => {
+    const { store, changes } = storeWith("a1@5");
+
+    act(store);
+
+    expect(changes).toEqual(expected);
+  });
+
+  it("has what its changes add up to", () => {
+    const step = fc.record({ kind: fc.constantFrom("put", "remove"), text: fc.stringMatching(/^[abc][12]@[1-9]$/) });
+    const list = fc.record({
+      kind: fc.constant("replace"),
+      texts: fc.uniqueArray(fc.stringMatching(/^[abc][12]@[1-9]$/), { selector: (text) => text[0] }),
+    });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(step, list)), (steps) => {
+        const seen = new Map<string, Stored>();
+        const store = new Store<Stored>(({ kind, object }) => {
+          if (kind === "deleted") seen.delete(object.uid);
+          else seen.set(object.uid, object);
+        });
+        for (const one of steps) {
+          if ("texts" in one) store.replace(one.texts.map(objectOf), "10");
+          else store[one.kind === "put" ? "put" : "remove"](objectOf(one.text));
+        }
+
+        expect([...seen.values()].toSorted(byKey)).toEqual([...store.all()].toSorted(byKey));
+        expect(store.size).toBe(seen.size);
+      }),
+    );
+  });
+});
+
+function byKey(one: Stored, other: Stored): number {
+  return one.key.localeCompare(other.key);
+}
+
+describe("an index", () => {
+  it("knows the keys of a value until they are removed", () => {
+    const index = new IndexMap();
+
+    index.add("pv-1", "a");
+    index.add("pv-1", "b");
+    index.add("pv-1", "b");
+    index.remove("pv-1", "a");
+    index.remove("pv-1", "never added");
+    index.remove("pv-2", "a");
+
+    expect([...index.get("pv-1")]).toEqual(["b"]);
+    index.remove("pv-1", "b");
+    expect([...index.get("pv-1")]).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { createSystemClock } from "../../../../common/runtime/clock.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+
+describe("the clock of this machine", () => {
+  it("never goes back and says how far it may drift", () => {
+    const clock = createSystemClock();
+    const readings = Array.from({ length: 100 }, () => clock.monotonicMs());
+
+    expect(readings).toEqual(readings.toSorted((one, other) => one - other));
+    expect([200, 100_000]).toContain(clock.rate.driftPpm);
+  });
+
+  it("wakes early and without an error when the signal is aborted, before or during the sleep", async () => {
+    const clock = createSystemClock();
+    const stop = new AbortController();
+
+    const sleeping = clock.sleep(60_000, stop.signal);
+    stop.abort();
+
+    expect(await sleeping).toBeUndefined();
+    expect(await clock.sleep(60_000, stop.signal)).toBeUndefined();
+  });
+
+  it.each([{ ms: 0 }, { ms: -5 }, { ms: 0.4 }])("is awake again after $ms ms", async ({ ms }) => {
+    expect(await createSystemClock().sleep(ms)).toBeUndefined();
+  });
+
+  it("does not take a sleep of a month for none", async () => {
+    const clock = createSystemClock();
+    const stop = new AbortController();
+    let isAwake = false;
+
+    const sleeping = clock.sleep(2_700_000_000, stop.signal).then(() => {
+      isAwake = true;
+    });
+    await clock.sleep(1);
+
+    expect(isAwake).toBe(false);
+    stop.abort();
+    await sleeping;
+  });
+});
+
+describe("the fake clock", () => {
+  it("wakes sleepers in the order of their times, and lets each do what it does next first", async () => {
+    const clock = createFakeClock();
+    const events: string[] = [];
+    const begin = clock.monotonicMs();
+    const sleeper = async (name: string, ms: number): Promise<void> => {
+      await clock.sleep(ms);
+      events.push(`${name} at ${clock.monotonicMs() - begin}`);
+    };
+
+    void sleeper("c", 30);
+    void sleeper("a", 10).then(() => sleeper("b", 10));
+    await clock.advance(25);
+    expect(events).toEqual(["a at 10", "b at 20"]);
+    await clock.advance(5);
+
+    expect(events).toEqual(["a at 10", "b at 20", "c at 30"]);
+  });
+
+  it("wakes a sleeper whose signal is aborted without time passing", async () => {
+    const clock = createFakeClock();
+    const stop = new AbortController();
+    let isAwake = false;
+    void clock.sleep(1_000, stop.signal).then(() => {
+      isAwake = true;
+    });
+
+    stop.abort();
+    await settle();
+
+    expect(isAwake).toBe(true);
+    expect(clock.sleeps()).toEqual([]);
+  });
+
+  it("moves the wall clock alone when it jumps", () => {
+    const clock = createFakeClock();
+    const [wall, monotonic] = [clock.wallMs(), clock.monotonicMs()];
+
+    clock.jumpWall(-5_000);
+
+    expect(clock.wallMs()).toBe(wall - 5_000);
+    expect(clock.monotonicMs()).toBe(monotonic);
+  });
+});

@@ -1,0 +1,238 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { type HttpServer, listen, type Route } from "../../../../common/runtime/http-server.ts";
+import { eventually } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+
+const servers: HttpServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+const ROUTES: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/livez",
+    answer: ({ query }) => ({ status: 200, body: query.has("verbose") ? "verbose" : "ok" }),
+  },
+  { method: "GET", path: "/json", answer: () => ({ status: 201, body: "{}", contentType: "application/json" }) },
+  {
+    method: "PUT",
+    path: "/v1/nodes/:node/report",
+    maxBodyBytes: 1_000,
+    answer: async ({ params, body }) => ({ status: 200, body: `${params.node}: ${await body()}` }),
+  },
+  {
+    method: "GET",
+    path: "/broken",
+    answer: () => {
+      throw new TypeError("a bug");
+    },
+  },
+];
+
+async function start(routes: readonly Route[] = ROUTES) {
+  const logger = createFakeLogger();
+  const server = await listen(routes, { host: "127.0.0.1", port: 0 }, logger);
+  servers.push(server);
+  return { url: server.url, server, logger };
+}
+
+/** Sends bytes as they are; answers what came back when the server closes, or with `until` as soon as that came. */
+function send(url: string, bytes: string, until = "\u0000"): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(bytes));
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+      if (text.includes(until)) socket.destroy();
+    });
+    socket.on("close", () => resolve(text));
+    socket.on("error", reject);
+  });
+}
+
+describe("an HTTP server", () => {
+  it.each([
+    { name: "a route", path: "/livez", status: 200, body: "ok" },
+    { name: "a route with a query", path: "/livez?verbose", status: 200, body: "verbose" },
+    { name: "a route that chooses status and type", path: "/json", status: 201, body: "{}" },
+    { name: "an unknown path", path: "/", status: 404, body: "not found\n" },
+    { name: "a path that only begins like a route", path: "/livez/more", status: 404, body: "not found\n" },
+    {
+      name: "a method that the path does not have",
+      path: "/v1/nodes/n/report",
+      status: 405,
+      body: "method not allowed\n",
+    },
+    { name: "a route that throws", path: "/broken", status: 500, body: "internal error\n" },
+  ])("answers $name", async ({ path, status, body }) => {
+    const { url } = await start();
+
+    const answer = await fetch(`${url}${path}`);
+
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toBe(body);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  it("says what its answers are", async () => {
+    const { url } = await start();
+
+    expect((await fetch(`${url}/livez`)).headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect((await fetch(`${url}/json`)).headers.get("content-type")).toBe("application/json");
+  });
+
+  it.each([
+    { name: "a plain name", node: "node-1", params: "node-1" },
+    { name: "an escaped name", node: "b%C3%BCro", params: "büro" },
+    { name: "an escaped slash", node: "a%2Fb", params: "a/b" },
+  ])("takes a body and $name", async ({ node, params }) => {
+    const { url } = await start();
+
+    const answer = await fetch(`${url}/v1/nodes/${node}/report`, { method: "PUT", body: "größe" });
+
+    expect(await answer.text()).toBe(`${params}: größe`);
+  });
+
+  it("logs a bug of a route, without telling the caller", async () => {
+    const { url, logger } = await start();
+
+    await fetch(`${url}/broken`);
+
+    expect(logger.lines).toMatchObject([
+      { level: "error", message: "request failed", fields: { err: { message: "a bug" } } },
+    ]);
+  });
+
+  it.each([
+    {
+      name: "a bad escape in the path",
+      bytes: "PUT /v1/nodes/%zz/report HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+      status: 400,
+    },
+    {
+      name: "a target that is no path",
+      bytes: "GET http://[ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      status: 400,
+    },
+    {
+      name: "a target for the whole server",
+      bytes: "OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      status: 404,
+    },
+    { name: "what is no HTTP", bytes: "hello\r\n\r\n", status: 400 },
+  ])("refuses $name", async ({ bytes, status }) => {
+    const { url, logger } = await start();
+
+    const text = await send(url, bytes);
+
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(logger.messages("warn")).toEqual([]);
+  });
+
+  it.each([
+    { name: "announces", bytes: "content-length: 5000000\r\n\r\n" },
+    { name: "announces and begins to send", bytes: `content-length: 5000000\r\n\r\n${"x".repeat(2_000)}` },
+    { name: "sends without announcing it", bytes: `transfer-encoding: chunked\r\n\r\n7d0\r\n${"x".repeat(2_000)}\r\n` },
+  ])("refuses a body that is too large before it is sent to its end, when the caller $name", async ({ bytes }) => {
+    const { url, logger } = await start();
+
+    const text = await send(url, `PUT /v1/nodes/n/report HTTP/1.1\r\nhost: x\r\n${bytes}`);
+
+    expect(text).toMatch(/^HTTP\/1.1 413 /);
+    expect(text.toLowerCase()).toContain("connection: close");
+    expect(text).toContain("the body is larger than 1000 bytes");
+    expect(logger.messages("warn")).toEqual([]);
+  });
+
+  it("takes the largest body that is allowed, and refuses one byte more", async () => {
+    const { url } = await start();
+    const put = async (size: number): Promise<number> =>
+      (await fetch(`${url}/v1/nodes/n/report`, { method: "PUT", body: "x".repeat(size) })).status;
+
+    expect(await put(1_000)).toBe(200);
+    expect(await put(1_001)).toBe(413);
+  });
+
+  it("goes on over one connection after a refusal that read the body", async () => {
+    const { url } = await start();
+    const get = "GET /nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc";
+
+    const text = await send(url, `${get}${get.replace("x\r\n", "x\r\nconnection: close\r\n")}`);
+
+    expect(text.match(/HTTP\/1.1 404 /g)).toHaveLength(2);
+  });
+
+  it("does not call it an error when a caller goes away in the middle of its body", async () => {
+    const { url, logger } = await start([
+      ...ROUTES,
+      {
+        method: "PUT",
+        path: "/slow",
+        maxBodyBytes: 1_000,
+        answer: async ({ body }) => {
+          logger.debug({}, "began");
+          return { status: 200, body: await body() };
+        },
+      },
+    ]).then((started) => started);
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write("PUT /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nhalf");
+    await eventually(() => logger.messages("debug").includes("began"));
+
+    socket.destroy();
+    await eventually(() => logger.messages("debug").length > 1);
+
+    expect(logger.messages("debug")).toEqual(["began", "caller went away"]);
+  });
+
+  it("closes while it answers, and the late answer harms nobody", async () => {
+    let finish = (): void => {};
+    let isAsked = false;
+    const { url, server, logger } = await start([
+      {
+        method: "GET",
+        path: "/slow",
+        answer: async () => {
+          isAsked = true;
+          await new Promise<void>((resolve) => {
+            finish = resolve;
+          });
+          return { status: 200, body: "late" };
+        },
+      },
+    ]);
+    const asked = fetch(`${url}/slow`).then(
+      () => "answered",
+      () => "cut",
+    );
+    await eventually(() => isAsked);
+
+    await server.close();
+    finish();
+
+    expect(await asked).toBe("cut");
+    expect(logger.messages("debug")).toEqual([]);
+  });
+
+  it("closes with idle connections open, and twice", async () => {
+    const { url, server } = await start();
+    await fetch(`${url}/livez`);
+
+    await server.close();
+    await server.close();
+
+    await expect(fetch(`${url}/livez`)).rejects.toThrow();
+  });
+
+  it("says where it cannot listen", async () => {
+    const { url } = await start();
+    const port = Number(new URL(url).port);
+
+    const second = listen(ROUTES, { host: "127.0.0.1", port }, createFakeLogger());
+
+    await expect(second).rejects.toMatchObject({ code: "listen-failed", retriable: false });
+    await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
+  });
+});

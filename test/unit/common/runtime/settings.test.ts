@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import {
+  addressSetting,
+  choiceSetting,
+  describeSettings,
+  durationSetting,
+  optionalPath,
+  optionalText,
+  readSettings,
+  requiredText,
+  type SettingsInput,
+  switchSetting,
+  textSetting,
+  variableOf,
+} from "../../../../common/runtime/settings.ts";
+
+const NAME = requiredText({ name: "name", description: "a name" });
+const NOTE = optionalText({ name: "some-note", description: "a note" });
+const FILE = textSetting({ name: "file", description: "a file" }, "/etc/file");
+const ROOT = optionalPath({ name: "root", description: "a folder" });
+const COLOUR = choiceSetting({ name: "colour", description: "a colour" }, ["red", "green"], "red");
+const VERBOSE = switchSetting({ name: "verbose", description: "say more" });
+const WAIT = durationSetting({ name: "wait", description: "how long" }, { min: 10, max: 60_000 }, "5s");
+const LISTEN = addressSetting({ name: "listen", description: "where" }, "127.0.0.1:80");
+const ALL = [NAME, NOTE, FILE, ROOT, COLOUR, VERBOSE, WAIT, LISTEN];
+
+function read(argv: readonly string[], env: SettingsInput["env"] = {}) {
+  return readSettings(ALL, { argv: ["--name=x", ...argv], env });
+}
+
+function problems(argv: readonly string[], env: SettingsInput["env"] = {}): readonly string[] {
+  try {
+    read(argv, env);
+    return [];
+  } catch (error) {
+    return error instanceof Error
+      ? error.message
+          .split("\n")
+          .slice(1)
+          .map((line) => line.trim())
+      : [String(error)];
+  }
+}
+
+describe("settings", () => {
+  it("have their defaults", () => {
+    const { get } = read([]);
+
+    expect([get(NOTE), get(FILE), get(ROOT), get(COLOUR), get(VERBOSE), get(WAIT), get(LISTEN)]).toEqual([
+      undefined,
+      "/etc/file",
+      undefined,
+      "red",
+      false,
+      5_000,
+      { host: "127.0.0.1", port: 80 },
+    ]);
+  });
+
+  it.each([
+    { name: "with a space", argv: ["--some-note", "hello"], expected: "hello" },
+    { name: "with an equals sign", argv: ["--some-note=hello"], expected: "hello" },
+    { name: "with an equals sign in the value", argv: ["--some-note=a=b"], expected: "a=b" },
+    { name: "twice, the last counts", argv: ["--some-note=a", "--some-note=b"], expected: "b" },
+    { name: "empty, as if it were not given", argv: ["--some-note="], expected: undefined },
+    { name: "with a value that begins with a dash", argv: ["--some-note=-x"], expected: "-x" },
+  ])("are given by a flag $name", ({ argv, expected }) => {
+    expect(read(argv).get(NOTE)).toBe(expected);
+  });
+
+  it("are given by the environment, and the flag wins", () => {
+    const env = { MOORING_SOME_NOTE: "from env", MOORING_COLOUR: "green" };
+
+    const { get } = read(["--some-note=from flag"], env);
+
+    expect(get(NOTE)).toBe("from flag");
+    expect(get(COLOUR)).toBe("green");
+  });
+
+  it.each([
+    { argv: ["--verbose"], expected: true },
+    { argv: ["--verbose=true"], expected: true },
+    { argv: ["--verbose=false"], expected: false },
+    { argv: [], expected: false },
+  ])("switch by $argv: $expected", ({ argv, expected }) => {
+    expect(read(argv).get(VERBOSE)).toBe(expected);
+  });
+
+  it.each([
+    { text: "10ms", ms: 10 },
+    { text: "1.5s", ms: 1_500 },
+    { text: "1m", ms: 60_000 },
+  ])("take $text for a duration", ({ text, ms }) => {
+    expect(read(["--wait", text]).get(WAIT)).toBe(ms);
+  });
+
+  it.each([
+    { text: "localhost:0", host: "localhost", port: 0 },
+    { text: "[::1]:8080", host: "::1", port: 8080 },
+    { text: "0.0.0.0:65535", host: "0.0.0.0", port: 65_535 },
+  ])("take $text for an address", ({ text, host, port }) => {
+    expect(read(["--listen", text]).get(LISTEN)).toEqual({ host, port });
+  });
+
+  it.each([
+    { name: "a flag that does not exist", argv: ["--other=1"], expected: ["unknown flag --other"] },
+    { name: "a negated switch", argv: ["--no-verbose"], expected: ["unknown flag --no-verbose"] },
+    { name: "a short flag", argv: ["-v"], expected: ["unknown flag -v"] },
+    { name: "a word that is no flag", argv: ["word"], expected: ['unexpected argument "word"'] },
+    { name: "a word behind two dashes", argv: ["--", "word"], expected: ['unexpected argument "word"'] },
+    { name: "a flag without its value at the end", argv: ["--file"], expected: ["--file needs a value"] },
+    {
+      name: "a flag without its value before another",
+      argv: ["--file", "--verbose"],
+      expected: ["--file needs a value"],
+    },
+    {
+      name: "a switch that is neither",
+      argv: ["--verbose=maybe"],
+      expected: ['--verbose (or MOORING_VERBOSE) is "maybe", must be true or false'],
+    },
+    {
+      name: "a choice that is none",
+      argv: ["--colour=blue"],
+      expected: ['--colour (or MOORING_COLOUR) is "blue", must be one of red, green'],
+    },
+    {
+      name: "a duration without a unit",
+      argv: ["--wait=5"],
+      expected: ['--wait (or MOORING_WAIT) is "5", must be a duration like 250ms, 30s or 5m'],
+    },
+    {
+      name: "a duration that is too long",
+      argv: ["--wait=2h"],
+      expected: ["--wait (or MOORING_WAIT) is 2h, must be 10 ms to 60000 ms"],
+    },
+    {
+      name: "a duration that is too short",
+      argv: ["--wait=9ms"],
+      expected: ["--wait (or MOORING_WAIT) is 9ms, must be 10 ms to 60000 ms"],
+    },
+    {
+      name: "an address without a port",
+      argv: ["--listen=::1"],
+      expected: ['--listen (or MOORING_LISTEN) is "::1", must be an address like 127.0.0.1:8080'],
+    },
+    {
+      name: "a port that is too large",
+      argv: ["--listen=a:65536"],
+      expected: ['--listen (or MOORING_LISTEN) is "a:65536", must be an address like 127.0.0.1:8080'],
+    },
+    {
+      name: "a relative path",
+      argv: ["--root=a/b"],
+      expected: ['--root (or MOORING_ROOT) is "a/b", must be an absolute path without . and ..'],
+    },
+    { name: "a required text that is empty", argv: ["--name="], expected: ["--name (or MOORING_NAME) is missing"] },
+  ])("refuse $name", ({ argv, expected }) => {
+    expect(problems(argv)).toEqual(expected);
+  });
+
+  it("refuse what the environment says wrongly, and name the variable", () => {
+    expect(problems([], { MOORING_WAIT: "soon" })).toEqual([
+      '--wait (or MOORING_WAIT) is "soon", must be a duration like 250ms, 30s or 5m',
+    ]);
+  });
+
+  it("tell all problems in one error that will not get better", () => {
+    expect(() => readSettings(ALL, { argv: ["--other", "--wait=x"], env: {} })).toThrow(
+      expect.objectContaining({
+        code: "config-invalid",
+        retriable: false,
+        message: expect.stringMatching(/other[\s\S]*name[\s\S]*wait/),
+      }),
+    );
+  });
+
+  it("ask the rules of the whole only when each is well", () => {
+    const rules = (): readonly string[] => ["the whole is wrong"];
+
+    expect(() => readSettings([WAIT], { argv: [], env: {} }, rules)).toThrow("the whole is wrong");
+    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).not.toThrow("the whole is wrong");
+  });
+});
+
+describe("describeSettings", () => {
+  it("shows each flag with its default, switches without", () => {
+    const text = describeSettings([COLOUR, VERBOSE]);
+
+    expect(text.split("\n").slice(0, 2)).toEqual([
+      "  --colour             a colour (red, green) [red]",
+      "  --verbose            say more",
+    ]);
+    expect(variableOf("log-level")).toBe("MOORING_LOG_LEVEL");
+  });
+});

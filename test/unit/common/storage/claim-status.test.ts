@@ -1,0 +1,182 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type ClaimStatus,
+  LAST_USE,
+  MAX_NODES,
+  MOUNTED_ON,
+  readClaimStatus,
+  UNUSED_SINCE,
+  writeClaimStatus,
+} from "../../../../common/storage/claim-status.ts";
+
+const UID = "claim-uid-1";
+
+const STATUS: ClaimStatus = {
+  unused: true,
+  reason: "Unmounted",
+  message: "The last pod gave it up.",
+  sinceMs: 1_795_255_200_000,
+  mountedOn: undefined,
+  lastUse: {
+    releaseId: "boot-1/21000/u1/name/pv-1",
+    node: "node-1",
+    pod: "team/web",
+    podUid: "u1",
+    releasedAtMs: 1_795_255_199_500,
+    uncertaintyMs: 40,
+    evidence: "mount-table",
+  },
+};
+
+const CONDITION = {
+  type: "mooring.dev/Unused",
+  status: "True",
+  reason: "Unmounted",
+  message: "m",
+  lastTransitionTime: "2026-11-21T10:00:00Z",
+};
+
+function readBack(uid: string, status: ClaimStatus): ClaimStatus | undefined {
+  return readClaimStatus({ uid, ...writeClaimStatus(uid, status) });
+}
+
+describe("writeClaimStatus", () => {
+  it("writes condition and annotations as users see them", () => {
+    expect(writeClaimStatus(UID, STATUS)).toEqual({
+      condition: { ...CONDITION, message: "The last pod gave it up." },
+      annotations: {
+        [UNUSED_SINCE]: "2026-11-21T10:00:00Z",
+        [LAST_USE]: JSON.stringify({
+          claimUID: UID,
+          release: "boot-1/21000/u1/name/pv-1",
+          node: "node-1",
+          pod: "team/web",
+          podUID: "u1",
+          releasedAt: "2026-11-21T09:59:59.500Z",
+          uncertaintyMs: 40,
+          evidence: "mount-table",
+        }),
+      },
+    });
+  });
+
+  it.each([
+    { name: "a claim in use", status: { unused: false, reason: "Mounted" }, has: false },
+    { name: "a claim that a pod names", status: { unused: false, reason: "Referenced" }, has: false },
+    { name: "a claim that was never seen in use", status: { unused: true, reason: "NeverObservedInUse" }, has: false },
+    { name: "a claim that was unmounted", status: { unused: true, reason: "Unmounted" }, has: true },
+    { name: "a claim whose node is gone", status: { unused: true, reason: "NodeGone" }, has: true },
+    { name: "a claim that no pod uses", status: { unused: true, reason: "NoPodUsing" }, has: true },
+  ] as const)("says since when unused for $name: $has", ({ status, has }) => {
+    expect(UNUSED_SINCE in writeClaimStatus(UID, { ...STATUS, ...status }).annotations).toBe(has);
+  });
+
+  it("rounds every time up", () => {
+    const { condition, annotations } = writeClaimStatus(UID, { ...STATUS, sinceMs: STATUS.sinceMs + 0.1 });
+
+    expect(condition.lastTransitionTime).toBe("2026-11-21T10:00:01Z");
+    expect(annotations[UNUSED_SINCE]).toBe("2026-11-21T10:00:01Z");
+  });
+
+  it("says null where the uncertainty is not known", () => {
+    const { annotations } = writeClaimStatus(UID, {
+      ...STATUS,
+      lastUse: STATUS.lastUse && { ...STATUS.lastUse, uncertaintyMs: undefined },
+    });
+
+    expect(annotations[LAST_USE]).toContain('"uncertaintyMs":null');
+  });
+});
+
+describe("readClaimStatus", () => {
+  const name = fc.stringMatching(/^[a-z0-9]{1,10}$/);
+  const whole = fc.integer({ min: 0, max: 4_000_000_000 });
+  const lastUse = fc.record({
+    releaseId: name,
+    node: fc.option(name, { nil: undefined }),
+    pod: fc.option(name, { nil: undefined }),
+    podUid: fc.option(name, { nil: undefined }),
+    releasedAtMs: whole.map((seconds) => seconds * 1_000 + 7),
+    uncertaintyMs: fc.option(fc.nat(), { nil: undefined }),
+    evidence: fc.constantFrom("mount-table", "pod-status", "node-gone"),
+  });
+  const mountedOn = fc.record({ nodes: fc.array(name, { maxLength: MAX_NODES }), more: fc.boolean() });
+  const status = fc
+    .record({
+      unused: fc.boolean(),
+      reason: fc.constantFrom("Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"),
+      message: fc.string(),
+      sinceMs: whole.map((seconds) => seconds * 1_000),
+      mountedOn,
+      lastUse: fc.option(lastUse, { nil: undefined }),
+    })
+    .map((one) => ({ ...one, mountedOn: one.reason === "Mounted" ? one.mountedOn : undefined }));
+
+  it("reads back what was written", () => {
+    fc.assert(
+      fc.property(status, fc.uuid(), (one, uid) => {
+        expect(readBack(uid, one)).toEqual(one);
+      }),
+    );
+  });
+
+  it.each([
+    { name: "no condition", condition: undefined },
+    { name: "a condition with an unknown reason", condition: { ...CONDITION, reason: "Other" } },
+    { name: "a condition with an unknown status", condition: { ...CONDITION, status: "Unknown" } },
+    { name: "a condition without a time", condition: { ...CONDITION, lastTransitionTime: undefined } },
+    { name: "a condition whose time is null", condition: { ...CONDITION, lastTransitionTime: null } },
+    { name: "a condition whose time is none", condition: { ...CONDITION, lastTransitionTime: "soon" } },
+  ])("knows nothing of a claim with $name, whatever its annotations say", ({ condition }) => {
+    const { annotations } = writeClaimStatus(UID, STATUS);
+
+    expect(readClaimStatus({ uid: UID, condition, annotations })).toBeUndefined();
+  });
+
+  const good = JSON.stringify({
+    claimUID: UID,
+    release: "r",
+    releasedAt: "2026-11-21T10:00:00Z",
+    uncertaintyMs: null,
+    evidence: "mount-table",
+  });
+  it.each([
+    { name: "is not there", text: undefined },
+    { name: "is no JSON", text: "{" },
+    { name: "is another claim's, as of a restored backup", text: good.replace(UID, "other") },
+    { name: "has a time that is none", text: good.replace("2026-11-21T10:00:00Z", "soon") },
+    { name: "has an unknown evidence", text: good.replace("mount-table", "hearsay") },
+    { name: "has a negative uncertainty", text: good.replace("null", "-1") },
+    { name: "is a list", text: "[]" },
+  ])("knows no last use where the annotation $name", ({ text }) => {
+    const annotations = text === undefined ? {} : { [LAST_USE]: text };
+
+    expect(readClaimStatus({ uid: UID, condition: CONDITION, annotations })).toMatchObject({
+      reason: "Unmounted",
+      lastUse: undefined,
+    });
+  });
+
+  it("knows the last use where the annotation is good", () => {
+    expect(
+      readClaimStatus({ uid: UID, condition: CONDITION, annotations: { [LAST_USE]: good } })?.lastUse,
+    ).toMatchObject({ releaseId: "r" });
+  });
+
+  it.each([
+    { name: "the reason is not Mounted", reason: "Unmounted", nodes: 1, uid: UID },
+    { name: "it is another claim's", reason: "Mounted", nodes: 1, uid: "other" },
+    { name: "it names more nodes than may be", reason: "Mounted", nodes: MAX_NODES + 1, uid: UID },
+  ])("knows no nodes from an annotation when $name", ({ reason, nodes, uid }) => {
+    const text = JSON.stringify({ claimUID: uid, nodes: Array.from({ length: nodes }, (_, index) => `node-${index}`) });
+
+    const status = readClaimStatus({
+      uid: UID,
+      condition: { ...CONDITION, reason },
+      annotations: { [MOUNTED_ON]: text },
+    });
+
+    expect(status).toMatchObject({ reason, mountedOn: undefined });
+  });
+});

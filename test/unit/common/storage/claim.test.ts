@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { projectClaim } from "../../../../common/storage/claim.ts";
+import { type ClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
+
+const META = { namespace: "team", name: "data", uid: "c1", resourceVersion: "7" };
+const STATUS: ClaimStatus = {
+  unused: true,
+  reason: "NoPodUsing",
+  message: "m",
+  sinceMs: 1_000,
+  mountedOn: undefined,
+  lastUse: undefined,
+};
+
+describe("projectClaim", () => {
+  it("keeps what Mooring needs of a bound claim", () => {
+    const { condition, annotations } = writeClaimStatus("c1", STATUS);
+    const upstream = {
+      type: "Unused",
+      status: "False",
+      lastTransitionTime: "1970-01-01T00:00:09Z",
+      reason: "PodUsingPVC",
+    };
+
+    const claim = projectClaim({
+      metadata: { ...META, annotations, labels: { a: "b" } },
+      spec: { volumeName: "pv-1", accessModes: ["ReadWriteOnce"] },
+      status: { phase: "Bound", conditions: [{ type: "Resizing", status: "True" }, upstream, condition] },
+    });
+
+    expect(claim).toEqual({
+      key: "team/data",
+      uid: "c1",
+      namespace: "team",
+      name: "data",
+      resourceVersion: "7",
+      phase: "Bound",
+      isDeleting: false,
+      volume: "pv-1",
+      status: STATUS,
+      upstream: { unused: false, sinceMs: 9_000 },
+    });
+  });
+
+  it("takes a claim that has just been made", () => {
+    expect(projectClaim({ metadata: META })).toMatchObject({
+      phase: "",
+      volume: undefined,
+      status: undefined,
+      upstream: undefined,
+    });
+  });
+
+  it.each([
+    {
+      name: "a claim that is being deleted",
+      object: { metadata: { ...META, deletionTimestamp: "1970-01-01T00:00:09Z" } },
+      expected: { isDeleting: true },
+    },
+    {
+      name: "a claim with an empty volume name",
+      object: { metadata: META, spec: { volumeName: "" } },
+      expected: { volume: undefined },
+    },
+    {
+      name: "an upstream condition without a time",
+      object: { metadata: META, status: { conditions: [{ type: "Unused", status: "True" }] } },
+      expected: { upstream: { unused: true, sinceMs: undefined } },
+    },
+    {
+      name: "a condition of ours that was damaged",
+      object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Unused", status: 7 }] } },
+      expected: { status: undefined },
+    },
+  ])("understands $name", ({ object, expected }) => {
+    expect(projectClaim(object)).toMatchObject(expected);
+  });
+
+  it.each([
+    { name: "nothing", object: undefined },
+    { name: "a text", object: "claim" },
+    { name: "no metadata", object: { spec: {} } },
+    { name: "a claim without a UID", object: { metadata: { ...META, uid: undefined } } },
+    { name: "a claim without a namespace", object: { metadata: { ...META, namespace: undefined } } },
+    { name: "a condition without a type", object: { metadata: META, status: { conditions: [{ status: "True" }] } } },
+  ])("refuses $name", ({ object }) => {
+    expect(() => projectClaim(object)).toThrow();
+  });
+});

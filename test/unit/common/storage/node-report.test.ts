@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import { decodeNodeReport, decodeReportAnswer, MAX_REPORT_ENTRIES } from "../../../../common/storage/node-report.ts";
+
+const HASH = "0123456789abcdef".repeat(4);
+const HOLD = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 };
+const STAGING = { kind: "staging", volume: { by: "handle", driver: "ebs.csi.aws.com", handleHash: HASH }, since: 10 };
+const RELEASE = { id: "boot-1/21/u2/name/pv-2", volume: { by: "name", name: "pv-2" }, podUid: "u2", after: 10, by: 21 };
+const REPORT = {
+  version: 1,
+  node: "node-1",
+  bootId: "boot-1",
+  podUid: "agent-1",
+  instance: "id-1",
+  generation: 3,
+  driftPpm: 200,
+  sentAt: 30,
+  read: { beganAt: 20, endedAt: 21 },
+  observedSince: 11,
+  podsResourceVersion: "77",
+  holds: [HOLD, STAGING],
+  releases: [RELEASE],
+};
+
+function problemsOf(change: object): readonly string[] {
+  const decoded = decodeNodeReport({ ...REPORT, ...change });
+  return decoded.ok ? [] : decoded.problems;
+}
+
+describe("decodeNodeReport", () => {
+  it("takes a whole report as it is", () => {
+    expect(decodeNodeReport(REPORT)).toEqual({ ok: true, value: REPORT });
+  });
+
+  it.each([
+    { name: "without a resource version", change: { podsResourceVersion: undefined } },
+    { name: "of an empty node", change: { holds: [], releases: [] } },
+    { name: "of a read that took no time", change: { read: { beganAt: 21, endedAt: 21 } } },
+    { name: "sent at the end of its read", change: { sentAt: 21 } },
+    { name: "with a release of no width", change: { releases: [{ ...RELEASE, after: 21 }] } },
+    {
+      name: "with as many entries as are allowed",
+      change: { holds: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
+    },
+  ])("takes a report $name", ({ change }) => {
+    expect(problemsOf(change)).toEqual([]);
+  });
+
+  it.each([
+    { name: "of another version", change: { version: 2 }, field: "version" },
+    { name: "without a node", change: { node: undefined }, field: "node" },
+    { name: "with an empty node", change: { node: "" }, field: "node" },
+    { name: "with a node's name that is too long", change: { node: "n".repeat(254) }, field: "node" },
+    { name: "without a boot ID", change: { bootId: "" }, field: "bootId" },
+    { name: "without the agent's pod", change: { podUid: 7 }, field: "podUid" },
+    { name: "without an instance", change: { instance: null }, field: "instance" },
+    { name: "with half a generation", change: { generation: 1.5 }, field: "generation" },
+    { name: "with a negative generation", change: { generation: -1 }, field: "generation" },
+    { name: "with a drift that eats every age", change: { driftPpm: 1_000_000 }, field: "driftPpm" },
+    { name: "with a negative drift, which would make ages too long", change: { driftPpm: -1 }, field: "driftPpm" },
+    { name: "with an endless time", change: { sentAt: Number.POSITIVE_INFINITY }, field: "sentAt" },
+    { name: "with a time before the boot", change: { observedSince: -1 }, field: "observedSince" },
+    { name: "with a time as text", change: { sentAt: "30" }, field: "sentAt" },
+    { name: "without a read", change: { read: undefined }, field: "read" },
+    { name: "of a read that ended before it began", change: { read: { beganAt: 22, endedAt: 21 } }, field: "body" },
+    { name: "sent before its read had ended", change: { sentAt: 20.9 }, field: "body" },
+    {
+      name: "with a resource version that is no number",
+      change: { podsResourceVersion: "abc" },
+      field: "podsResourceVersion",
+    },
+    {
+      name: "with an endless resource version",
+      change: { podsResourceVersion: "9".repeat(21) },
+      field: "podsResourceVersion",
+    },
+    { name: "without holds", change: { holds: undefined }, field: "holds" },
+    { name: "with a hold of an unknown kind", change: { holds: [{ ...HOLD, kind: "cache" }] }, field: "holds.0.kind" },
+    {
+      name: "with a volume that is named in no known way",
+      change: { holds: [{ ...HOLD, volume: { by: "path", path: "/x" } }] },
+      field: "holds.0.volume.by",
+    },
+    {
+      name: "with a volume whose name is too long",
+      change: { holds: [{ ...HOLD, volume: { by: "name", name: "v".repeat(254) } }] },
+      field: "holds.0.volume.name",
+    },
+    {
+      name: "with a hash that is none",
+      change: { holds: [{ ...STAGING, volume: { ...STAGING.volume, handleHash: HASH.toUpperCase() } }] },
+      field: "holds.0.volume.handleHash",
+    },
+    { name: "with a pod's name of one part", change: { holds: [{ ...HOLD, pod: "web" }] }, field: "holds.0.pod" },
+    {
+      name: "with a pod's name of three parts",
+      change: { releases: [{ ...RELEASE, pod: "a/b/c" }] },
+      field: "releases.0.pod",
+    },
+    { name: "with a release without an ID", change: { releases: [{ ...RELEASE, id: "" }] }, field: "releases.0.id" },
+    {
+      name: "with a release of no pod",
+      change: { releases: [{ ...RELEASE, podUid: undefined }] },
+      field: "releases.0.podUid",
+    },
+    {
+      name: "with a release that ended before it began",
+      change: { releases: [{ ...RELEASE, after: 22 }] },
+      field: "releases.0",
+    },
+    {
+      name: "with more entries than are allowed",
+      change: { holds: Array.from({ length: MAX_REPORT_ENTRIES }, () => HOLD) },
+      field: "body",
+    },
+    { name: "with a field that it does not know, as of a newer agent", change: { extra: true }, field: "extra" },
+    { name: "with an unknown field in a hold", change: { holds: [{ ...HOLD, extra: true }] }, field: "holds.0.extra" },
+  ])("refuses a report $name, and names the field", ({ change, field }) => {
+    expect(problemsOf(change).map((problem) => problem.split(":")[0])).toEqual([field]);
+  });
+
+  it.each([{ input: undefined }, { input: null }, { input: "report" }, { input: [] }, { input: 7 }])(
+    "refuses $input",
+    ({ input }) => {
+      expect(decodeNodeReport(input)).toMatchObject({ ok: false });
+    },
+  );
+
+  it("names at most ten of many problems", () => {
+    expect(problemsOf({ holds: Array.from({ length: 500 }, () => ({})) })).toHaveLength(10);
+  });
+});
+
+describe("decodeReportAnswer", () => {
+  it.each([
+    { name: "an answer", input: { forget: ["r1"] } },
+    { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
+  ])("takes $name", ({ input }) => {
+    expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });
+  });
+
+  it.each([
+    { name: "nothing", input: undefined },
+    { name: "an answer without a list", input: {} },
+    { name: "a list of numbers", input: { forget: [1] } },
+    { name: "a version that is no number", input: { forget: [], reach: "soon" } },
+    { name: "an unknown field", input: { forget: [], stop: true } },
+  ])("refuses $name", ({ input }) => {
+    expect(decodeReportAnswer(input)).toMatchObject({ ok: false });
+  });
+});
