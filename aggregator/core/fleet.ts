@@ -55,7 +55,7 @@ export type Acceptance =
 
 /** Merges a report into what is known of its node. A report may come late, twice or out of order. */
 export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
-  const why = known === undefined ? undefined : staleness(known, report, receipt);
+  const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = clockOf(report, receipt);
   const reported = report.releases.map((release) => toNodeRelease(report.node, release, at));
@@ -74,10 +74,11 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
   return { kind: "accepted", view };
 }
 
-function staleness(known: NodeView, report: NodeReport, { nodeBootId }: Receipt): string | undefined {
-  if (report.bootId !== known.bootId) {
-    // Where the Node object does not tell, a late report of an old boot would end what is mounted now.
-    return report.bootId === nodeBootId ? undefined : "of another boot than the node's present one";
+function staleness(known: NodeView | undefined, report: NodeReport, { nodeBootId }: Receipt): string | undefined {
+  // A late report of an old boot would end what is mounted now; where the Node object does not tell, the known boot stays.
+  const presentBootId = nodeBootId ?? known?.bootId ?? report.bootId;
+  if (report.bootId !== known?.bootId) {
+    return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
   return report.read.endedAt < known.read.endedAt ? "its read is older than one already known" : undefined;
 }

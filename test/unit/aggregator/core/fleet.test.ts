@@ -65,6 +65,15 @@ describe("acceptReport", () => {
     expect(result.kind).toBe(kind);
   });
 
+  it.each([
+    { name: "of the boot that the Node object names", nodeBootId: "boot-1", kind: "accepted" },
+    { name: "of a node whose Node object names no boot", nodeBootId: undefined, kind: "accepted" },
+    // Else a late report of the boot that is named would come after it and end what it shows.
+    { name: "of another boot than the Node object names", nodeBootId: "boot-0", kind: "stale" },
+  ])("the first report $name is $kind", ({ nodeBootId, kind }) => {
+    expect(acceptReport(undefined, reportWith(), { ...receipt, nodeBootId }).kind).toBe(kind);
+  });
+
   it("makes ages to wall time: the receipt less the age, shortened by the drift", () => {
     const view = accepted(undefined, {
       ...readAt(2_000),
