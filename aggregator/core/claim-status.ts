@@ -100,8 +100,11 @@ function inUseSince(stored: ClaimStatus | undefined, nowMs: number): number {
 }
 
 /** The status stays until the nodes have answered; of those that should have long ago, the message tells. */
-function awaiting({ awaited }: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus | undefined {
-  const silent = awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node);
+function awaiting(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus | undefined {
+  // Where it counts as unused already, waiting would only leave a time that is known to be too early.
+  const moved = stored?.unused === true ? unused(facts, stored) : undefined;
+  if (moved !== undefined) return moved;
+  const silent = facts.awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node);
   if (silent.length === 0 || stored === undefined) return undefined;
   const message = `Not known to be unused: no report from ${listed([...new Set(silent)].sort())}`;
   return { ...stored, message };

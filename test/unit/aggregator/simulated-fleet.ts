@@ -111,16 +111,45 @@ export class SimulatedFleet {
     else this.#pods.set(uid, told);
   }
 
-  create(index: number): void {
+  /** A pod comes, and what it wants is mounted at once. */
+  use(index: number): void {
+    const uid = this.create(index);
+    this.#begin(this.#at(index), uid);
+    const pod = this.#pods.get(uid);
+    if (pod !== undefined) this.#tell(uid, { ...pod, hasStarted: true });
+  }
+
+  /** A mount ends, its pod is deleted, and the aggregator hears of it. */
+  async end(index: number, pick: number): Promise<void> {
+    const node = this.#at(index);
+    const uid = [...node.mounts][pick % Math.max(1, node.mounts.size)];
+    if (uid === undefined) return;
+    this.#end(node, uid);
+    if (this.#pods.has(uid)) this.#tell(uid, undefined);
+    await this.watch(this.#events.length);
+  }
+
+  /** An agent that has seen all that its pods did reads and reports; the report arrives at once, or stays on its way. */
+  async look(index: number, { arrives, lost }: { readonly arrives: boolean; readonly lost: boolean }): Promise<void> {
+    this.read(index, this.#version);
+    this.send(index);
+    if (arrives) await this.deliver(this.#inFlight.length - 1, { again: false, lost });
+  }
+
+  create(index: number): string {
     const uid = `pod-${this.#version}`;
     this.#tell(uid, podWith({ key: `shop/${uid}`, uid, node: this.#at(index).name, hasStarted: false }));
+    return uid;
   }
 
   mount(index: number, pick: number): void {
     const pod = this.#pick(index, pick, ({ uid, isTerminal }) => !isTerminal && !this.uses.has(uid));
-    if (pod === undefined) return;
-    this.uses.set(pod.uid, { podUid: pod.uid, unmountedAt: undefined, isKnown: false, isRead: false });
-    this.#at(index).mounts.add(pod.uid);
+    if (pod !== undefined) this.#begin(this.#at(index), pod.uid);
+  }
+
+  #begin({ mounts }: SimNode, podUid: string): void {
+    this.uses.set(podUid, { podUid, unmountedAt: undefined, isKnown: false, isRead: false });
+    mounts.add(podUid);
   }
 
   begin(index: number, pick: number): void {

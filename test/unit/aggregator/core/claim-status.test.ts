@@ -127,6 +127,11 @@ describe("desiredClaimStatus", () => {
       },
     },
     {
+      name: "a later end moves the time of an unused claim, whoever else is awaited",
+      facts: { awaited: [{ node: "n2", isSilent: true }], ends: [endWith()], stored: unusedStatus },
+      status: { unused: true, reason: "Unmounted", sinceMs: NOON + 1_000 },
+    },
+    {
       name: "the end of the last mount is the time, and the evidence the mount table",
       facts: { ends: [endWith()], stored: mountedStatus(["n1"]) },
       status: {
