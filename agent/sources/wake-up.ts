@@ -24,6 +24,9 @@ export interface WakeUp {
  */
 const LONGEST_POLL_MS = 1_000;
 
+/** Between a poll that failed and the next. */
+const POLL_PAUSE_MS = 50;
+
 /** Without poll(2) the table is read this often. */
 const FALLBACK_MS = 2_000;
 
@@ -87,13 +90,17 @@ function createPoll(path: string, clock: Clock): WakeUp {
   if (event < 0) throw new MooringError("mount-table-unreadable", "eventfd failed");
   const counter = Buffer.alloc(8);
   const one = Buffer.from(new BigUint64Array([1n]).buffer);
+  let isClosed = false;
   const ask = (): void => {
-    calls.writeEvent(event, one, one.length);
+    // The number of a closed descriptor soon belongs to another file.
+    if (!isClosed) calls.writeEvent(event, one, one.length);
   };
 
   const pollOnce = async (ms: number): Promise<WakeReason> => {
     const fds = pollRequest(table, event);
-    await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
+    const ready = await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
+    // Interrupted or out of memory: without a pause this would spin.
+    if (ready < 0) await clock.sleep(POLL_PAUSE_MS);
     if ((fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0) return "mounts";
     return calls.readEvent(event, counter, counter.length) > 0 ? "asked" : "timer";
   };
@@ -115,6 +122,8 @@ function createPoll(path: string, clock: Clock): WakeUp {
       }
     },
     close: () => {
+      if (isClosed) return;
+      isClosed = true;
       closeSync(table);
       closeSync(event);
     },

@@ -1,0 +1,408 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type MountRead, type RootRule, readHolds } from "../../agent/core/holds.ts";
+import { createMountInfoFile } from "../../agent/sources/mount-table.ts";
+import { createWakeUp, type WakeUp } from "../../agent/sources/wake-up.ts";
+import { createSystemClock } from "../../common/runtime/clock.ts";
+import { listen } from "../../common/runtime/http-server.ts";
+import { decodeNodeReport, type NodeReport } from "../../common/storage/node-report.ts";
+import { volumeKey } from "../../common/storage/volume-identity.ts";
+import { createFakeLogger } from "../fakes/logger.ts";
+import { waitUntil } from "../process/wait.ts";
+import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const TOKEN = "pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
+const CSI = "pods/u1/volumes/kubernetes.io~csi/pv-1/mount";
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+
+const clock = createSystemClock();
+const waiter = { clock, signal: new AbortController().signal };
+
+async function look({ mountInfo }: MountNamespace): Promise<MountRead> {
+  return readHolds(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
+}
+
+function summary({ holds }: MountRead): readonly string[] {
+  return holds.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
+}
+
+describe("the mount table of a mount namespace", () => {
+  it("proves nothing before the agent's own token is mounted, and is complete with it", async () => {
+    const namespace = await openMountNamespace();
+
+    const before = await look(namespace);
+    await namespace.mount(TOKEN);
+    const after = await look(namespace);
+
+    expect(before.incomplete).toBe("own pod's token mount is not in the table");
+    expect(after).toMatchObject({ incomplete: undefined, kubeletRoot: namespace.kubeletRoot });
+  });
+
+  it("shows a volume as long as it is mounted", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(TOKEN);
+
+    await namespace.mount(CSI);
+    expect(summary(await look(namespace))).toEqual(["pod name/pv-1 u1"]);
+    await namespace.unmount(CSI);
+
+    expect(summary(await look(namespace))).toEqual([]);
+  });
+
+  it("shows a volume that is mounted twice on one place until both mounts are gone", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(TOKEN);
+    await namespace.mount(CSI);
+    await namespace.mount(CSI);
+
+    await namespace.unmount(CSI);
+    expect(summary(await look(namespace))).toEqual(["pod name/pv-1 u1"]);
+    await namespace.unmount(CSI);
+
+    expect(summary(await look(namespace))).toEqual([]);
+  });
+
+  it("shows bind mounts of folders, of pieces of a volume and of a device", async () => {
+    const namespace = await openMountNamespace();
+    const { kubeletRoot, run, mount } = namespace;
+    const [local, subPath] = ["pods/u1/volumes/kubernetes.io~local-volume/pv-2", "pods/u1/volume-subpaths/pv-2/main/0"];
+    const device = "plugins/kubernetes.io~local-volume/volumeDevices/pv-3";
+    await mount(TOKEN);
+    await run(
+      `mkdir -p '${kubeletRoot}/source à côté/piece' '${kubeletRoot}/${local}' '${kubeletRoot}/${subPath}' '${kubeletRoot}/${device}'`,
+    );
+
+    await run(`mount --bind '${kubeletRoot}/source à côté' '${kubeletRoot}/${local}'`);
+    await run(`mount --bind '${kubeletRoot}/${local}/piece' '${kubeletRoot}/${subPath}'`);
+    await run(`: >'${kubeletRoot}/${device}/u1' && mount --bind /dev/null '${kubeletRoot}/${device}/u1'`);
+    const read = await look(namespace);
+
+    expect(read.incomplete).toBeUndefined();
+    expect(summary(read)).toEqual(["pod name/pv-2 u1", "subpath name/pv-2 u1", "block name/pv-3 u1"]);
+  });
+
+  it("still shows a bind mount whose source was deleted", async () => {
+    const namespace = await openMountNamespace();
+    const { kubeletRoot, run, mount } = namespace;
+    const local = "pods/u1/volumes/kubernetes.io~local-volume/pv-2";
+    await mount(TOKEN);
+    await run(`mkdir -p '${kubeletRoot}/source' '${kubeletRoot}/${local}'`);
+    await run(`mount --bind '${kubeletRoot}/source' '${kubeletRoot}/${local}' && rmdir '${kubeletRoot}/source'`);
+
+    const read = await look(namespace);
+
+    expect(read).toMatchObject({
+      incomplete: undefined,
+      holds: [{ mount: { root: expect.stringMatching(/\/\/deleted$/) } }],
+    });
+  });
+});
+
+function pollOf({ mountInfo }: MountNamespace): WakeUp {
+  const logger = createFakeLogger();
+  const wakeUp = createWakeUp(mountInfo, { clock, logger });
+  onTestFinished(() => wakeUp.close());
+  expect(wakeUp.mode).toBe("poll");
+  return wakeUp;
+}
+
+describe("the wake-up", () => {
+  const never = new AbortController().signal;
+
+  it("wakes within a second of a mount and of an unmount", async () => {
+    const namespace = await openMountNamespace();
+    const wakeUp = pollOf(namespace);
+
+    for (const change of [namespace.mount, namespace.unmount]) {
+      const woken = wakeUp.wait(20_000, never);
+      const begunAt = clock.monotonicMs();
+      await change(CSI);
+
+      expect(await woken).toBe("mounts");
+      expect(clock.monotonicMs() - begunAt).toBeLessThan(1_000);
+    }
+  });
+
+  it("tells of a change between two waits in the next, once", async () => {
+    const namespace = await openMountNamespace();
+    const wakeUp = pollOf(namespace);
+    await namespace.mount(TOKEN);
+    await namespace.mount(CSI);
+
+    expect(await wakeUp.wait(20_000, never)).toBe("mounts");
+    expect(await wakeUp.wait(30, never)).toBe("timer");
+  });
+
+  it("tells of a question that came together with a change in the wait after it", async () => {
+    const namespace = await openMountNamespace();
+    const wakeUp = pollOf(namespace);
+    await namespace.mount(CSI);
+    wakeUp.ask();
+
+    expect(await wakeUp.wait(20_000, never)).toBe("mounts");
+    expect(await wakeUp.wait(20_000, never)).toBe("asked");
+    expect(await wakeUp.wait(30, never)).toBe("timer");
+  });
+
+  it("ends at once when it is asked or stopped, before or during a wait", async () => {
+    const wakeUp = pollOf(await openMountNamespace());
+    const stop = new AbortController();
+    const begunAt = clock.monotonicMs();
+
+    const asked = wakeUp.wait(20_000, stop.signal);
+    wakeUp.ask();
+    expect(await asked).toBe("asked");
+    const stopped = wakeUp.wait(20_000, stop.signal);
+    stop.abort();
+    await stopped;
+    await wakeUp.wait(20_000, stop.signal);
+
+    expect(clock.monotonicMs() - begunAt).toBeLessThan(900);
+  });
+
+  it("does nothing when it is asked after it was closed", async () => {
+    const wakeUp = createWakeUp((await openMountNamespace()).mountInfo, { clock, logger: createFakeLogger() });
+
+    wakeUp.close();
+    wakeUp.close();
+
+    expect(wakeUp.ask()).toBeUndefined();
+  });
+});
+
+interface Started {
+  readonly process: ChildProcess;
+  readonly output: () => string;
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+function start(script: string, args: readonly string[]): Started {
+  const child = spawn(process.execPath, [join(ROOT, script), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: ROOT,
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.once("close", (code, signal) => resolve(code ?? signal));
+  });
+  return { process: child, output: () => output, ended };
+}
+
+async function said({ output, process: child }: Started, pattern: RegExp): Promise<void> {
+  await waitUntil(waiter, {
+    what: "the program",
+    limitMs: 20_000,
+    check: async () => {
+      if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${output()}`);
+      expect(output()).toMatch(pattern);
+    },
+  });
+}
+
+/** Milliseconds until the program has ended. */
+async function timeToEnd(started: Started, act: () => void = () => {}): Promise<number> {
+  const begunAt = clock.monotonicMs();
+  act();
+  await started.ended;
+  return clock.monotonicMs() - begunAt;
+}
+
+/** An agent of the namespace; no API server answers at its kubeconfig's address. */
+function startAgent(namespace: MountNamespace, aggregatorUrl: string): Started {
+  const kubeconfig = join(namespace.kubeletRoot, "..", "kubeconfig");
+  const named = <T>(name: string, value: T) => [{ name, ...value }];
+  const config = {
+    "current-context": "dead",
+    contexts: named("dead", { context: { cluster: "dead", user: "nobody" } }),
+    clusters: named("dead", { cluster: { server: "https://127.0.0.1:1" } }),
+    users: named("nobody", { user: {} }),
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  const flags = {
+    node: "node-1",
+    "pod-uid": "agent-1",
+    kubeconfig,
+    mountinfo: namespace.mountInfo,
+    listen: "127.0.0.1:0",
+    "aggregator-url": aggregatorUrl,
+  };
+  return start(
+    "agent/main.ts",
+    Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+  );
+}
+
+describe("an agent process", () => {
+  it("reports what is mounted and what was unmounted, within two seconds each", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(TOKEN);
+    let report: NodeReport | undefined;
+    const server = await listen(
+      [
+        {
+          method: "PUT",
+          path: "/below/v1/nodes/:node/report",
+          maxBodyBytes: 100_000,
+          answer: async ({ body }) => {
+            const decoded = decodeNodeReport(JSON.parse(await body()));
+            if (decoded.ok) report = decoded.value;
+            return { status: decoded.ok ? 200 : 400, body: '{"forget":[]}' };
+          },
+        },
+      ],
+      { host: "127.0.0.1", port: 0 },
+      createFakeLogger(),
+    );
+    onTestFinished(() => server.close());
+    const agent = startAgent(namespace, `${server.url}/below/`);
+    const reported = (limitMs: number, check: () => void): Promise<void> =>
+      waitUntil(waiter, { what: "the report", limitMs, check: async () => check() });
+    await reported(20_000, () => expect(report).toMatchObject({ node: "node-1", holds: [] }));
+
+    await namespace.mount(CSI);
+    await reported(2_000, () => expect(report?.holds).toMatchObject([{ kind: "pod", podUid: "u1" }]));
+    const before = clock.monotonicMs();
+    await namespace.unmount(CSI);
+    const after = clock.monotonicMs();
+    await reported(2_000, () => expect(report?.releases).toHaveLength(1));
+
+    // Both read the boot clock, so the truth lies in the interval of the release.
+    const [release] = report?.releases ?? [];
+    expect(release?.after).toBeLessThanOrEqual(after);
+    expect(release?.by).toBeGreaterThanOrEqual(before);
+    expect((release?.by ?? 0) - before).toBeLessThan(1_000);
+    expect(await timeToEnd(agent, () => agent.process.kill("SIGTERM"))).toBeLessThan(2_000);
+    expect(await agent.ended).toBe(0);
+  });
+
+  it("ends within two seconds of SIGTERM, though it polls and nobody answers it", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(TOKEN);
+    const agent = startAgent(namespace, "http://127.0.0.1:1");
+    await said(agent, /"wakeUp":"poll".*"msg":"agent started"[\s\S]*report not delivered/);
+
+    expect(await timeToEnd(agent, () => agent.process.kill("SIGTERM"))).toBeLessThan(2_000);
+
+    expect(await agent.ended).toBe(0);
+    expect(agent.output()).toContain('"msg":"agent stopped"');
+  });
+
+  it("says all that is wrong with its flags and ends with 1", async () => {
+    const agent = start("agent/main.ts", ["--heartbeat=soon", "--kubelet-root=here"]);
+
+    expect(await agent.ended).toBe(1);
+
+    expect(agent.output()).toMatch(/^invalid configuration:\n {2}--kubelet-root.*\n {2}--heartbeat.*\n$/);
+  });
+});
+
+describe("a program that polls", () => {
+  it.each([
+    {
+      name: "an exception that nobody catches",
+      ending: "throw",
+      line: /"level":"fatal".*thrown where nobody catches it/,
+    },
+    {
+      name: "a rejection that nobody handles",
+      ending: "reject",
+      line: /"level":"fatal".*rejected where nobody catches it/,
+    },
+    { name: "a failure", ending: "fail", line: /"level":"fatal".*cannot listen/ },
+    { name: "a configuration that is wrong, without a stack", ending: "config", line: /^poll\n--flag is missing\n$/ },
+  ])("ends within two seconds with 1 and a line after $name", async ({ ending, line }) => {
+    const program = start("test/integration/polling-program.ts", [ending]);
+    await waitUntil(waiter, {
+      what: "the program",
+      limitMs: 20_000,
+      check: async () => expect(program.output()).toContain("poll\n"),
+    });
+
+    expect(await timeToEnd(program)).toBeLessThan(2_000);
+
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(line);
+  });
+
+  it("ends within two seconds with 0 after Ctrl-C", async () => {
+    const program = start("test/integration/polling-program.ts", ["stay"]);
+    await said(program, /poll\n/);
+
+    const ms = await timeToEnd(program, () => program.process.kill("SIGINT"));
+
+    expect(ms).toBeLessThan(2_000);
+    expect(await program.ended).toBe(0);
+  });
+});
+
+describe("a dry run", () => {
+  async function dryRun(namespace: MountNamespace, ...more: readonly string[]): Promise<Started> {
+    const run = start("agent/main.ts", [
+      "--dry-run",
+      "--mountinfo",
+      namespace.mountInfo,
+      "--kubelet-root",
+      `${namespace.kubeletRoot}/`,
+      ...more,
+    ]);
+    await run.ended;
+    return run;
+  }
+
+  it("shows what is mounted as a table, and that absence is not proven", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(CSI);
+
+    const run = await dryRun(namespace);
+
+    expect(await run.ended).toBe(0);
+    expect(run.output().split("\n")).toEqual([
+      expect.stringMatching(/^KIND {2}VOLUME {2}POD UID {2}TYPE {3}MOUNT POINT$/),
+      `pod   pv-1    u1       tmpfs  ${namespace.kubeletRoot}/${CSI}`,
+      "",
+      `1 volume mount below ${namespace.kubeletRoot} in ${namespace.mountInfo}.`,
+      "Absence is not proven: outside a pod: nothing proves that this is the kubelet's mount table.",
+      "",
+    ]);
+  });
+
+  it("shows what is mounted as JSON", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(CSI);
+
+    const run = await dryRun(namespace, "--output=json");
+
+    expect(JSON.parse(run.output())).toEqual({
+      mountInfo: namespace.mountInfo,
+      kubeletRoot: namespace.kubeletRoot,
+      absenceProven: false,
+      incomplete: "outside a pod: nothing proves that this is the kubelet's mount table",
+      holds: [
+        {
+          kind: "pod",
+          volume: { by: "name", name: "pv-1" },
+          podUid: "u1",
+          mountPoint: `${namespace.kubeletRoot}/${CSI}`,
+          fsType: "tmpfs",
+        },
+      ],
+    });
+  });
+
+  it("says that it cannot read the mount table, and ends with 1", async () => {
+    const run = start("agent/main.ts", ["--dry-run", "--mountinfo", "/no/such/table"]);
+
+    expect(await run.ended).toBe(1);
+    expect(run.output()).toContain("cannot read the mount table /no/such/table");
+  });
+});
