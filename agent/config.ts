@@ -5,6 +5,7 @@ import {
   choiceSetting,
   describeSettings,
   durationSetting,
+  isLoopback,
   optionalPath,
   optionalText,
   readSettings,
@@ -43,6 +44,10 @@ export const AGENT_SETTINGS = {
     "100ms",
   ),
   listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9808"),
+  debugListen: addressSetting(
+    { name: "debug-listen", description: "loopback address of /debug/holds" },
+    "127.0.0.1:9810",
+  ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
   dryRun: switchSetting({ name: "dry-run", description: "print what the mount table shows, talk to nobody, and end" }),
   output: choiceSetting({ name: "output", description: "format of the dry run" }, ["table", "json"], "table"),
@@ -60,6 +65,8 @@ export interface AgentConfig {
   readonly heartbeatMs: number;
   readonly debounceMs: number;
   readonly listen: Address;
+  /** A loopback address. */
+  readonly debugListen: Address;
   readonly logLevel: LogLevel;
 }
 
@@ -96,6 +103,7 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
     debounceMs: get(AGENT_SETTINGS.debounce),
     listen: get(AGENT_SETTINGS.listen),
+    debugListen: get(AGENT_SETTINGS.debugListen),
     logLevel: get(AGENT_SETTINGS.logLevel),
   });
   return { kind: "run", config };
@@ -113,10 +121,10 @@ function problemsOf({ get }: SettingsReader): readonly string[] {
     .filter((one) => get(one) === undefined)
     .map(({ name }) => `--${name} is missing (or use --dry-run)`);
   const url = get(AGENT_SETTINGS.aggregatorUrl);
-  return url === undefined ? missing : [...missing, ...urlProblems(url)];
+  const { host } = get(AGENT_SETTINGS.debugListen);
+  const debug = isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
+  return [...missing, ...debug, ...(url === undefined ? [] : urlProblems(url))];
 }
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 function urlProblems(text: string): readonly string[] {
   const url = URL.parse(text);
@@ -125,7 +133,7 @@ function urlProblems(text: string): readonly string[] {
   // Not repeated: it may hold a password.
   if (url.username !== "" || url.password !== "") return ["--aggregator-url must not name a user"];
   if (url.search !== "" || url.hash !== "") return [`--aggregator-url "${text}" must not have a query or a fragment`];
-  if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) {
     return [`--aggregator-url "${text}" would send reports unencrypted; http is for loopback addresses only`];
   }
   return [];

@@ -5,6 +5,7 @@ import {
   choiceSetting,
   describeSettings,
   durationSetting,
+  isLoopback,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -70,7 +71,7 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 /** Reports are not authenticated yet: whoever reaches the address could say anything about any node. */
 function problemsOf({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
-  if (host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)) return [];
+  if (isLoopback(host)) return [];
   return [
     `--listen ${host} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do`,
   ];

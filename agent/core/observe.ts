@@ -1,156 +1,169 @@
-import type { ReadSpan, Release } from "../../common/storage/node-report.ts";
-import { type Hold, isUseHold, type UseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
-import { holdKey, type MountRead } from "./holds.ts";
-
-/** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
-export interface KnownHold {
-  readonly hold: Hold;
-  /** `namespace/name` of its pod, once that was known. */
-  readonly pod: string | undefined;
-  /** Begin of the first read that showed it. */
-  readonly since: number;
-  /** Begin of the last complete read that showed it; if only damaged reads did, of the last of those. */
-  readonly seenAt: number;
-  /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
-  readonly proven: boolean;
-}
-
-/** Everything an agent knows about its node. It is replaced, never changed. */
-export interface NodeState {
-  readonly bootId: string;
-  readonly holds: ReadonlyMap<string, KnownHold>;
-  /** Ends of use that the aggregator has not yet said may be forgotten. */
-  readonly releases: readonly Release[];
-  /** The last complete read; undefined until there was one. */
-  readonly read: ReadSpan | undefined;
-  /** What the pod watch had reached before that read began. */
-  readonly podsResourceVersion: string | undefined;
-  /** End of the first complete read of this run. */
-  readonly observedSince: number | undefined;
-  /** Rises with each change of holds or releases. */
-  readonly generation: number;
-}
-
-/** What is seen at one moment: a read, and what the pod watch had reached before it began. */
-export interface NodeSnapshot {
-  readonly read: MountRead;
-  readonly podsResourceVersion: string | undefined;
-  /** `namespace/name` by UID, of the pods that the watch shows. */
-  readonly podNames: ReadonlyMap<string, string>;
-}
-
-/** What a snapshot changed; the wiring logs and reports it. */
-export type Decision =
-  | { readonly kind: "mounted"; readonly hold: Hold }
-  | { readonly kind: "unmounted"; readonly hold: Hold }
-  | { readonly kind: "released"; readonly release: Release };
-
-/** The state before the first read of a boot. */
-export function initialState(bootId: string): NodeState {
-  return {
-    bootId,
-    holds: new Map(),
-    releases: [],
-    read: undefined,
-    podsResourceVersion: undefined,
-    observedSince: undefined,
-    generation: 0,
-  };
-}
+import type { Release } from "../../common/storage/node-report.ts";
+import { isUseHold, type UseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
+import type { Decision, KnownHold, NodeSnapshot, NodeState, Suspension } from "./node-state.ts";
 
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
 export function observe(
   previous: NodeState,
-  { read, podsResourceVersion, podNames }: NodeSnapshot,
+  snapshot: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
-  const complete = read.incomplete === undefined;
-  const holds = nextHolds(previous.holds, { read, podNames });
-  const gone = complete ? [...previous.holds.values()].filter(({ hold }) => !holds.has(holdKey(hold))) : [];
-  const releases = releasesOf(previous.bootId, gone, { holds, endedAt: read.endedAt });
-  const decisions: Decision[] = [
-    ...[...holds.values()].filter(({ hold }) => !previous.holds.has(holdKey(hold))).map(({ hold }) => mounted(hold)),
-    ...gone.map(({ hold }): Decision => ({ kind: "unmounted", hold })),
+  const { read, podsResourceVersion } = snapshot;
+  const shown = shownHolds(previous, snapshot);
+  const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
+  const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot) }));
+  const kept = fates.flatMap(({ known, fate }) =>
+    fate.kind === "kept" ? [{ ...known, suspended: fate.suspended }] : [],
+  );
+  const gone = fates.flatMap(({ known, fate }) => (fate.kind === "gone" ? [{ known, by: fate.by }] : []));
+  const holds = withLeaks(new Map([...shown, ...kept.map((known) => [holdKey(known.hold), known] as const)]), snapshot);
+  const releases = releasesOf(previous.bootId, gone, holds);
+  const decisions: readonly Decision[] = [
+    ...[...shown].flatMap(([key, { hold }]): Decision[] =>
+      previous.holds.has(key) ? [] : [{ kind: "mounted", hold }],
+    ),
+    ...gone.map(({ known: { hold } }): Decision => ({ kind: "unmounted", hold })),
     ...releases.map((release): Decision => ({ kind: "released", release })),
   ];
-  const observed = complete
-    ? {
-        read: { beganAt: read.beganAt, endedAt: read.endedAt },
-        podsResourceVersion,
-        observedSince: previous.observedSince ?? read.endedAt,
-      }
-    : {};
+  const complete = {
+    read: { beganAt: read.beganAt, endedAt: read.endedAt },
+    podsResourceVersion,
+    observedSince: previous.observedSince ?? read.endedAt,
+  };
   const state: NodeState = {
     ...previous,
-    ...observed,
+    ...(read.incomplete === undefined ? complete : {}),
     holds,
     releases: [...previous.releases, ...releases],
     generation: previous.generation + (decisions.length > 0 ? 1 : 0),
   };
-  return { state, decisions };
+  return { state, decisions: [...decisions, ...anomalies(previous, holds)] };
 }
 
-function mounted(hold: Hold): Decision {
-  return { kind: "mounted", hold };
+/** The holds that the read shows, with what was known of them. */
+function shownHolds(previous: NodeState, { read, pods }: NodeSnapshot): ReadonlyMap<string, KnownHold> {
+  const shown = new Map<string, KnownHold>();
+  for (const hold of read.holds)
+    shown.set(holdKey(hold), seenHold(previous.holds.get(holdKey(hold)), { hold, read, pods }));
+  return shown;
 }
 
-/** The holds after a read: those it shows, and where it is not complete also those it does not. */
-function nextHolds(
-  known: ReadonlyMap<string, KnownHold>,
-  { read, podNames }: Pick<NodeSnapshot, "read" | "podNames">,
-): ReadonlyMap<string, KnownHold> {
+function seenHold(
+  before: KnownHold | undefined,
+  { hold, read, pods }: { readonly hold: MountedHold; readonly read: MountRead; readonly pods: NodeSnapshot["pods"] },
+): KnownHold {
+  const { kind, volume, podUid, mount } = hold;
   const complete = read.incomplete === undefined;
-  const holds = new Map(complete ? [] : known);
-  for (const { kind, volume, podUid } of read.holds) {
-    const hold: Hold = { kind, volume, podUid };
-    const key = holdKey(hold);
-    const before = known.get(key);
-    if (complete || before?.proven !== true) {
-      const pod = before?.pod ?? podNames.get(podUid ?? "");
-      holds.set(key, { hold, pod, since: before?.since ?? read.beganAt, seenAt: read.beganAt, proven: complete });
-    }
+  const movesBound = complete || before?.proven !== true;
+  return {
+    hold: { kind, volume, podUid },
+    pod: before?.pod ?? pods?.get(podUid ?? "")?.name,
+    mountPoint: mount.mountPoint,
+    device: mount.device,
+    since: before?.since ?? read.beganAt,
+    seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
+    proven: complete || before?.proven === true,
+    suspended: undefined,
+    leakedSince: before?.leakedSince,
+  };
+}
+
+/** What becomes of a hold that a read does not show. */
+type Fate =
+  | { readonly kind: "kept"; readonly suspended: Suspension | undefined }
+  | { readonly kind: "gone"; readonly by: number };
+
+function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot): Fate {
+  const isComplete = read.incomplete === undefined;
+  const pod = hold.podUid === undefined ? undefined : pods?.get(hold.podUid);
+  if (pod?.isRunning !== true) {
+    // A suspended end was read completely; but where containers may have used the volume on, only a read after their end counts.
+    if (suspended !== undefined && !suspended.isAnomaly) return { kind: "gone", by: suspended.by };
+    return isComplete ? { kind: "gone", by: read.endedAt } : { kind: "kept", suspended };
   }
-  return holds;
+  if (suspended !== undefined) {
+    return {
+      kind: "kept",
+      suspended: { ...suspended, isAnomaly: suspended.isAnomaly || pod.resourceVersion !== suspended.podVersion },
+    };
+  }
+  if (!isComplete) return { kind: "kept", suspended };
+  return { kind: "kept", suspended: { by: read.endedAt, podVersion: pod.resourceVersion, isAnomaly: false } };
 }
 
 /** A use has ended when the last of its holds is gone; its interval begins where the last of them was still seen. */
 function releasesOf(
   bootId: string,
-  gone: readonly KnownHold[],
-  now: { readonly holds: ReadonlyMap<string, KnownHold>; readonly endedAt: number },
+  gone: readonly { readonly known: KnownHold; readonly by: number }[],
+  holds: ReadonlyMap<string, KnownHold>,
 ): readonly Release[] {
-  const inUse = new Set(
-    [...now.holds.values()]
-      .map(({ hold }) => hold)
-      .filter(isUseHold)
-      .map(useKey),
-  );
-  const ended = new Map<string, { readonly use: UseHold; readonly pod: string | undefined; readonly after: number }>();
-  for (const { hold, pod, seenAt } of gone) {
+  const still = [...holds.values()].map(({ hold }) => hold);
+  const inUse = new Set(still.filter(isUseHold).map(useKey));
+  const ended = new Map<
+    string,
+    { readonly use: UseHold; readonly pod: string | undefined; readonly after: number; readonly by: number }
+  >();
+  for (const { known, by } of gone) {
+    const { hold, pod, seenAt } = known;
     if (!isUseHold(hold) || inUse.has(useKey(hold))) continue;
     const other = ended.get(useKey(hold));
-    ended.set(useKey(hold), { use: hold, pod: pod ?? other?.pod, after: Math.max(seenAt, other?.after ?? 0) });
+    const [after, latest] = [Math.max(seenAt, other?.after ?? 0), Math.max(by, other?.by ?? 0)];
+    ended.set(useKey(hold), { use: hold, pod: pod ?? other?.pod, after, by: latest });
   }
-  return [...ended.values()].map(({ use, pod, after }) => ({
-    id: `${bootId}/${Math.round(now.endedAt * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,
+  return [...ended.values()].map(({ use, pod, after, by }) => ({
+    id: `${bootId}/${Math.round(by * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,
     volume: use.volume,
     podUid: use.podUid,
     ...(pod === undefined ? {} : { pod }),
     after,
-    by: now.endedAt,
+    by,
   }));
+}
+
+/** Marks the holds that nobody is known to use: the pod is not there any more, or no pod uses a staged device. */
+function withLeaks(
+  holds: ReadonlyMap<string, KnownHold>,
+  { read, pods }: NodeSnapshot,
+): ReadonlyMap<string, KnownHold> {
+  if (pods === undefined) return holds;
+  const usedDevices = new Set([...holds.values()].filter(({ hold }) => isUseHold(hold)).map(({ device }) => device));
+  const isLeaked = ({ hold, device }: KnownHold): boolean =>
+    hold.podUid === undefined ? !usedDevices.has(device) : !pods.has(hold.podUid);
+  return new Map(
+    [...holds].map(([key, known]) => [
+      key,
+      { ...known, leakedSince: isLeaked(known) ? (known.leakedSince ?? read.endedAt) : undefined },
+    ]),
+  );
+}
+
+function anomalies(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): readonly Decision[] {
+  return [...holds].flatMap(([key, { hold, pod, suspended }]): Decision[] => {
+    const before = previous.holds.get(key)?.suspended;
+    if (before === undefined || before.isAnomaly === suspended?.isAnomaly) return [];
+    const why = suspended === undefined ? "remounted-while-running" : "unmounted-while-running";
+    return [{ kind: "anomaly", hold, pod, why }];
+  });
 }
 
 /** True when a complete read lacks a hold that is known: then a second read must confirm it before it counts. */
 export function hasAbsence(state: NodeState, read: MountRead): boolean {
   if (read.incomplete !== undefined) return false;
   const seen = new Set(read.holds.map(holdKey));
-  return [...state.holds.keys()].some((key) => !seen.has(key));
+  return [...state.holds].some(([key, { suspended }]) => suspended === undefined && !seen.has(key));
 }
 
-/** The state without the releases that can no longer change any status. */
-export function forget(state: NodeState, releaseIds: readonly string[]): NodeState {
-  const ids = new Set(releaseIds);
-  const releases = state.releases.filter(({ id }) => !ids.has(id));
-  if (releases.length === state.releases.length) return state;
-  return { ...state, releases, generation: state.generation + 1 };
+/**
+ * The state after a span in which the mount table did not change: what a read in that span showed was there until its end. It
+ * narrows how uncertain a later release is, and nothing else.
+ */
+export function extendSight(
+  state: NodeState,
+  { from, until }: { readonly from: number; readonly until: number },
+): NodeState {
+  const holds = [...state.holds].map(([key, known]): [string, KnownHold] => {
+    const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt < until;
+    return [key, wasSeen ? { ...known, seenAt: until } : known];
+  });
+  return { ...state, holds: new Map(holds) };
 }

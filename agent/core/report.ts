@@ -5,7 +5,7 @@ import {
   REPORT_VERSION,
   type Release,
 } from "../../common/storage/node-report.ts";
-import type { NodeState } from "./observe.ts";
+import type { NodeState } from "./node-state.ts";
 
 /** Who reports: the node, the agent's pod, and this run of it. */
 export interface ReporterIdentity {

@@ -1,4 +1,4 @@
-import type { NodeState } from "../core/observe.ts";
+import type { NodeState } from "../core/node-state.ts";
 
 /**
  * Where an agent keeps what must outlive it. The state is stored before anything of it is reported; what was not stored

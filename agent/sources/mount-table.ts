@@ -2,7 +2,8 @@ import { open } from "node:fs/promises";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { type MountInfoText, type MountRead, mergeReads, type RootRule, readHolds } from "../core/holds.ts";
-import { hasAbsence, type NodeState } from "../core/observe.ts";
+import type { NodeState } from "../core/node-state.ts";
+import { hasAbsence } from "../core/observe.ts";
 
 /** The text of the mount table; a simulation replaces just this. Throws `MooringError` "mount-table-unreadable". */
 export interface MountInfoSource {

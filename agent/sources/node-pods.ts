@@ -6,10 +6,18 @@ import type { StoreChange, Stored } from "../../common/kube/store.ts";
 export interface NodePod extends Stored {
   /** True when no container of it will run again: phase Succeeded or Failed. */
   readonly isTerminal: boolean;
+  /** Phase Running and not being deleted: nobody should unmount its volumes. */
+  readonly isRunning: boolean;
 }
 
 const pod = v.object({
-  metadata: v.object({ namespace: v.string(), name: v.string(), uid: v.string(), resourceVersion: v.string() }),
+  metadata: v.object({
+    namespace: v.string(),
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    deletionTimestamp: v.nullish(v.string()),
+  }),
   status: v.optional(v.object({ phase: v.optional(v.string()) })),
 });
 
@@ -20,12 +28,13 @@ function projectPod(object: unknown): NodePod {
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     isTerminal: status?.phase === "Succeeded" || status?.phase === "Failed",
+    isRunning: status?.phase === "Running" && !metadata.deletionTimestamp,
   };
 }
 
 /**
- * Follows the pods of one node. `onEnd` is called when one of them finished or vanished: the mount table is to be read after
- * that, and the aggregator to be told how far this watch had come before.
+ * Follows the pods of one node. `onEnd` is called when one of them finished, vanished or no longer runs: the mount table is to
+ * be read after that, and the aggregator to be told how far this watch had come before.
  */
 export function createNodePods(parts: KubeParts, node: string, onEnd: () => void): Informer<NodePod> {
   return createInformer(parts, {
@@ -41,5 +50,8 @@ export function createNodePods(parts: KubeParts, node: string, onEnd: () => void
 
 function isEnd(change: StoreChange<NodePod>): boolean {
   if (change.kind === "deleted") return true;
-  return change.object.isTerminal && !(change.kind === "updated" && change.previous.isTerminal);
+  const { object } = change;
+  if (change.kind === "added") return object.isTerminal;
+  const { previous } = change;
+  return (object.isTerminal && !previous.isTerminal) || (previous.isRunning && !object.isRunning);
 }

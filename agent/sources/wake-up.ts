@@ -13,6 +13,11 @@ export interface WakeUp {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
   /** Ends the present or the next wait. */
   readonly ask: () => void;
+  /**
+   * A span on the boot clock in which the mount table did not change, as far as the kernel has told: from when a change was last
+   * noticed to the begin of the last look for changes that found none. Nothing without poll(2).
+   */
+  readonly unchanged: () => { readonly from: number; readonly until: number } | undefined;
   /** How changes are noticed. */
   readonly mode: "poll" | "timer";
   readonly close: () => void;
@@ -64,6 +69,7 @@ function createTimer(clock: Clock): WakeUp {
       return "asked";
     },
     ask: () => asked.abort(),
+    unchanged: () => undefined,
     close: () => {},
   };
 }
@@ -86,31 +92,32 @@ function systemCalls() {
 function createPoll(path: string, clock: Clock): WakeUp {
   const calls = systemCalls();
   const table = openSync(path, "r");
-  const event: number = calls.eventFd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event < 0) throw new MooringError("mount-table-unreadable", "eventfd failed");
-  const counter = Buffer.alloc(8);
-  const one = Buffer.from(new BigUint64Array([1n]).buffer);
-  let isClosed = false;
-  const ask = (): void => {
-    // The number of a closed descriptor soon belongs to another file.
-    if (!isClosed) calls.writeEvent(event, one, one.length);
-  };
+  const event = createEvent(calls);
+  // Opening the table notes its present state; each poll that returns with an event notes the next one.
+  let changedAt = clock.monotonicMs();
+  let unchanged: ReturnType<WakeUp["unchanged"]>;
 
   const pollOnce = async (ms: number): Promise<WakeReason> => {
-    const fds = pollRequest(table, event);
+    const fds = pollRequest(table, event.descriptor);
+    const begunAt = clock.monotonicMs();
     const ready = await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
     // Interrupted or out of memory: without a pause this would spin.
     if (ready < 0) await clock.sleep(POLL_PAUSE_MS);
-    if ((fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0) return "mounts";
-    return calls.readEvent(event, counter, counter.length) > 0 ? "asked" : "timer";
+    if ((fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0) {
+      changedAt = clock.monotonicMs();
+      return "mounts";
+    }
+    if (ready >= 0) unchanged = { from: changedAt, until: begunAt };
+    return event.take() ? "asked" : "timer";
   };
 
   return {
     mode: "poll",
-    ask,
+    ask: event.raise,
+    unchanged: () => unchanged,
     wait: async (ms, signal) => {
       const until = clock.monotonicMs() + ms;
-      signal.addEventListener("abort", ask, { once: true });
+      signal.addEventListener("abort", event.raise, { once: true });
       try {
         let reason: WakeReason = "timer";
         while (reason === "timer" && !signal.aborted && clock.monotonicMs() < until) {
@@ -118,14 +125,43 @@ function createPoll(path: string, clock: Clock): WakeUp {
         }
         return reason;
       } finally {
-        signal.removeEventListener("abort", ask);
+        signal.removeEventListener("abort", event.raise);
       }
     },
     close: () => {
-      if (isClosed) return;
+      if (event.close()) closeSync(table);
+    },
+  };
+}
+
+/** A descriptor that a poll waits for beside the table: raising it ends the poll. */
+interface WakeEvent {
+  readonly descriptor: number;
+  readonly raise: () => void;
+  /** True when it had been raised. */
+  readonly take: () => boolean;
+  /** True the first time. */
+  readonly close: () => boolean;
+}
+
+function createEvent(calls: ReturnType<typeof systemCalls>): WakeEvent {
+  const descriptor: number = calls.eventFd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) throw new MooringError("mount-table-unreadable", "eventfd failed");
+  const counter = Buffer.alloc(8);
+  const one = Buffer.from(new BigUint64Array([1n]).buffer);
+  let isClosed = false;
+  return {
+    descriptor,
+    raise: () => {
+      // The number of a closed descriptor soon belongs to another file.
+      if (!isClosed) calls.writeEvent(descriptor, one, one.length);
+    },
+    take: () => calls.readEvent(descriptor, counter, counter.length) > 0,
+    close: () => {
+      if (isClosed) return false;
       isClosed = true;
-      closeSync(table);
-      closeSync(event);
+      closeSync(descriptor);
+      return true;
     },
   };
 }

@@ -103,6 +103,11 @@ export interface Address {
   readonly port: number;
 }
 
+/** True for a host that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
 function setting<T>(
   { name, description }: Description,
   fallback: string | undefined,

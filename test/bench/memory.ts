@@ -66,7 +66,14 @@ async function settledMemory(
   });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const args = ["--node", kubelet.node, "--pod-uid", kubelet.agentPodUid, "--aggregator-url", aggregator.url];
-  const more = ["--mountinfo", kubelet.namespace.mountInfo, "--listen", `127.0.0.1:${port}`];
+  const more = [
+    "--mountinfo",
+    kubelet.namespace.mountInfo,
+    "--listen",
+    `127.0.0.1:${port}`,
+    "--debug-listen",
+    "127.0.0.1:0",
+  ];
   const target = "/var/run/secrets/kubernetes.io/serviceaccount";
   const inside = `mount -t tmpfs tmpfs /var/run && mkdir -p ${target} && cp ${account}/* ${target}/ && exec "$@"`;
   const api = new URL(plane.url);

@@ -19,6 +19,7 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
     change: note("changed"),
     ask: note("asked"),
     close: () => {},
+    unchanged: () => undefined,
     wait: async (ms, signal) => {
       const woken = new AbortController();
       wake = () => woken.abort();

@@ -72,6 +72,7 @@ export async function createAgent(
     ["--mountinfo", kubelet.namespace.mountInfo],
     ["--heartbeat", pace.heartbeat],
     ["--listen", `127.0.0.1:${port}`],
+    ["--debug-listen", "127.0.0.1:0"],
   ].flat();
   return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, port });
 }

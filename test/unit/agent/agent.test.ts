@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type AgentPorts, runAgent } from "../../../agent/agent.ts";
 import type { AgentConfig } from "../../../agent/config.ts";
-import { initialState } from "../../../agent/core/observe.ts";
+import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createWakeUp } from "../../../agent/sources/wake-up.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
@@ -28,6 +28,7 @@ const CONFIG: AgentConfig = {
   heartbeatMs: 30_000,
   debounceMs: 100,
   listen: { host: "127.0.0.1", port: 0 },
+  debugListen: { host: "127.0.0.1", port: 0 },
   logLevel: "info",
 };
 
@@ -57,7 +58,14 @@ async function startAgent({
   const wakeUp = createFakeWakeUp(clock);
   const watch = createFakeByteStream();
   const pod = {
-    metadata: { namespace: "team", name: "web", uid: "u1", resourceVersion: "90" },
+    // Asked to end: a pod that runs would keep its use until it is over.
+    metadata: {
+      namespace: "team",
+      name: "web",
+      uid: "u1",
+      resourceVersion: "90",
+      deletionTimestamp: "2026-01-01T00:00:00Z",
+    },
     status: { phase: "Running" },
   };
   const api = createFakeTransport(({ path }) =>

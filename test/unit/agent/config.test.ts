@@ -30,6 +30,7 @@ describe("the agent's configuration", () => {
       kubeletRoot: undefined,
       heartbeatMs: 30_000,
       debounceMs: 100,
+      debugListen: { host: "127.0.0.1", port: 9810 },
       listen: { host: "127.0.0.1", port: 9808 },
       logLevel: "info",
     });

@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MountRead, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
-import {
-  type Decision,
-  forget,
-  hasAbsence,
-  initialState,
-  type NodeState,
-  observe,
-} from "../../../../agent/core/observe.ts";
+import { type Decision, forget, initialState, type NodeState } from "../../../../agent/core/node-state.ts";
+import { hasAbsence, observe } from "../../../../agent/core/observe.ts";
 import type { Hold } from "../../../../common/storage/volume-identity.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
@@ -44,7 +38,7 @@ function replay(
     const next = observe(state, {
       read: readOf(letters, 10 * (index + 1)),
       podsResourceVersion: String(index),
-      podNames: new Map([["u1", "team/web"]]),
+      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
     });
     state = next.state;
     decisions.push(...next.decisions);
@@ -144,7 +138,7 @@ describe("observe: releases", () => {
   it("keeps the name of the pod, which may be gone before its mount", () => {
     const seen = replay(["aA"]).state;
 
-    const { state } = observe(seen, { read: readOf("", 20), podsResourceVersion: "2", podNames: new Map() });
+    const { state } = observe(seen, { read: readOf("", 20), podsResourceVersion: "2", pods: new Map() });
 
     expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
@@ -153,11 +147,11 @@ describe("observe: releases", () => {
     const first = observe(initialState("boot-1"), {
       read: readOf("A", 10),
       podsResourceVersion: "1",
-      podNames: new Map([["u1", "team/web"]]),
+      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
     });
-    const second = observe(first.state, { read: readOf("Aa", 20), podsResourceVersion: "2", podNames: new Map() });
+    const second = observe(first.state, { read: readOf("Aa", 20), podsResourceVersion: "2", pods: new Map() });
 
-    const { state } = observe(second.state, { read: readOf("", 30), podsResourceVersion: "3", podNames: new Map() });
+    const { state } = observe(second.state, { read: readOf("", 30), podsResourceVersion: "3", pods: new Map() });
 
     expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
@@ -239,7 +233,7 @@ describe("observe: what stands behind a report", () => {
     const { state } = observe(replay(["a"]).state, {
       read: readOf("a", 20),
       podsResourceVersion: undefined,
-      podNames: new Map(),
+      pods: new Map(),
     });
 
     expect(state.podsResourceVersion).toBeUndefined();
@@ -315,7 +309,7 @@ class World {
       if (during !== null) this.#flip(during);
       read = mergeReads(read, this.#read(false));
     }
-    this.state = observe(this.state, { read, podsResourceVersion: undefined, podNames: new Map() }).state;
+    this.state = observe(this.state, { read, podsResourceVersion: undefined, pods: new Map() }).state;
     if (!isDamaged) for (const use of this.uses()) this.shown.add(use);
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readHolds } from "../../../../agent/core/holds.ts";
-import { initialState, type NodeState, observe } from "../../../../agent/core/observe.ts";
+import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
+import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import {
   decodeNodeReport,
@@ -17,7 +18,11 @@ function stateAfter(mountPoints: readonly string[], podsResourceVersion: string 
     .map((mountPoint) => formatMountLine({ mountPoint }))
     .join("");
   const read = readHolds({ text, beganAt: 10, endedAt: 11 }, { by: "own-pod", podUid: "agent-1", override: undefined });
-  return observe(initialState("boot-1"), { read, podsResourceVersion, podNames: new Map([["u1", "team/web"]]) }).state;
+  return observe(initialState("boot-1"), {
+    read,
+    podsResourceVersion,
+    pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
+  }).state;
 }
 
 function releases(count: number, size: number): readonly Release[] {

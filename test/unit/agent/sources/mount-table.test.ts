@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RootRule } from "../../../../agent/core/holds.ts";
-import { initialState, observe } from "../../../../agent/core/observe.ts";
+import { initialState } from "../../../../agent/core/node-state.ts";
+import { observe } from "../../../../agent/core/observe.ts";
 import { createMountInfoFile, readConfirmed } from "../../../../agent/sources/mount-table.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -50,7 +51,7 @@ describe("readConfirmed", () => {
       [TOKEN, HOLD].map((mountPoint) => ({ mountPoint })),
     );
     const read = await readConfirmed(known, initialState("boot-1"), RULE);
-    const { state } = observe(initialState("boot-1"), { read, podsResourceVersion: undefined, podNames: new Map() });
+    const { state } = observe(initialState("boot-1"), { read, podsResourceVersion: undefined, pods: new Map() });
     return {
       clock,
       state,

@@ -77,14 +77,18 @@ describe("the pods of a node", () => {
     },
     { name: "a pod that goes on", event: { type: "MODIFIED", object: pod(101) }, ends: 0 },
     {
-      name: "a pod that is asked to end but is still there",
+      name: "a pod that runs and is asked to end",
       event: {
         type: "MODIFIED",
         object: { ...pod(101), metadata: { ...pod(101).metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
       },
-      ends: 0,
+      ends: 1,
     },
-    { name: "a pod without a status", event: { type: "MODIFIED", object: { metadata: pod(101).metadata } }, ends: 0 },
+    {
+      name: "a pod that ran and whose status is not known any more",
+      event: { type: "MODIFIED", object: { metadata: pod(101).metadata } },
+      ends: 1,
+    },
   ])("tell of $name: $ends", async ({ event, ends }) => {
     const { watch, ends: seen } = await follow([pod(1)]);
 

@@ -1,0 +1,27 @@
+import { volumeKey } from "../../common/storage/volume-identity.ts";
+import { displayPath } from "./mount-info.ts";
+import type { KnownHold, NodeState } from "./node-state.ts";
+
+/** What an agent knows, as people read it: ages in milliseconds instead of stamps, paths as text. */
+export function describeHolds(state: NodeState, nowMs: number): object {
+  const age = (stamp: number | undefined): number | undefined => stamp && Math.round(nowMs - stamp);
+  const describe = ({ hold, pod, mountPoint, since, seenAt, suspended, leakedSince }: KnownHold): object => ({
+    kind: hold.kind,
+    volume: volumeKey(hold.volume),
+    podUid: hold.podUid,
+    pod,
+    mountPoint: displayPath(mountPoint),
+    firstSeenAgeMs: age(since),
+    lastSeenAgeMs: age(seenAt),
+    unmountedWhileRunningAgeMs: age(suspended?.by),
+    unusedAgeMs: age(leakedSince),
+  });
+  return {
+    bootId: state.bootId,
+    lastCompleteReadAgeMs: age(state.read?.endedAt),
+    observedForMs: age(state.observedSince),
+    podsResourceVersion: state.podsResourceVersion,
+    holds: [...state.holds.values()].map(describe),
+    releases: state.releases.map(({ id, pod, by }) => ({ id, pod, ageMs: age(by) })),
+  };
+}

@@ -1,0 +1,98 @@
+import type { ReadSpan, Release } from "../../common/storage/node-report.ts";
+import type { Hold } from "../../common/storage/volume-identity.ts";
+import type { MountRead } from "./holds.ts";
+
+/** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
+export interface KnownHold {
+  readonly hold: Hold;
+  /** `namespace/name` of its pod, once that was known. */
+  readonly pod: string | undefined;
+  /** Where it is mounted (one of several places, when it is), bytes as latin1. */
+  readonly mountPoint: string;
+  /** major:minor of what is mounted: equal for a staging mount and the pods' mounts that are made from it. */
+  readonly device: string;
+  /** Begin of the first read that showed it. */
+  readonly since: number;
+  /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since. */
+  readonly seenAt: number;
+  /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
+  readonly proven: boolean;
+  /** It is no longer in the mount table although its pod runs. */
+  readonly suspended: Suspension | undefined;
+  /** Since when nobody is known who could use it. */
+  readonly leakedSince: number | undefined;
+}
+
+/** The end of a hold whose pod runs: it counts when the pod is over, unless it turns out to be an anomaly. */
+export interface Suspension {
+  /** End of the first complete read that did not show it. */
+  readonly by: number;
+  /** The pod's resource version then: a later one that still says running makes it an anomaly. */
+  readonly podVersion: string;
+  /** The mount is gone while the pod runs on: its containers may still hold the volume, so only the pod's end counts. */
+  readonly isAnomaly: boolean;
+}
+
+/** Everything an agent knows about its node. It is replaced, never changed. */
+export interface NodeState {
+  readonly bootId: string;
+  readonly holds: ReadonlyMap<string, KnownHold>;
+  /** Ends of use that the aggregator has not yet said may be forgotten. */
+  readonly releases: readonly Release[];
+  /** The last complete read; undefined until there was one. */
+  readonly read: ReadSpan | undefined;
+  /** What the pod watch had reached before that read began. */
+  readonly podsResourceVersion: string | undefined;
+  /** End of the first complete read of this run. */
+  readonly observedSince: number | undefined;
+  /** Rises with each change of holds or releases. */
+  readonly generation: number;
+}
+
+/** A pod of this node, as the watch has it. */
+export interface PodFacts {
+  /** `namespace/name` */
+  readonly name: string;
+  readonly resourceVersion: string;
+  /** Phase Running and not being deleted: nobody should unmount its volumes. */
+  readonly isRunning: boolean;
+}
+
+/** What is seen at one moment: a read, and what the pod watch had reached before it began. */
+export interface NodeSnapshot {
+  readonly read: MountRead;
+  readonly podsResourceVersion: string | undefined;
+  /** The pods of this node by UID; nothing as long as they have not been listed. */
+  readonly pods: ReadonlyMap<string, PodFacts> | undefined;
+}
+
+/** What a snapshot changed; the wiring logs and reports it. */
+export type Decision =
+  | { readonly kind: "mounted"; readonly hold: Hold }
+  | { readonly kind: "unmounted"; readonly hold: Hold }
+  | { readonly kind: "released"; readonly release: Release }
+  /** A hold went, or went and came back, while its pod ran on. */
+  | { readonly kind: "anomaly"; readonly hold: Hold; readonly pod: string | undefined; readonly why: AnomalyReason };
+
+export type AnomalyReason = "unmounted-while-running" | "remounted-while-running";
+
+/** The state before the first read of a boot. */
+export function initialState(bootId: string): NodeState {
+  return {
+    bootId,
+    holds: new Map(),
+    releases: [],
+    read: undefined,
+    podsResourceVersion: undefined,
+    observedSince: undefined,
+    generation: 0,
+  };
+}
+
+/** The state without the releases that can no longer change any status. */
+export function forget(state: NodeState, releaseIds: readonly string[]): NodeState {
+  const ids = new Set(releaseIds);
+  const releases = state.releases.filter(({ id }) => !ids.has(id));
+  if (releases.length === state.releases.length) return state;
+  return { ...state, releases, generation: state.generation + 1 };
+}

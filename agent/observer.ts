@@ -1,0 +1,184 @@
+import type { Informer } from "../common/kube/informer.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
+import { volumeKey } from "../common/storage/volume-identity.ts";
+import type { RootRule } from "./core/holds.ts";
+import { leaksIn } from "./core/leaks.ts";
+import { displayPath } from "./core/mount-info.ts";
+import { type Decision, forget, initialState, type NodeState, type PodFacts } from "./core/node-state.ts";
+import { extendSight, observe } from "./core/observe.ts";
+import type { Journal } from "./sinks/journal.ts";
+import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+import type { WakeUp } from "./sources/wake-up.ts";
+
+interface ObserverParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly mountInfo: MountInfoSource;
+  readonly wakeUp: WakeUp;
+  readonly journal: Journal;
+  readonly pods: Informer<NodePod>;
+}
+
+/** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
+const BLIND_AFTER_MS = 180_000;
+
+/** Keeps what is known of the node: reads, decides, stores, and says in the log what changed. */
+export class Observer {
+  readonly #parts: ObserverParts;
+  readonly #rule: RootRule;
+  readonly #bootId: string;
+  readonly #reads: Histogram;
+  readonly #anomalies: Counter<"reason">;
+  /** Leaks that the log has told of. */
+  #told: ReadonlySet<string> = new Set();
+  #state: NodeState;
+  #blindness: string | undefined = "the mount table has not been read yet";
+  #lastReadMs = 0;
+
+  constructor(parts: ObserverParts, { rule, bootId }: { readonly rule: RootRule; readonly bootId: string }) {
+    const { metrics } = parts;
+    this.#parts = parts;
+    this.#rule = rule;
+    this.#bootId = bootId;
+    this.#state = initialState(bootId);
+    this.#reads = metrics.histogram({
+      name: "mooring_mount_table_read_seconds",
+      help: "Time to read and parse the mount table.",
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    });
+    this.#anomalies = metrics.counter({
+      name: "mooring_mount_anomalies_total",
+      help: "Volumes that were unmounted while their pod ran.",
+      labels: ["reason"],
+    });
+    this.#registerGauges(metrics);
+  }
+
+  #registerGauges(metrics: Metrics): void {
+    const count = (kind: string): number =>
+      leaksIn(this.#state, this.#now()).filter((leak) => leak.kind === kind).length;
+    metrics.gauge({ name: "mooring_holds", help: "Volumes that the mount table shows." }, () => this.#state.holds.size);
+    metrics.gauge({ name: "mooring_orphaned_mounts", help: "Mounts whose pod is gone for five minutes." }, () =>
+      count("orphaned"),
+    );
+    metrics.gauge(
+      { name: "mooring_unused_staging_mounts", help: "Staging mounts that no pod has used for five minutes." },
+      () => count("unused-staging"),
+    );
+    metrics.gauge(
+      { name: "mooring_unacknowledged_releases", help: "Ends of use that the aggregator has not settled yet." },
+      () => this.#state.releases.length,
+    );
+  }
+
+  get state(): NodeState {
+    return this.#state;
+  }
+
+  /** Why absence does not count at present; nothing when it does. */
+  get blindness(): string | undefined {
+    return this.#blindness;
+  }
+
+  /** How long the last look took, in milliseconds. */
+  get lastReadMs(): number {
+    return this.#lastReadMs;
+  }
+
+  /** True when nothing has been known for sure for so long that the node has to count as silent. */
+  isBlind(): boolean {
+    const { read } = this.#state;
+    return read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
+  }
+
+  async restore(): Promise<void> {
+    const stored = await this.#parts.journal.load();
+    if (stored?.bootId === this.#bootId) this.#state = stored;
+  }
+
+  forget(releaseIds: readonly string[]): void {
+    this.#state = forget(this.#state, releaseIds);
+  }
+
+  /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
+  async look(): Promise<readonly Decision[] | undefined> {
+    const { mountInfo, journal, pods, wakeUp } = this.#parts;
+    // Taken before the read begins: only then does the read follow everything up to this resource version.
+    const podsResourceVersion = pods.resourceVersion();
+    const begunAt = this.#now();
+    try {
+      const unchanged = wakeUp.unchanged();
+      if (unchanged !== undefined) this.#state = extendSight(this.#state, unchanged);
+      const read = await readConfirmed(mountInfo, this.#state, this.#rule);
+      const { state, decisions } = observe(this.#state, { read, podsResourceVersion, pods: this.#podFacts() });
+      this.#noteBlindness(read.incomplete);
+      this.#state = state;
+      await journal.store(state);
+      for (const decision of decisions) this.#log(decision);
+      this.#logLeaks();
+      return decisions;
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      this.#noteBlindness(messageOf(error));
+      return undefined;
+    } finally {
+      this.#lastReadMs = this.#now() - begunAt;
+      this.#reads.observe({}, this.#lastReadMs / 1000);
+    }
+  }
+
+  #now(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+
+  #podFacts(): ReadonlyMap<string, PodFacts> | undefined {
+    const { pods } = this.#parts;
+    if (!pods.hasSynced()) return undefined;
+    return new Map(
+      [...pods.all()].map(({ uid, key, resourceVersion, isRunning }) => [
+        uid,
+        { name: key, resourceVersion, isRunning },
+      ]),
+    );
+  }
+
+  #noteBlindness(why: string | undefined): void {
+    if (why === this.#blindness) return;
+    const { logger } = this.#parts;
+    if (why !== undefined) logger.warn({ why }, "mount table cannot be believed, absence does not count");
+    else logger.info({ holds: this.#state.holds.size }, "mount table is read completely");
+    this.#blindness = why;
+  }
+
+  #log(decision: Decision): void {
+    const { logger } = this.#parts;
+    if (decision.kind === "released") {
+      const { volume, podUid, pod, after, by } = decision.release;
+      logger.info({ volume: volumeKey(volume), podUid, pod, widthMs: Math.round(by - after) }, "volume released");
+      return;
+    }
+    const { kind, volume, podUid } = decision.hold;
+    const fields = { kind, volume: volumeKey(volume), podUid };
+    if (decision.kind === "anomaly") {
+      this.#anomalies.increment({ reason: decision.why });
+      logger.warn({ ...fields, pod: decision.pod, why: decision.why }, "volume unmounted while its pod runs");
+      return;
+    }
+    logger.info(fields, decision.kind === "mounted" ? "volume mounted" : "volume unmounted");
+  }
+
+  #logLeaks(): void {
+    const leaks = leaksIn(this.#state, this.#now());
+    for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#told.has(key))) {
+      const { hold, mountPoint } = known;
+      const fields = { kind, volume: volumeKey(hold.volume), podUid: hold.podUid, mountPoint: displayPath(mountPoint) };
+      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), key }, "mount left behind");
+    }
+    this.#told = new Set(leaks.map(({ key }) => key));
+  }
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it } from "vitest";
+import { type MountRead, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
+import { type Decision, initialState, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
+import { extendSight, observe } from "../../../../agent/core/observe.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+const HOLD = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a"), device: "8:1" });
+const STAGING = formatMountLine({
+  mountPoint: "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pv-a/globalmount",
+  device: "8:1",
+});
+const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
+
+/** What one look finds: `mount`, `staging` and `damage` say what the table shows, the rest what the watch says of the pod. */
+interface Look {
+  readonly shows: readonly ("mount" | "staging" | "damage")[];
+  /** `running 1` is a running pod at version 1; `gone` and `unknown` (not listed yet) have no pod. */
+  readonly pod: string;
+}
+
+function readAt(at: number, shows: Look["shows"]): MountRead {
+  const lines = [TOKEN, shows.includes("mount") ? HOLD : "", shows.includes("staging") ? STAGING : ""].join("");
+  const text = shows.includes("damage") ? `${lines}36 35 8:1` : lines;
+  return readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+}
+
+function podsOf(pod: string): ReadonlyMap<string, PodFacts> | undefined {
+  if (pod === "unknown") return undefined;
+  const [phase, resourceVersion = "1"] = pod.split(" ");
+  if (phase === "gone") return new Map();
+  return new Map([["u1", { name: "team/web", resourceVersion, isRunning: phase === "running" }]]);
+}
+
+/** Looks that began at 10, 20, 30, and so on. */
+function replay(looks: readonly Look[]): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
+  let state = initialState("boot-1");
+  const decisions: Decision[] = [];
+  for (const [index, { shows, pod }] of looks.entries()) {
+    const read = readAt(10 * (index + 1), shows);
+    const next = observe(state, { read, podsResourceVersion: String(index), pods: podsOf(pod) });
+    state = next.state;
+    decisions.push(...next.decisions);
+  }
+  return { state, decisions };
+}
+
+const mounted: Look = { shows: ["mount"], pod: "running 1" };
+const unmounted: Look = { shows: [], pod: "running 1" };
+
+describe("a hold that ends while its pod runs", () => {
+  it.each<{
+    readonly name: string;
+    readonly looks: readonly Look[];
+    readonly held: boolean;
+    readonly releases: readonly string[];
+    readonly anomalies: readonly string[];
+  }>([
+    { name: "is kept as held", looks: [mounted, unmounted], held: true, releases: [], anomalies: [] },
+    {
+      name: "is released with the time of that read when the pod turns out to be over",
+      looks: [mounted, unmounted, { shows: [], pod: "ended 2" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is released with the time of that read when the pod is gone",
+      looks: [mounted, unmounted, unmounted, { shows: [], pod: "gone" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is released even when the look that finds the pod over is damaged",
+      looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is an anomaly when the mount comes back",
+      looks: [mounted, unmounted, mounted],
+      held: true,
+      releases: [],
+      anomalies: ["remounted-while-running"],
+    },
+    {
+      name: "is an anomaly when a fresh event says that the pod runs on, once",
+      looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "running 3" }],
+      held: true,
+      releases: [],
+      anomalies: ["unmounted-while-running"],
+    },
+    {
+      name: "after an anomaly counts as used until a complete read after the pod's end",
+      looks: [
+        mounted,
+        unmounted,
+        { shows: [], pod: "running 2" },
+        { shows: ["damage"], pod: "gone" },
+        { shows: [], pod: "gone" },
+      ],
+      held: false,
+      releases: ["10-51"],
+      anomalies: ["unmounted-while-running"],
+    },
+    {
+      name: "is not doubted by a damaged read",
+      looks: [mounted, { shows: ["damage"], pod: "running 1" }, mounted],
+      held: true,
+      releases: [],
+      anomalies: [],
+    },
+    {
+      name: "is released at once when the pod is asked to end",
+      looks: [mounted, { shows: [], pod: "ended 2" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is released at once while the pods have not been listed",
+      looks: [mounted, { shows: [], pod: "unknown" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+  ])("$name", ({ looks, held, releases, anomalies }) => {
+    const { state, decisions } = replay(looks);
+
+    expect(state.holds.size).toBe(held ? 1 : 0);
+    expect(state.releases.map(({ after, by }) => `${after}-${by}`)).toEqual(releases);
+    expect(decisions.flatMap((decision) => (decision.kind === "anomaly" ? [decision.why] : []))).toEqual(anomalies);
+  });
+});
+
+describe("a mount left behind", () => {
+  it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly leaks: readonly string[] }>([
+    { name: "is one whose pod is not known any more", looks: [{ shows: ["mount"], pod: "gone" }], leaks: ["orphaned"] },
+    { name: "is not one whose pod is over but known", looks: [{ shows: ["mount"], pod: "ended" }], leaks: [] },
+    {
+      name: "is not one while the pods have not been listed",
+      looks: [{ shows: ["mount"], pod: "unknown" }],
+      leaks: [],
+    },
+    {
+      name: "is a staged device that no pod uses",
+      looks: [{ shows: ["staging"], pod: "gone" }],
+      leaks: ["unused-staging"],
+    },
+    {
+      name: "is not a staged device that a pod uses",
+      looks: [{ shows: ["mount", "staging"], pod: "running" }],
+      leaks: [],
+    },
+    {
+      name: "is forgotten when its pod is known after all",
+      looks: [{ shows: ["mount"], pod: "gone" }, mounted],
+      leaks: [],
+    },
+  ])("$name", ({ looks, leaks }) => {
+    const { state } = replay(looks);
+
+    expect(leaksIn(state, 20 + LEAK_AFTER_MS).map(({ kind }) => kind)).toEqual(leaks);
+  });
+
+  it("is not told before five minutes", () => {
+    const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
+
+    expect(leaksIn(state, 10 + LEAK_AFTER_MS)).toEqual([]);
+    expect(leaksIn(state, 11 + LEAK_AFTER_MS)).toHaveLength(1);
+  });
+});
+
+describe("a span without changes", () => {
+  it.each([
+    { name: "narrows the interval of what was seen in it", span: { from: 5, until: 18 }, after: 18 },
+    { name: "tells nothing of what was seen before it", span: { from: 11, until: 18 }, after: 10 },
+    { name: "tells nothing when it ended before the read", span: { from: 5, until: 9 }, after: 10 },
+  ])("$name", ({ span, after }) => {
+    const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
+
+    const next = observe(extendSight(state, span), { read: readAt(20, []), podsResourceVersion: "2", pods: new Map() });
+
+    expect(next.state.releases).toMatchObject([{ after, by: 21 }]);
+  });
+});
