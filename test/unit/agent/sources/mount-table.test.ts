@@ -16,7 +16,7 @@ const TOKEN = tokenMountPoint("agent-1");
 describe("the mount table's file", () => {
   let folder: string;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "mooring-unit-"));
+    folder = await mkdtemp(join(tmpdir(), "scratch-"));
   });
   afterAll(async () => {
     await rm(folder, { recursive: true });
