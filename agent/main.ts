@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createKubeClient } from "../common/kube/client.ts";
-import { connect } from "../common/kube/connection.ts";
+import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
 import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
 import { runProcess } from "../common/runtime/lifecycle.ts";
@@ -16,7 +16,9 @@ let logger = createLogger("info", { component: "agent" });
 async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
   logger = createLogger(config.logLevel, { component: "agent", node: config.node });
   const { kubeconfig } = config;
-  const connection = await connect({ kubeconfig, inCluster: kubeconfig === undefined }, process.env);
+  const choice: ConnectionChoice =
+    kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
+  const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
   const reportTransport = createUndiciTransport({ origin: new URL(config.aggregatorUrl).origin });
   const bootId = (await readFile(config.bootId, "utf8")).trim();

@@ -1,5 +1,5 @@
 import { createKubeClient } from "../common/kube/client.ts";
-import { connect } from "../common/kube/connection.ts";
+import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
 import { runProcess } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
@@ -13,7 +13,9 @@ let logger = createLogger("info", { component: "aggregator" });
 async function run(config: AggregatorConfig, signal: AbortSignal): Promise<void> {
   logger = createLogger(config.logLevel, { component: "aggregator" });
   const { kubeconfig } = config;
-  const connection = await connect({ kubeconfig, inCluster: kubeconfig === undefined }, process.env);
+  const choice: ConnectionChoice =
+    kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
+  const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
   try {
     await runAggregator(config, { clock, random: createSystemRandom(), logger, client }, signal);

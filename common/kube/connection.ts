@@ -1,9 +1,12 @@
-import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import type { Cluster, KubeConfig } from "@kubernetes/client-node";
+import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { createRotatingFolder } from "./rotating-file.ts";
+import { createRotatingTransport } from "./rotating-transport.ts";
 import type { ByteTransport } from "./transport.ts";
-import { createUndiciTransport } from "./undici-transport.ts";
+import { createUndiciTransport, type RetirableTransport } from "./undici-transport.ts";
 
 /** A way to one API server. */
 export interface Connection {
@@ -18,44 +21,56 @@ export interface Connection {
   readonly namespace?: string | undefined;
 }
 
-/** Which cluster to talk to: a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the cluster this runs in. */
-export interface ConnectionChoice {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly inCluster: boolean;
+/** Which cluster to talk to: that of a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the one this runs in. */
+export type ConnectionChoice =
+  | { readonly inCluster: false; readonly kubeconfig?: string | undefined; readonly context?: string | undefined }
+  | InCluster;
+
+interface InCluster {
+  readonly inCluster: true;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The folder of the service account's token and the cluster's certificate authority. */
+  readonly serviceAccount?: string;
 }
 
+/** Where the kubelet mounts a pod's service account. */
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Opens nothing yet: reads the configuration and prepares the transport. Throws `MooringError` "kubeconfig-invalid". */
+/** Opens no connection yet: reads the configuration and prepares the transport. Throws `MooringError` "kubeconfig-invalid". */
 export async function connect(choice: ConnectionChoice, env: NodeJS.ProcessEnv): Promise<Connection> {
-  return choice.inCluster ? await connectInCluster(env) : await connectByKubeconfig(choice);
+  return choice.inCluster ? await connectInCluster(choice, env) : await connectByKubeconfig(choice);
 }
 
-async function connectInCluster(env: NodeJS.ProcessEnv): Promise<Connection> {
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+/** Token and certificate authority are replaced while this runs, and followed. */
+async function connectInCluster(
+  { clock, logger, serviceAccount = SERVICE_ACCOUNT }: InCluster,
+  { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: NodeJS.ProcessEnv,
+): Promise<Connection> {
   if (!host || !port)
     throw invalid("not inside a cluster: KUBERNETES_SERVICE_HOST is not set; name a kubeconfig with --kubeconfig");
   const origin = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const ca = await readServiceAccount("ca.crt");
+  const folder = createRotatingFolder(serviceAccount, { clock, logger });
+  const [authority, token] = [folder.file("ca.crt"), folder.file("token")];
+  await authority.read();
+  folder.follow();
+  const open = (ca: string): RetirableTransport => createUndiciTransport({ origin, ca });
+  const transport = createRotatingTransport({ authority, logger, open });
   return {
-    transport: createUndiciTransport({ origin, ca }),
+    transport: {
+      send: transport.send,
+      close: async () => {
+        await Promise.all([folder.close(), transport.close()]);
+      },
+    },
     basePath: "",
-    authorization: async () => `Bearer ${(await readServiceAccount("token")).trim()}`,
+    authorization: async () => `Bearer ${(await token.read()).trim()}`,
     server: origin,
   };
 }
 
-async function readServiceAccount(file: string): Promise<string> {
-  return await readFile(`${SERVICE_ACCOUNT}/${file}`, "utf8").catch((cause: unknown) => {
-    throw new MooringError("kubeconfig-invalid", `cannot read the service account's ${file}: ${messageOf(cause)}`, {
-      cause,
-    });
-  });
-}
-
 /** client-node reads all that a kubeconfig may hold, exec plugins included. It costs about 60 MB, so it is loaded only here. */
-async function connectByKubeconfig({ kubeconfig, context }: ConnectionChoice): Promise<Connection> {
+async function connectByKubeconfig({ kubeconfig, context }: Exclude<ConnectionChoice, InCluster>): Promise<Connection> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {

@@ -1,4 +1,4 @@
-import { Agent } from "undici";
+import { Pool } from "undici";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { ByteTransport, HttpRequest, HttpResponse } from "./transport.ts";
 
@@ -13,6 +13,12 @@ export interface TransportTarget {
   readonly verifyServer?: boolean | undefined;
 }
 
+/** A transport that can be left: what is under way goes on to its end. */
+export interface RetirableTransport extends ByteTransport {
+  /** Takes nothing new; resolves when nothing is under way any more. `close` ends also what is. */
+  readonly retire: () => Promise<void>;
+}
+
 /** Milliseconds until a connection must stand, and until the head of an answer must have come. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const HEADERS_TIMEOUT_MS = 60_000;
@@ -21,9 +27,10 @@ const HEADERS_TIMEOUT_MS = 60_000;
  * One shared pool of connections for everything that goes to one server: undici multiplexes requests and watches over
  * HTTP/2 where the server offers it, and its pings notice a dead peer.
  */
-export function createUndiciTransport(target: TransportTarget): ByteTransport {
+export function createUndiciTransport(target: TransportTarget): RetirableTransport {
   const { ca, certificate, key, serverName, verifyServer = true } = target;
-  const agent = new Agent({
+  // Not an Agent: closing one, it forgets its connections and can no longer destroy them.
+  const pool = new Pool(target.origin, {
     allowH2: true,
     headersTimeout: HEADERS_TIMEOUT_MS,
     // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
@@ -40,24 +47,21 @@ export function createUndiciTransport(target: TransportTarget): ByteTransport {
   return {
     send: async (request, signal) => {
       try {
-        return await dispatch(agent, { origin: target.origin, request, signal });
+        return await dispatch(pool, request, signal);
       } catch (error) {
         throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
           cause: error,
         });
       }
     },
-    close: () => agent.destroy(),
+    retire: () => pool.close(),
+    close: () => pool.destroy(),
   };
 }
 
-async function dispatch(
-  agent: Agent,
-  { origin, request, signal }: { readonly origin: string; readonly request: HttpRequest; readonly signal: AbortSignal },
-): Promise<HttpResponse> {
+async function dispatch(pool: Pool, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
   const { method, path, headers, body } = request;
-  const response = await agent.request({
-    origin,
+  const response = await pool.request({
     method,
     path,
     headers,

@@ -185,6 +185,7 @@ const allowedArrows = [
       "node:fs/promises",
       "undici",
       "valibot",
+      "chokidar",
       "@kubernetes/client-node",
     ],
   },

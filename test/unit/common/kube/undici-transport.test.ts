@@ -1,7 +1,7 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { type ByteTransport, type HttpRequest, readText } from "../../../../common/kube/transport.ts";
-import { createUndiciTransport } from "../../../../common/kube/undici-transport.ts";
+import { type HttpRequest, readText } from "../../../../common/kube/transport.ts";
+import { createUndiciTransport, type RetirableTransport } from "../../../../common/kube/undici-transport.ts";
 import { eventually, settle } from "../../../fakes/clock.ts";
 
 const GET: HttpRequest = { method: "GET", path: "/x?a=b", headers: { accept: "application/json" } };
@@ -15,7 +15,7 @@ afterEach(async () => {
 /** A transport to a server on this machine. An error that nobody handles fails the run. */
 async function serve(
   listener: RequestListener,
-): Promise<{ readonly transport: ByteTransport; readonly open: () => Promise<number> }> {
+): Promise<{ readonly transport: RetirableTransport; readonly open: () => Promise<number> }> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -185,5 +185,46 @@ describe("the transport", () => {
     await transport.close();
 
     expect(await read).toMatchObject({ code: "transport-failed" });
+  });
+
+  it("takes nothing new when it is retired, and ends when its last answer does", async () => {
+    const answers: ServerResponse[] = [];
+    const { transport } = await serve((_, response) => {
+      answers.push(response.writeHead(200));
+      response.write("first");
+    });
+    const answer = await transport.send(GET, never);
+    let isOver = false;
+
+    const retired = transport.retire().then(() => {
+      isOver = true;
+    });
+    const late = transport.send(GET, never).catch((error: unknown) => error);
+    await settle();
+    const wasOver = isOver;
+    answers[0]?.end(" and last");
+    const text = await readText(answer);
+    await retired;
+
+    expect([wasOver, text]).toEqual([false, "first and last"]);
+    expect(await late).toMatchObject({ code: "transport-failed" });
+  });
+
+  it("closes with answers open also when it is retired", async () => {
+    const { transport, open } = await serve(endless);
+    const answer = await transport.send(GET, never);
+    const read = readText(answer).catch((error: unknown) => error);
+    void transport.retire();
+
+    await transport.close();
+
+    expect(await read).toMatchObject({ code: "transport-failed" });
+    let count = 1;
+    await eventually(() => {
+      void open().then((now) => {
+        count = now;
+      });
+      return count === 0;
+    });
   });
 });
