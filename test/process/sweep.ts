@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
 
-/** A folder without an owner belongs to a process that was killed within its first moments, once it is this old. */
+/** An unfinished run folder belongs to a process that was killed within its first moments, once it is this old. */
 const UNFINISHED_LIMIT_MS = 60_000;
 const KILL_LIMIT_MS = 5_000;
 const BLOCK_LIMIT_MS = 1_000;
@@ -102,7 +102,19 @@ function isLeftBehind({ table, clock }: Sweep, folder: string): boolean {
   const owner = ownerOf(folder);
   return (
     stat !== undefined &&
+    // A finished run folder always has its owner: without one it is somebody's folder that is only called like ours.
+    (owner !== undefined || isUnfinished(folder)) &&
     isAbandoned(owner === undefined ? undefined : judge(table, owner), clock.wallMs() - stat.mtimeMs)
+  );
+}
+
+/** A folder as `createRunFolder` leaves it when it is killed: named by `mkdtemp`, with nothing but the owner's record. */
+function isUnfinished(folder: string): boolean {
+  const isNamedSo = /^[A-Za-z0-9]{6}$/.test(basename(folder).slice(UNFINISHED_PREFIX.length));
+  return (
+    basename(folder).startsWith(UNFINISHED_PREFIX) &&
+    isNamedSo &&
+    readdirSync(folder).every((name) => name === "owner.json")
   );
 }
 

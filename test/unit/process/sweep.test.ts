@@ -131,16 +131,40 @@ describe("sweepRunFolders", () => {
   });
 
   it.each([
-    { name: "an old folder whose owner is not legible goes", ageSeconds: 120, left: [] },
-    { name: "a young folder whose owner is not legible stays", ageSeconds: 1, left: ["mooring-broken"] },
-  ])("$name", async ({ ageSeconds, left }) => {
+    {
+      name: "somebody's folder that is only called like ours stays",
+      folder: "mooring-clone",
+      ageSeconds: 86_400,
+      stays: true,
+    },
+    {
+      name: "an old run folder that never got an owner goes",
+      folder: ".mooring-aB3xY9",
+      ageSeconds: 120,
+      stays: false,
+    },
+    { name: "a young run folder that has no owner yet stays", folder: ".mooring-aB3xY9", ageSeconds: 1, stays: true },
+    { name: "somebody's hidden folder stays", folder: ".mooring-settings", ageSeconds: 86_400, stays: true },
+  ])("$name", async ({ folder: name, ageSeconds, stays }) => {
     const parent = scratchFolder();
-    const folder = folderOf(parent, "mooring-broken", undefined);
+    const folder = folderOf(parent, name, undefined);
     const at = clock.wallMs() / 1000 - ageSeconds;
     utimesSync(folder, at, at);
 
     await sweep(parent);
 
-    expect(readdirSync(parent)).toEqual(left);
+    expect(readdirSync(parent)).toEqual(stays ? [name] : []);
+  });
+
+  it("leaves a hidden folder that holds anything but its owner's record", async () => {
+    const parent = scratchFolder();
+    const folder = folderOf(parent, ".mooring-aB3xY9", undefined);
+    writeFileSync(join(folder, "notes.txt"), "mine");
+    const at = clock.wallMs() / 1000 - 86_400;
+    utimesSync(folder, at, at);
+
+    await sweep(parent);
+
+    expect(readdirSync(folder)).toContain("notes.txt");
   });
 });
