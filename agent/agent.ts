@@ -9,9 +9,10 @@ import type { Logger } from "../common/runtime/logger.ts";
 import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
+import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
-import { type ReporterIdentity, reportOf } from "./core/report.ts";
+import { heartbeatOf, type ReporterIdentity, reportOf } from "./core/report.ts";
 import { Observer } from "./observer.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
@@ -84,6 +85,8 @@ class Agent {
   readonly #pods: Informer<NodePod>;
   readonly #sender: ReportSender;
   readonly #observer: Observer;
+  /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
+  #acceptedGeneration: number | undefined;
 
   constructor(config: AgentConfig, ports: AgentPorts, metrics: Metrics) {
     this.#config = config;
@@ -103,7 +106,8 @@ class Agent {
       {
         // The aggregator may live below a path, behind a gateway.
         path: `${new URL(config.aggregatorUrl).pathname.replace(/\/+$/, "")}/v1/nodes/${encodeURIComponent(node)}/report`,
-        onAnswer: (answer) => {
+        onAnswer: (answer, sent) => {
+          this.#noteAnswer(answer, sent);
           this.#observer.forget(answer.forget);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);
         },
@@ -161,6 +165,15 @@ class Agent {
   #report(): void {
     // A node that has been blind for long is to count as silent, not to keep its last word alive.
     if (this.#observer.isBlind()) return;
-    this.#sender.submit(() => reportOf(this.#identity, this.#observer.state, this.#ports.clock.monotonicMs()));
+    this.#sender.submit(() => {
+      const report = reportOf(this.#identity, this.#observer.state, this.#ports.clock.monotonicMs());
+      return report?.generation === this.#acceptedGeneration && report !== undefined ? heartbeatOf(report) : report;
+    });
+  }
+
+  #noteAnswer({ whole }: ReportAnswer, sent: NodeMessage): void {
+    this.#acceptedGeneration = whole === true ? undefined : sent.generation;
+    // Only a heartbeat is answered with the whole at once: a confused aggregator must not make this a loop without a pause.
+    if (whole === true && !isReport(sent)) this.#report();
   }
 }

@@ -7,7 +7,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
-import type { NodeReport } from "../common/storage/node-report.ts";
+import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { FleetState } from "./fleet-state.ts";
 import { Reconciler } from "./reconciler.ts";
@@ -142,7 +142,7 @@ class Aggregator {
     this.#reconciler.enqueueAll();
   }
 
-  onReport(report: NodeReport): ReportOutcome {
+  onReport(report: NodeMessage): ReportOutcome {
     const time = this.#ports.client.serverTime();
     if (!this.#isSynced || time === undefined) return { kind: "not-ready", why: "the cluster has not been listed yet" };
     const nodeBootId = this.#cluster.node(report.node)?.bootId;
@@ -152,6 +152,7 @@ class Aggregator {
       this.#ports.logger.info({ node: report.node, why: change.why }, "stale report dropped");
       return change;
     }
+    if (change.kind === "unknown") return change;
     const reach = this.#reconciler.awaitedVersion(change.view);
     this.#reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.enqueueAll();

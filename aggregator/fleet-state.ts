@@ -1,14 +1,16 @@
 import { IndexMap } from "../common/kube/index-map.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import type { NodeReport } from "../common/storage/node-report.ts";
+import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
 import type { Fact } from "./core/attribution.ts";
-import { acceptReport, type NodeView, type Receipt, settle } from "./core/fleet.ts";
+import { acceptHeartbeat, acceptReport, type NodeView, type Receipt, settle } from "./core/fleet.ts";
 
 /** What one report changed. */
 export type FleetChange =
   | { readonly kind: "accepted"; readonly view: NodeView; readonly touched: readonly Fact[] }
-  | { readonly kind: "stale"; readonly why: string };
+  | { readonly kind: "stale"; readonly why: string }
+  /** A heartbeat for a state that is not known. */
+  | { readonly kind: "unknown" };
 
 /** The latest view of every node, and who must still be heard of after a start. */
 export class FleetState {
@@ -62,23 +64,16 @@ export class FleetState {
     return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
   }
 
-  accept(report: NodeReport, receipt: Receipt): FleetChange {
-    const known = this.#views.get(report.node);
-    const result = acceptReport(known, report, receipt);
-    if (result.kind === "stale") return result;
-    const isNews = known === undefined || this.#isNews(report);
-    this.#acceptedAt.set(report.node, this.#clock.monotonicMs());
-    this.#expected.delete(report.node);
-    this.#put(known, result.view);
-    const touched = isNews ? [...factsIn(known), ...factsIn(result.view)] : [];
-    this.#generations.set(report.node, generationOf(report));
-    return { kind: "accepted", view: result.view, touched };
-  }
-
-  readonly #generations = new Map<string, string>();
-
-  #isNews(report: NodeReport): boolean {
-    return this.#generations.get(report.node) !== generationOf(report);
+  accept(message: NodeMessage, receipt: Receipt): FleetChange {
+    const known = this.#views.get(message.node);
+    const result = isReport(message) ? acceptReport(known, message, receipt) : acceptHeartbeat(known, message, receipt);
+    if (result.kind !== "accepted") return result;
+    const { view } = result;
+    this.#acceptedAt.set(view.node, this.#clock.monotonicMs());
+    this.#expected.delete(view.node);
+    this.#put(known, view);
+    const isNews = known?.generation !== view.generation || known.instance !== view.instance;
+    return { kind: "accepted", view, touched: isNews ? [...factsIn(known), ...factsIn(view)] : [] };
   }
 
   #put(known: NodeView | undefined, view: NodeView): void {
@@ -92,10 +87,6 @@ export class FleetState {
     const known = this.#views.get(node);
     if (known !== undefined && releaseIds.length > 0) this.#put(known, settle(known, releaseIds));
   }
-}
-
-function generationOf({ bootId, instance, generation }: NodeReport): string {
-  return `${bootId}/${instance}/${generation}`;
 }
 
 function factsIn(view: NodeView | undefined): readonly Fact[] {

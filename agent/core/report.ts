@@ -1,6 +1,7 @@
 import {
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
+  type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
   type Release,
@@ -39,6 +40,11 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     releases: [],
   };
   return { ...report, releases: newest(state.releases, roomIn(report)) };
+}
+
+/** The same without the state. */
+export function heartbeatOf({ holds: _, releases: __, ...head }: NodeReport): NodeHeartbeat {
+  return head;
 }
 
 interface Room {

@@ -6,12 +6,12 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import type { Random } from "../../common/runtime/random.ts";
-import { decodeReportAnswer, type NodeReport, type ReportAnswer } from "../../common/storage/node-report.ts";
+import { decodeReportAnswer, type NodeMessage, type ReportAnswer } from "../../common/storage/node-report.ts";
 
 /** Brings the newest state of the node to the aggregator. Older ones that were not sent yet are dropped. */
 export interface ReportSender {
   /** `build` makes the report at the moment of sending; it is called again for each try. Nothing to report, nothing sent. */
-  readonly submit: (build: () => NodeReport | undefined) => void;
+  readonly submit: (build: () => NodeMessage | undefined) => void;
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** When the last report was accepted, on the boot clock; nothing before the first. */
   readonly acceptedAt: () => number | undefined;
@@ -30,16 +30,16 @@ const BACK_OFF = { firstMs: 200, maxMs: 10_000 };
 
 export function createReportSender(
   parts: ReportSenderParts,
-  { path, onAnswer }: { readonly path: string; readonly onAnswer: (answer: ReportAnswer) => void },
+  { path, onAnswer }: { readonly path: string; readonly onAnswer: (answer: ReportAnswer, sent: NodeMessage) => void },
 ): ReportSender {
   const { clock, random, logger, reports } = parts;
   const backOff = createBackOff(random, BACK_OFF);
-  let newest: (() => NodeReport | undefined) | undefined;
+  let newest: (() => NodeMessage | undefined) | undefined;
   let submitted = new AbortController();
   let acceptedAt: number | undefined;
   let failures = 0;
 
-  const attempt = async (report: NodeReport | undefined, signal: AbortSignal): Promise<void> => {
+  const attempt = async (report: NodeMessage | undefined, signal: AbortSignal): Promise<void> => {
     if (report === undefined) return;
     const answer = await send(parts, { path, report, signal });
     acceptedAt = clock.monotonicMs();
@@ -47,7 +47,7 @@ export function createReportSender(
     backOff.reset();
     if (failures > 0) logger.info({ failures }, "reports are accepted again");
     failures = 0;
-    onAnswer(answer);
+    onAnswer(answer, report);
   };
   const failed = (error: unknown): number => {
     if (!(error instanceof MooringError)) throw error;
@@ -87,7 +87,7 @@ export function createReportSender(
 
 async function send(
   { clock, transport }: ReportSenderParts,
-  { path, report, signal }: { readonly path: string; readonly report: NodeReport; readonly signal: AbortSignal },
+  { path, report, signal }: { readonly path: string; readonly report: NodeMessage; readonly signal: AbortSignal },
 ): Promise<ReportAnswer> {
   const headers = { "content-type": "application/json", accept: "application/json" };
   const { status, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {

@@ -1,4 +1,4 @@
-import type { NodeReport, Release } from "../../common/storage/node-report.ts";
+import type { NodeHeartbeat, NodeMessage, NodeReport, Release } from "../../common/storage/node-report.ts";
 import { type Hold, isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
 
 /** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
@@ -23,6 +23,7 @@ export interface NodeView {
   readonly node: string;
   readonly bootId: string;
   readonly instance: string;
+  readonly generation: number;
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
@@ -63,18 +64,41 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
     node: report.node,
     bootId: report.bootId,
     instance: report.instance,
+    generation: report.generation,
     holds: report.holds.map(toHold),
     releases: mergeReleases(known, [...reported, ...inferred(known, report, at)]),
-    readBeganMs: at.earliest(report.read.beganAt),
-    readEndedMs: at.wall(report.read.endedAt),
-    observedSinceMs: at.wall(report.observedSince),
-    podsResourceVersion: report.podsResourceVersion,
-    read: report.read,
+    ...sightOf(report, at),
   };
   return { kind: "accepted", view };
 }
 
-function staleness(known: NodeView | undefined, report: NodeReport, { nodeBootId }: Receipt): string | undefined {
+/** A heartbeat: the known state, read again. When it means another state than the known one, the whole is needed. */
+export function acceptHeartbeat(
+  known: NodeView | undefined,
+  heartbeat: NodeHeartbeat,
+  receipt: Receipt,
+): Acceptance | { readonly kind: "unknown" } {
+  const { bootId, instance, generation } = heartbeat;
+  if (known?.bootId !== bootId || known.instance !== instance || known.generation !== generation)
+    return { kind: "unknown" };
+  const why = staleness(known, heartbeat, receipt);
+  if (why !== undefined) return { kind: "stale", why };
+  return { kind: "accepted", view: { ...known, ...sightOf(heartbeat, clockOf(heartbeat, receipt)) } };
+}
+
+type Sight = Pick<NodeView, "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read">;
+
+function sightOf({ read, observedSince, podsResourceVersion }: NodeMessage, at: ReportClock): Sight {
+  return {
+    readBeganMs: at.earliest(read.beganAt),
+    readEndedMs: at.wall(read.endedAt),
+    observedSinceMs: at.wall(observedSince),
+    podsResourceVersion,
+    read,
+  };
+}
+
+function staleness(known: NodeView | undefined, report: NodeMessage, { nodeBootId }: Receipt): string | undefined {
   // A late report of an old boot would end what is mounted now; where the Node object does not tell, the known boot stays.
   const presentBootId = nodeBootId ?? known?.bootId ?? report.bootId;
   if (report.bootId !== known?.bootId) {
@@ -90,7 +114,7 @@ interface ReportClock {
   readonly earliest: (stamp: number) => number;
 }
 
-function clockOf({ sentAt, driftPpm }: NodeReport, { atMs, widthMs }: Receipt): ReportClock {
+function clockOf({ sentAt, driftPpm }: NodeMessage, { atMs, widthMs }: Receipt): ReportClock {
   const drift = driftPpm * 1e-6;
   const age = (stamp: number): number => Math.max(0, sentAt - stamp);
   return {

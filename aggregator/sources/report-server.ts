@@ -1,9 +1,9 @@
 import type { Route, RouteAnswer } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import {
-  decodeNodeReport,
+  decodeNodeMessage,
   MAX_REPORT_BYTES,
-  type NodeReport,
+  type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
 
@@ -11,16 +11,18 @@ import {
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
   | { readonly kind: "stale"; readonly why: string }
+  /** A heartbeat for a state that is not known: the whole report is needed. */
+  | { readonly kind: "unknown" }
   | { readonly kind: "not-ready"; readonly why: string };
 
 /** `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. */
-export function reportRoute(onReport: (report: NodeReport) => ReportOutcome, reports: Counter<"outcome">): Route {
+export function reportRoute(onReport: (report: NodeMessage) => ReportOutcome, reports: Counter<"outcome">): Route {
   return {
     method: "PUT",
     path: "/v1/nodes/:node/report",
     maxBodyBytes: MAX_REPORT_BYTES,
     answer: async ({ params, body }) => {
-      const decoded = decodeNodeReport(parseJson(await body()));
+      const decoded = decodeNodeMessage(parseJson(await body()));
       if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
       const report = decoded.value;
       if (report.node !== params.node)
@@ -30,6 +32,7 @@ export function reportRoute(onReport: (report: NodeReport) => ReportOutcome, rep
       if (outcome.kind === "accepted") return json(200, outcome.answer);
       // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again.
       if (outcome.kind === "stale") return json(200, { forget: [] });
+      if (outcome.kind === "unknown") return json(200, { forget: [], whole: true });
       return { status: 503, body: `${outcome.why}\n` };
     },
   };

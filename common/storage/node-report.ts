@@ -22,6 +22,8 @@ const stamp = v.pipe(v.number(), v.finite(), v.minValue(0));
 const volume = v.variant("by", [
   v.strictObject({ by: v.literal("name"), name }),
   v.strictObject({ by: v.literal("handle"), driver: name, handleHash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
+  // A plugin's name has no slash, or two volumes could have one key; short enough for a release's ID with both in it.
+  v.strictObject({ by: v.literal("device"), plugin: v.pipe(v.string(), v.regex(/^[\w.-]{1,63}$/)), path: name }),
 ]);
 
 /** `namespace/name` of a pod, where the agent knew it: by the time that somebody asks, the pod may be gone everywhere. */
@@ -52,39 +54,60 @@ const release = v.pipe(
 
 const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
 
+/** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
+const head = {
+  version: v.literal(REPORT_VERSION),
+  node: name,
+  bootId: uid,
+  podUid: uid,
+  /** Identifies one run of the agent. */
+  instance: uid,
+  /** Rises by one with each change of holds or releases within the instance. */
+  generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+  /** By how much at most the boot clock's second differs from a true one. */
+  driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
+  /** The moment of sending; a body that is sent again keeps it. */
+  sentAt: stamp,
+  /** The last complete read of the mount table. */
+  read,
+  /** Since when the agent has watched this boot without a gap. */
+  observedSince: stamp,
+  /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
+  podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+};
+
+interface Head {
+  readonly read: ReadSpan;
+  readonly sentAt: number;
+}
+
+const isInOrder = ({ read: { beganAt, endedAt } }: Head): boolean => beganAt <= endedAt;
+const isSentAfterRead = ({ read: { endedAt }, sentAt }: Head): boolean => endedAt <= sentAt;
+const OUT_OF_ORDER = "read must not end before it began";
+const SENT_EARLY = "sentAt must not be earlier than the end of the read";
+
 const report = v.pipe(
-  v.strictObject({
-    version: v.literal(REPORT_VERSION),
-    node: name,
-    bootId: uid,
-    podUid: uid,
-    /** Identifies one run of the agent. */
-    instance: uid,
-    /** Rises by one with each change of holds or releases within the instance. */
-    generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
-    /** By how much at most the boot clock's second differs from a true one. */
-    driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
-    /** The moment of sending; a body that is sent again keeps it. */
-    sentAt: stamp,
-    /** The last complete read of the mount table. */
-    read,
-    /** Since when the agent has watched this boot without a gap. */
-    observedSince: stamp,
-    /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
-    podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
-    holds: v.array(hold),
-    releases: v.array(release),
-  }),
-  v.check((value) => value.read.beganAt <= value.read.endedAt, "read must not end before it began"),
-  v.check((value) => value.read.endedAt <= value.sentAt, "sentAt must not be earlier than the end of the read"),
+  v.strictObject({ ...head, holds: v.array(hold), releases: v.array(release) }),
+  v.check((value) => isInOrder(value), OUT_OF_ORDER),
+  v.check((value) => isSentAfterRead(value), SENT_EARLY),
   v.check(
     (value) => value.holds.length + value.releases.length <= MAX_REPORT_ENTRIES,
     `at most ${MAX_REPORT_ENTRIES} holds and releases`,
   ),
 );
 
+const heartbeat = v.pipe(
+  v.strictObject(head),
+  v.check((value) => isInOrder(value), OUT_OF_ORDER),
+  v.check((value) => isSentAfterRead(value), SENT_EARLY),
+);
+
 /** The state of a node as its agent reports it. */
 export type NodeReport = v.InferOutput<typeof report>;
+/** A report without the state, for when that has not changed since the generation it names. */
+export type NodeHeartbeat = v.InferOutput<typeof heartbeat>;
+/** What an agent sends. */
+export type NodeMessage = NodeReport | NodeHeartbeat;
 /** A hold in a report, with the begin of the first read that showed it. */
 export type ReportedHold = v.InferOutput<typeof hold>;
 /** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
@@ -97,6 +120,8 @@ const answer = v.strictObject({
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+  /** The heartbeat means a state that is not known here: the whole is to be sent. */
+  whole: v.optional(v.literal(true)),
 });
 
 /** What the aggregator answers to an accepted report. */
@@ -114,9 +139,15 @@ function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown): Decoded
   return { ok: false, problems };
 }
 
-/** Reads a report from parsed JSON. Unknown fields are refused: a newer agent must not be half understood. */
-export function decodeNodeReport(input: unknown): Decoded<NodeReport> {
-  return decode(report, input);
+/** Reads a report or a heartbeat from parsed JSON. Unknown fields are refused: a newer agent must not be half understood. */
+export function decodeNodeMessage(input: unknown): Decoded<NodeMessage> {
+  const isHeartbeat = typeof input === "object" && input !== null && !("holds" in input) && !("releases" in input);
+  return isHeartbeat ? decode(heartbeat, input) : decode(report, input);
+}
+
+/** True for a report, which has the state; false for a heartbeat. */
+export function isReport(message: NodeMessage): message is NodeReport {
+  return "holds" in message;
 }
 
 /** Reads the aggregator's answer from parsed JSON. */

@@ -1,10 +1,12 @@
 /**
  * How a mount path names a volume. Below `pods/` the kubelet uses the name of the PV (for inline volumes: the pod's own
- * name for it); a CSI staging path has only the driver and the SHA-256 of the volume handle.
+ * name for it); a CSI staging path has only the driver and the SHA-256 of the volume handle; the in-tree plugins name the
+ * device in words of their own (`50060e801049cfd1-lun-0`), which lead to no PV.
  */
 export type VolumeIdentity =
   | { readonly by: "name"; readonly name: string }
-  | { readonly by: "handle"; readonly driver: string; readonly handleHash: string };
+  | { readonly by: "handle"; readonly driver: string; readonly handleHash: string }
+  | { readonly by: "device"; readonly plugin: string; readonly path: string };
 
 /**
  * What a line of the mount table is to a volume: `pod` is the publish mount, `subpath` a bind of a piece of it, `block` a
@@ -27,9 +29,16 @@ export function isUseHold<T extends Hold>(hold: T): hold is T & UseHold {
   return hold.kind !== "staging" && hold.podUid !== undefined;
 }
 
-/** A string that is equal for equal identities; `/` occurs in no name, driver or hash. */
+/** A string that is equal for equal identities; `/` occurs in no name, driver, hash or plugin, and a device's path comes last. */
 export function volumeKey(volume: VolumeIdentity): string {
-  return volume.by === "name" ? `name/${volume.name}` : `handle/${volume.driver}/${volume.handleHash}`;
+  switch (volume.by) {
+    case "name":
+      return `name/${volume.name}`;
+    case "handle":
+      return `handle/${volume.driver}/${volume.handleHash}`;
+    case "device":
+      return `device/${volume.plugin}/${volume.path}`;
+  }
 }
 
 /** One pod's use of one volume on a node: the unit whose end is a release. */

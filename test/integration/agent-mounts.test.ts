@@ -8,7 +8,7 @@ import { createMountInfoFile } from "../../agent/sources/mount-table.ts";
 import { createWakeUp, type WakeUp } from "../../agent/sources/wake-up.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
-import { decodeNodeReport, type NodeReport } from "../../common/storage/node-report.ts";
+import { decodeNodeMessage, isReport, type NodeReport } from "../../common/storage/node-report.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -254,8 +254,8 @@ describe("an agent process", () => {
           path: "/below/v1/nodes/:node/report",
           maxBodyBytes: 100_000,
           answer: async ({ body }) => {
-            const decoded = decodeNodeReport(JSON.parse(await body()));
-            if (decoded.ok) report = decoded.value;
+            const decoded = decodeNodeMessage(JSON.parse(await body()));
+            if (decoded.ok && isReport(decoded.value)) report = decoded.value;
             return { status: decoded.ok ? 200 : 400, body: '{"forget":[]}' };
           },
         },

@@ -5,7 +5,7 @@ import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createWakeUp } from "../../../agent/sources/wake-up.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
-import { decodeNodeReport, type NodeReport } from "../../../common/storage/node-report.ts";
+import { decodeNodeMessage, isReport, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeByteStream } from "../../fakes/byte-stream.ts";
 import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
@@ -72,11 +72,13 @@ async function startAgent({
     path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] }),
   );
   const bodies: NodeReport[] = [];
+  const messages: NodeMessage[] = [];
   const paths: string[] = [];
   const reportTransport = createFakeTransport(({ path, body }) => {
-    const report = decodeNodeReport(JSON.parse(body ?? ""));
+    const report = decodeNodeMessage(JSON.parse(body ?? ""));
     if (!report.ok) return { status: 400, body: report.problems.join("; ") };
-    bodies.push(report.value);
+    messages.push(report.value);
+    if (isReport(report.value)) bodies.push(report.value);
     paths.push(path);
     return answer();
   });
@@ -102,11 +104,11 @@ async function startAgent({
   await settle();
   const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.health);
   const { advance } = clock;
-  return { clock, logger, table, wakeUp, watch, bodies, paths, stop, running, url, advance, pod };
+  return { clock, logger, table, wakeUp, watch, bodies, messages, paths, stop, running, url, advance, pod };
 }
 
 function namesIn(report: NodeReport | undefined): readonly string[] {
-  return (report?.holds ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.handleHash));
+  return (report?.holds ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.by));
 }
 
 describe("an agent", () => {
@@ -119,10 +121,10 @@ describe("an agent", () => {
   });
 
   it("tells with which resource version of its pods the table was read", async () => {
-    const { bodies, advance } = await startAgent();
+    const { messages, advance } = await startAgent();
     await advance(200);
 
-    expect(bodies.at(-1)?.podsResourceVersion).toBe("100");
+    expect(messages.at(-1)?.podsResourceVersion).toBe("100");
   });
 
   it("reports a mount after the debounce, with the name of its pod", async () => {
@@ -137,6 +139,26 @@ describe("an agent", () => {
     await advance(1);
 
     expect(bodies.at(-1)?.holds).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
+  });
+
+  it("sends a heartbeat without the state while that is known, and the whole when it is asked for", async () => {
+    let isKnown = true;
+    const { messages, advance } = await startAgent({
+      mounts: [TOKEN, HOLD],
+      answer: () => json({ forget: [], ...(isKnown ? {} : { whole: true }) }),
+    });
+    await advance(1_000);
+    const first = messages.findIndex(isReport);
+
+    await advance(30_000);
+    const kept = messages.slice(first + 1).map(isReport);
+    isKnown = false;
+    await advance(30_000);
+    isKnown = true;
+    await advance(1_000);
+
+    expect(kept).not.toContain(true);
+    expect(messages.slice(-2).map(isReport)).toContain(true);
   });
 
   it("reports the end of a use, until it is told to forget it", async () => {
@@ -160,15 +182,15 @@ describe("an agent", () => {
   });
 
   it("reports at once when a pod ended, though no mount changed", async () => {
-    const { watch, pod, bodies, advance } = await startAgent();
+    const { watch, pod, messages, advance } = await startAgent();
     await advance(1_000);
-    const before = bodies.length;
+    const before = messages.length;
 
     watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
     await advance(100);
 
-    expect(bodies.length).toBe(before + 1);
-    expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
+    expect(messages.length).toBe(before + 1);
+    expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
   it("does not report mounts that are none of its business", async () => {
@@ -185,28 +207,28 @@ describe("an agent", () => {
   });
 
   it("sends a heartbeat although mounts elsewhere change all the time", async () => {
-    const { wakeUp, bodies, advance } = await startAgent();
+    const { wakeUp, messages, advance } = await startAgent();
     await advance(1_000);
-    const before = bodies.length;
+    const before = messages.length;
 
     for (let second = 0; second < 61; second += 1) {
       wakeUp.change();
       await advance(1_000);
     }
 
-    expect(bodies.length - before).toBe(2);
+    expect(messages.length - before).toBe(2);
   });
 
   it("sends a heartbeat where the mount table cannot be polled, and looks every two seconds", async () => {
-    const { table, bodies, advance } = await startAgent({
+    const { table, messages, advance } = await startAgent({
       ports: (ports) => ({ wakeUp: createWakeUp("/no/such/table", ports) }),
     });
     await advance(1_000);
-    const [reports, reads] = [bodies.length, table.reads()];
+    const [reports, reads] = [messages.length, table.reads()];
 
     await advance(61_000);
 
-    expect(bodies.length - reports).toBe(2);
+    expect(messages.length - reports).toBe(2);
     expect(table.reads() - reads).toBeGreaterThan(25);
     expect(table.reads() - reads).toBeLessThan(35);
   });
@@ -224,7 +246,7 @@ describe("an agent", () => {
   });
 
   it("answers the end of a pod with the first complete read after it", async () => {
-    const { table, watch, pod, bodies, advance } = await startAgent();
+    const { table, watch, pod, messages, advance } = await startAgent();
     await advance(1_000);
 
     table.disturb(
@@ -234,7 +256,7 @@ describe("an agent", () => {
     watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
     await advance(4_000);
 
-    expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
+    expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
   it("releases nothing while the table cannot be believed, and says once why", async () => {

@@ -6,7 +6,7 @@ import { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { Cluster } from "../../../aggregator/sources/cluster.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
-import type { NodeReport } from "../../../common/storage/node-report.ts";
+import type { NodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
@@ -127,10 +127,10 @@ export class Harness {
   }
 
   /** Hands a report in, as the aggregator's report route does; answers what may be forgotten, or nothing for a stale one. */
-  async report(report: NodeReport, receipt: Partial<Receipt> = {}): Promise<readonly string[] | undefined> {
+  async report(report: NodeMessage, receipt: Partial<Receipt> = {}): Promise<readonly string[] | undefined> {
     const nodeBootId = this.cluster.node(report.node)?.bootId;
     const change = this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId, ...receipt });
-    if (change.kind === "stale") return undefined;
+    if (change.kind !== "accepted") return undefined;
     this.reconciler.onReport(report.node, change.touched);
     if (this.fleet.expected.length === 0) this.reconciler.enqueueAll();
     const settled = this.reconciler.settled(change.view);

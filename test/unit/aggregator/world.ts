@@ -112,6 +112,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     node: "n1",
     bootId: "boot-1",
     instance: "run-1",
+    generation: 1,
     holds: [],
     releases: new Map(),
     readBeganMs: NOON - 1,

@@ -4,7 +4,7 @@ import { initialState, type NodeState } from "../../../../agent/core/node-state.
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import {
-  decodeNodeReport,
+  decodeNodeMessage,
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
   type Release,
@@ -92,7 +92,7 @@ describe("reportOf", () => {
   ])("is accepted with $name in the mount table, or one odd mount would silence the node", ({ mountPoints }) => {
     const report = reportOf(IDENTITY, stateAfter(mountPoints), 20);
 
-    expect(decodeNodeReport(JSON.parse(JSON.stringify(report)))).toMatchObject({ ok: true });
+    expect(decodeNodeMessage(JSON.parse(JSON.stringify(report)))).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -105,7 +105,7 @@ describe("reportOf", () => {
 
     const text = JSON.stringify(report);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_REPORT_BYTES);
-    expect(decodeNodeReport(JSON.parse(text))).toMatchObject({ ok: true });
+    expect(decodeNodeMessage(JSON.parse(text))).toMatchObject({ ok: true });
     expect(report?.releases.at(-1)).toEqual(all.at(-1));
     expect(report?.releases.length).toBeGreaterThan(5_000);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acceptReport, type NodeView, settle } from "../../../../aggregator/core/fleet.ts";
+import { acceptHeartbeat, acceptReport, type NodeView, settle } from "../../../../aggregator/core/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { holdOf, NOON, nodeRelease, releaseOf, reportWith } from "../world.ts";
 
@@ -18,6 +18,62 @@ function accepted(
 function readAt(endedAt: number): Pick<NodeReport, "read"> {
   return { read: { beganAt: endedAt - 1, endedAt } };
 }
+
+describe("acceptHeartbeat", () => {
+  const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+
+  it("moves what is known of the state's freshness and keeps the state", () => {
+    const { holds: _, releases: __, ...heartbeat } = reportWith({ ...readAt(3_000), podsResourceVersion: "300" });
+
+    const result = acceptHeartbeat(known, heartbeat, { ...receipt, atMs: NOON + 5_000 });
+
+    const view = { ...known, podsResourceVersion: "300", read: { beganAt: 2_999, endedAt: 3_000 } };
+    expect(result).toMatchObject({
+      kind: "accepted",
+      view: {
+        ...view,
+        readEndedMs: expect.any(Number),
+        readBeganMs: expect.any(Number),
+        observedSinceMs: expect.any(Number),
+      },
+    });
+    expect(result.kind === "accepted" && result.view.readEndedMs).toBeGreaterThan(known.readEndedMs);
+  });
+
+  it.each<{
+    readonly name: string;
+    readonly fields: Partial<NodeReport>;
+    readonly kind: string;
+    readonly known?: NodeView;
+  }>([
+    { name: "an earlier read is stale", fields: readAt(1_999), kind: "stale" },
+    {
+      name: "another generation means a state that is not known",
+      fields: { ...readAt(3_000), generation: 2 },
+      kind: "unknown",
+    },
+    {
+      name: "another run of the agent means a state that is not known",
+      fields: { ...readAt(3_000), instance: "run-2" },
+      kind: "unknown",
+    },
+    {
+      name: "another boot means a state that is not known",
+      fields: { ...readAt(3_000), bootId: "boot-2" },
+      kind: "unknown",
+    },
+  ])("$name", ({ fields, kind }) => {
+    const { holds: _, releases: __, ...heartbeat } = reportWith(fields);
+
+    expect(acceptHeartbeat(known, heartbeat, receipt).kind).toBe(kind);
+  });
+
+  it("of a node that is not known means a state that is not known", () => {
+    const { holds: _, releases: __, ...heartbeat } = reportWith();
+
+    expect(acceptHeartbeat(undefined, heartbeat, receipt).kind).toBe("unknown");
+  });
+});
 
 describe("acceptReport", () => {
   it.each<{

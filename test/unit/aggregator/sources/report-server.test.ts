@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type ReportOutcome, reportRoute } from "../../../../aggregator/sources/report-server.ts";
-import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import type { NodeMessage } from "../../../../common/storage/node-report.ts";
 import { reportWith } from "../world.ts";
 
 async function put(
   body: string,
   { node = "n1", outcome }: { readonly node?: string; readonly outcome?: ReportOutcome } = {},
 ) {
-  const received: NodeReport[] = [];
+  const received: NodeMessage[] = [];
   const counted: string[] = [];
   const route = reportRoute(
     (report) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeNodeReport, decodeReportAnswer, MAX_REPORT_ENTRIES } from "../../../../common/storage/node-report.ts";
+import { decodeNodeMessage, decodeReportAnswer, MAX_REPORT_ENTRIES } from "../../../../common/storage/node-report.ts";
 
 const HASH = "0123456789abcdef".repeat(4);
 const HOLD = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 };
@@ -22,13 +22,13 @@ const REPORT = {
 };
 
 function problemsOf(change: object): readonly string[] {
-  const decoded = decodeNodeReport({ ...REPORT, ...change });
+  const decoded = decodeNodeMessage({ ...REPORT, ...change });
   return decoded.ok ? [] : decoded.problems;
 }
 
-describe("decodeNodeReport", () => {
+describe("decodeNodeMessage", () => {
   it("takes a whole report as it is", () => {
-    expect(decodeNodeReport(REPORT)).toEqual({ ok: true, value: REPORT });
+    expect(decodeNodeMessage(REPORT)).toEqual({ ok: true, value: REPORT });
   });
 
   it.each([
@@ -121,7 +121,7 @@ describe("decodeNodeReport", () => {
   it.each([{ input: undefined }, { input: null }, { input: "report" }, { input: [] }, { input: 7 }])(
     "refuses $input",
     ({ input }) => {
-      expect(decodeNodeReport(input)).toMatchObject({ ok: false });
+      expect(decodeNodeMessage(input)).toMatchObject({ ok: false });
     },
   );
 
