@@ -1,4 +1,5 @@
 import type { Clock } from "../common/runtime/clock.ts";
+import type { VolumeIdentity } from "../common/storage/volume-identity.ts";
 import type { DryRunConfig } from "./config.ts";
 import { DEFAULT_KUBELET_ROOT, type MountedHold, type MountRead, readHolds } from "./core/holds.ts";
 import { displayPath } from "./core/mount-info.ts";
@@ -40,6 +41,16 @@ function asTable({ mountInfo }: DryRunConfig, read: MountRead): string {
 }
 
 function toRow({ kind, volume, podUid, mount }: MountedHold): readonly string[] {
-  const name = volume.by === "name" ? volume.name : `${volume.driver} ${volume.handleHash.slice(0, 12)}…`;
-  return [kind, name, podUid ?? "-", mount.fsType, displayPath(mount.mountPoint)];
+  return [kind, nameOf(volume), podUid ?? "-", mount.fsType, displayPath(mount.mountPoint)];
+}
+
+function nameOf(volume: VolumeIdentity): string {
+  switch (volume.by) {
+    case "name":
+      return volume.name;
+    case "handle":
+      return `${volume.driver} ${volume.handleHash.slice(0, 12)}…`;
+    case "device":
+      return `${volume.plugin} ${displayPath(volume.path)}`;
+  }
 }

@@ -1,23 +1,23 @@
 import type { Hold, HoldKind } from "../../common/storage/volume-identity.ts";
 
-/** Folders below `pods/<uid>/volumes` of volumes that no claim can name; a node has thousands of them. */
-const NOT_CLAIMS = new Set(
-  ["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo"].map(
-    (plugin) => `kubernetes.io~${plugin}`,
-  ),
-);
+/** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
+const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);
 
 /** What the API takes as a name or a UID: anything else in a path belongs to no volume, and no report could carry it. */
 const NAME = /^[\w.-]{1,253}$/;
 const UID = /^[\w.-]{1,128}$/;
+const IN_TREE_PLUGIN = /^[\w.-]{1,63}$/;
+
+/** A longer path of a device is cut at its front: portals and pools come first, what tells devices apart comes last. */
+const MAX_DEVICE_PATH = 253;
 
 /** What the kernel adds to a mount point whose folder was deleted; the mount is still there. */
 const DELETED = / \(deleted\)$/;
 
 /**
- * What a mount point says about a volume, by the kubelet's own layout below its root (kubernetes/kubernetes:
- * pkg/kubelet/kubelet_getters.go, pkg/volume/csi/csi_attacher.go, csi_block.go, pkg/volume/local/local.go). Nothing for mounts
- * that are no hold.
+ * What a mount point says about a volume, by the kubelet's own layout below its root (kubernetes/kubernetes 1.36:
+ * pkg/kubelet/kubelet_getters.go and the files named below). Nothing for mounts that are no hold. Paths are latin1, a
+ * character a byte.
  */
 export function holdAt(path: string, kubeletRoot: string): Hold | undefined {
   const root = kubeletRoot === "/" ? "" : kubeletRoot;
@@ -31,42 +31,78 @@ export function holdAt(path: string, kubeletRoot: string): Hold | undefined {
   return undefined;
 }
 
-/** `pods/<uid>/volumes/<plugin>/<name>[/mount]` and `pods/<uid>/volume-subpaths/<name>/<container>/<index>`. */
+/**
+ * `pods/<uid>/volumes/<plugin>/<name>[/mount]` (GetPath of each plugin below pkg/volume) and
+ * `pods/<uid>/volume-subpaths/<name>/<container>/<index>` (pkg/volume/util/subpath/subpath_linux.go). What is in
+ * `pods/<uid>/volumeDevices` are links.
+ */
 function podHold([podUid, folder, ...rest]: readonly string[]): Hold | undefined {
-  if (!podUid) return undefined;
   if (folder === "volume-subpaths") {
     const [name, container, index, ...deeper] = rest;
     return container && index && deeper.length === 0 ? hold("subpath", name, podUid) : undefined;
   }
   const [plugin, name, mount, ...deeper] = rest;
-  if (folder !== "volumes" || !plugin || deeper.length > 0 || NOT_CLAIMS.has(plugin)) return undefined;
+  if (folder !== "volumes" || !plugin || deeper.length > 0) return undefined;
+  if (plugin.startsWith("kubernetes.io~") && NOT_CLAIMS.has(plugin.slice("kubernetes.io~".length))) return undefined;
   // Only CSI mounts one level below the folder that bears the name.
   if (mount !== (plugin === "kubernetes.io~csi" ? "mount" : undefined)) return undefined;
   return hold("pod", name, podUid);
 }
 
-/** `plugins/<plugin>/volumeDevices/...` (block), `plugins/kubernetes.io/csi/...` and `.../local-volume/mounts/<pv>` (staging). */
-function pluginHold(segments: readonly string[]): Hold | undefined {
-  const devices = segments.indexOf("volumeDevices");
-  if (devices > 0) return blockHold(segments.slice(0, devices).join("/"), segments.slice(devices + 1));
-  const [vendor, plugin, driver, id, mount, ...deeper] = segments;
-  if (vendor !== "kubernetes.io") return undefined;
-  if (plugin === "local-volume") return driver === "mounts" && mount === undefined ? hold("staging", id) : undefined;
-  if (plugin !== "csi" || mount !== "globalmount" || deeper.length > 0 || !driver || !id) return undefined;
+/** `plugins/kubernetes.io/<plugin>/...`, where a block volume of a local disk has `kubernetes.io~local-volume` instead. */
+function pluginHold([vendor, ...rest]: readonly string[]): Hold | undefined {
+  if (vendor === "kubernetes.io~local-volume") return inTreeHold("local-volume", rest);
+  const [plugin, ...below] = rest;
+  if (vendor !== "kubernetes.io" || !plugin || !IN_TREE_PLUGIN.test(plugin)) return undefined;
+  // Not even there: the kubelet mounts below `empty-dir` for a moment to try an option (pkg/kubelet/util/swap/swap_util.go).
+  if (NOT_CLAIMS.has(plugin)) return undefined;
+  return plugin === "csi" ? csiHold(below) : inTreeHold(plugin, below);
+}
+
+/**
+ * CSI staging: `<driver>/<hash>/globalmount` (pkg/volume/csi/csi_attacher.go), before 1.24 `pv/<name>/globalmount`. A driver may mount
+ * below the folder that it is given, as ceph/ceph-csi does (internal/rbd/nodeserver.go: the staging path, `/`, the volume ID).
+ */
+function csiHold([driver, ...rest]: readonly string[]): Hold | undefined {
+  if (driver === "volumeDevices") return csiBlockHold(rest);
+  const [id, mount] = rest;
+  if (mount !== "globalmount" || !driver || !id) return undefined;
   if (driver === "pv") return hold("staging", id);
   if (!NAME.test(driver) || !/^[0-9a-f]{64}$/.test(id)) return undefined;
   return { kind: "staging", volume: { by: "handle", driver, handleHash: id }, podUid: undefined };
 }
 
-/** Below `volumeDevices`, for CSI `<pv>/dev/<pod uid>`, `publish/<pv>/<pod uid>` and `staging/<pv>`, for local `<pv>/<pod uid>`. */
-function blockHold(plugin: string, [first, second, third, ...deeper]: readonly string[]): Hold | undefined {
-  if (!second || deeper.length > 0) return undefined;
-  if (plugin === "kubernetes.io~local-volume") return third === undefined ? hold("block", first, second) : undefined;
-  // The others go by the device, which no API object repeats.
-  if (plugin !== "kubernetes.io/csi") return undefined;
-  if (third === undefined) return first === "staging" ? hold("staging", second) : undefined;
-  if (first === "publish") return hold("block", second, third);
-  return second === "dev" ? hold("block", first, third) : undefined;
+/** `<name>/dev/<pod uid>`, `publish/<name>/<pod uid>`, and `staging/<name>` or below it (pkg/volume/csi/csi_block.go). */
+function csiBlockHold([first, second, third, ...deeper]: readonly string[]): Hold | undefined {
+  if (!second) return undefined;
+  const isOfPod = third !== undefined && deeper.length === 0;
+  if (first === "publish") return isOfPod ? hold("block", second, third) : undefined;
+  if (second === "dev" && isOfPod) return hold("block", first, third);
+  return first === "staging" ? hold("staging", second) : undefined;
+}
+
+/**
+ * Local volumes go by name: `mounts/<name>` where the disk is mounted, `volumeDevices/<name>/<pod uid>` as a block device
+ * (pkg/volume/local/local.go). The others go by the device: `<device>` or `mounts/<device>` where it is mounted,
+ * `volumeDevices/<device>/<pod uid>` as a block device (pkg/volume/iscsi/iscsi_util.go, fc/fc_util.go, flexvolume/plugin.go,
+ * util/volumepathhandler/volume_path_handler.go).
+ */
+function inTreeHold(plugin: string, below: readonly string[]): Hold | undefined {
+  const [folder] = below;
+  const isBlock = folder === "volumeDevices";
+  const device = isBlock ? below.slice(1, -1) : below;
+  const podUid = isBlock ? below.at(-1) : undefined;
+  if (plugin !== "local-volume") return deviceHold(plugin, device.join("/"), podUid);
+  const [first, second, ...deeper] = device;
+  if (isBlock) return second === undefined ? hold("block", first, podUid) : undefined;
+  return folder === "mounts" && deeper.length === 0 ? hold("staging", second) : undefined;
+}
+
+function deviceHold(plugin: string, device: string, podUid: string | undefined): Hold | undefined {
+  if (device === "") return undefined;
+  const volume = { by: "device", plugin, path: device.slice(-MAX_DEVICE_PATH) } as const;
+  if (podUid === undefined) return { kind: "staging", volume, podUid };
+  return UID.test(podUid) ? { kind: "block", volume, podUid } : undefined;
 }
 
 function hold(kind: HoldKind, name: string | undefined, podUid?: string): Hold | undefined {

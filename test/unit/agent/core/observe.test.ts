@@ -321,7 +321,7 @@ class World {
 }
 
 function nameOf({ podUid, volume }: Pick<Hold, "podUid" | "volume">): string {
-  return `${podUid}/${volume.by === "name" ? volume.name : volume.handleHash}`;
+  return `${podUid}/${volume.by === "name" ? volume.name : volume.by}`;
 }
 
 describe("observe, whatever happens", () => {

@@ -54,6 +54,11 @@ describe("claimsOf", () => {
       volumes: [volumeWith({ csi })],
       claims: [],
     },
+    {
+      name: "a device that only an in-tree plugin has a name for belongs to nobody",
+      volume: { by: "device", plugin: "fc", path: "pv-1" },
+      claims: [],
+    },
     { name: "a pod that is not known may have named the claim", pods: [], claims: ["claim-1"] },
     {
       name: "an inline volume called like a foreign volume belongs to nobody",

@@ -38,6 +38,10 @@ describe("decodeNodeMessage", () => {
     { name: "sent at the end of its read", change: { sentAt: 21 } },
     { name: "with a release of no width", change: { releases: [{ ...RELEASE, after: 21 }] } },
     {
+      name: "with a device that an in-tree plugin mounted",
+      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
+    },
+    {
       name: "with as many entries as are allowed",
       change: { holds: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
     },
@@ -75,6 +79,16 @@ describe("decodeNodeMessage", () => {
     },
     { name: "without holds", change: { holds: undefined }, field: "holds" },
     { name: "with a hold of an unknown kind", change: { holds: [{ ...HOLD, kind: "cache" }] }, field: "holds.0.kind" },
+    {
+      name: "with a device of a plugin whose name has a slash, which would make two volumes one",
+      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "a/b", path: "c" } }] },
+      field: "holds.0.volume.plugin",
+    },
+    {
+      name: "with a device whose path is too long",
+      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "d".repeat(254) } }] },
+      field: "holds.0.volume.path",
+    },
     {
       name: "with a volume that is named in no known way",
       change: { holds: [{ ...HOLD, volume: { by: "path", path: "/x" } }] },
