@@ -40,6 +40,8 @@ export interface KubeClient {
   readonly open: (request: ApiRequest, signal: AbortSignal) => Promise<HttpResponse>;
   /** What the server's wall clock shows now; nothing before the first answer. */
   readonly serverTime: () => ServerTime | undefined;
+  /** How many requests have been sent, watches included. */
+  readonly requests: () => number;
   /** The server as people know it. */
   readonly server: string;
   readonly close: () => Promise<void>;
@@ -55,10 +57,12 @@ const LONGEST_RETRY_AFTER_MS = 300_000;
 export function createKubeClient(connection: Connection, { clock }: { readonly clock: Clock }): KubeClient {
   const { transport, basePath } = connection;
   let bounds: ServerClockBounds | undefined;
+  let requests = 0;
 
   const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
     // A program that the kubeconfig names may hang.
     const authorization = await orAborted(connection.authorization(), signal);
+    requests += 1;
     const sentAt = clock.monotonicMs();
     const response = await transport.send(toHttp(request, { basePath, authorization }), signal);
     const dateMs = parseHttpDate(response.headers.date);
@@ -78,6 +82,7 @@ export function createKubeClient(connection: Connection, { clock }: { readonly c
       return text === "" ? undefined : parseJson(text, request.path);
     },
     serverTime: () => (bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm)),
+    requests: () => requests,
     server: connection.server,
     close: () => transport.close(),
   };

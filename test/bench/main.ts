@@ -1,11 +1,13 @@
-// Figures, side by side with a named baseline in one run; nothing here is asserted. Root is needed for the memory table.
+// Figures, side by side with a named baseline in one run; nothing here is asserted. `npm run bench -- parse mounts` runs some.
+// Root is needed where an agent runs in a pod's configuration (mounts, idle).
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
 import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
+import { benchIdle } from "./idle.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
-import { agentMemory } from "./memory.ts";
+import { benchMounts, benchParse } from "./mounts.ts";
 import { percentile, summary } from "./statistics.ts";
 
 const ROUNDS = Number(process.env.MOORING_BENCH_ROUNDS ?? 200);
@@ -22,25 +24,26 @@ async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
   ]);
 }
 
-async function benchMemory(stage: Stage, printer: Printer): Promise<void> {
-  printer.title("\nResident memory of the agent, in a pod's configuration, 10 s after it is ready");
-  const { bare, unbundled, bundled } = await agentMemory(stage);
-  const row = (name: string, mib: number): string[] => [name, `${mib.toFixed(0)} MiB`, (mib / bare).toFixed(2)];
-  printer.table([
-    ["WHAT", "RSS", "RATIO"],
-    row("baseline, a Node.js process that does nothing", bare),
-    row("agent, unbundled", unbundled),
-    row("agent, bundled", bundled),
-  ]);
-}
+type Bench = (stage: Stage, printer: Printer) => Promise<void> | void;
 
-async function bench(owner: Owner): Promise<void> {
+const BENCHES: Readonly<Record<string, Bench>> = {
+  latency: benchLatency,
+  parse: benchParse,
+  mounts: benchMounts,
+  idle: (stage, printer) => benchIdle(stage, printer, Number(process.env.MOORING_BENCH_MINUTES ?? 5)),
+};
+
+async function bench(owner: Owner, names: readonly string[]): Promise<void> {
   const printer = createPrinter(standardScreen());
   const cluster = await buildCluster(owner);
   const stage = { owner, ...cluster, ...(await startMooring(owner, cluster)) };
   await makeClaims(stage, ["orders", "cache"]);
-  await benchLatency(stage, printer);
-  await benchMemory(stage, printer);
+  for (const name of names) await BENCHES[name]?.(stage, printer);
 }
 
-await runOwned(bench);
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) {
+  process.stderr.write(`mooring: no bench ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}\n`);
+  process.exitCode = 1;
+} else await runOwned((owner) => bench(owner, asked.length > 0 ? asked : Object.keys(BENCHES)));

@@ -1,0 +1,69 @@
+import type { Printer } from "../demo/print.ts";
+import type { Stage } from "../stand-in/stage.ts";
+import { bundleAgent, residentMiB, startPodAgent, UNBUNDLED } from "./agent-process.ts";
+
+/** What an agent costs that has nothing to do. */
+interface IdleCost {
+  readonly mib: number;
+  readonly cpuPercent: number;
+  readonly requests: number;
+  readonly connections: number;
+}
+
+/** Memory, processor, requests and connections of agents on a quiet node, beside a Node.js process that does nothing. */
+export async function benchIdle(stage: Stage, printer: Printer, minutes: number): Promise<void> {
+  const { owner } = stage;
+  printer.title(`\nAn idle agent, in a pod's configuration, over ${minutes} minutes`);
+  const bare = owner.child({ name: "bare", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });
+  await bare.start();
+  const bundle = await bundleAgent(owner.folder);
+  const [unbundled, bundled] = await Promise.all([
+    idleCost(stage, { name: "unbundled", script: UNBUNDLED, minutes }),
+    idleCost(stage, { name: "bundled", script: bundle, minutes }),
+  ]);
+  const baseline = residentMiB(bare.pid);
+  const row = (name: string, { mib, cpuPercent, requests, connections }: IdleCost): string[] => [
+    name,
+    `${mib.toFixed(0)} MiB`,
+    (mib / baseline).toFixed(2),
+    `${cpuPercent.toFixed(2)} %`,
+    String(requests),
+    String(connections),
+  ];
+  printer.table([
+    ["WHAT", "RSS", "RATIO", "CPU OF A CORE", "API REQUESTS", "CONNECTIONS"],
+    ["baseline, a Node.js process that does nothing", `${baseline.toFixed(0)} MiB`, "1", "-", "-", "-"],
+    row("agent, unbundled", unbundled),
+    row("agent, bundled", bundled),
+  ]);
+  printer.text(
+    "  Connections: one to the API server, one to the aggregator. Requests: those to the API server after the start.",
+  );
+}
+
+async function idleCost(
+  stage: Stage,
+  { name, script, minutes }: { readonly name: string; readonly script: string; readonly minutes: number },
+): Promise<IdleCost> {
+  const { owner, kubelets, aggregator } = stage;
+  // Two agents for one node take turns at reporting; the aggregator drops what is stale, and neither does more for it.
+  const agent = await startPodAgent(stage, { name, script, kubelet: kubelets[1], aggregatorUrl: aggregator.url });
+  // What the start needed is not what idling costs.
+  await owner.clock.sleep(5_000, owner.signal);
+  const [cpuBefore, requestsBefore, begunAt] = [agent.cpuMs(), await requestsOf(agent.url), owner.clock.monotonicMs()];
+  await owner.clock.sleep(minutes * 60_000, owner.signal);
+  const elapsedMs = owner.clock.monotonicMs() - begunAt;
+  const cost = {
+    mib: agent.residentMiB(),
+    cpuPercent: (100 * (agent.cpuMs() - cpuBefore)) / elapsedMs,
+    connections: agent.connections(),
+    requests: (await requestsOf(agent.url)) - requestsBefore,
+  };
+  await agent.child.stop();
+  return cost;
+}
+
+async function requestsOf(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^mooring_api_requests (\d+)$/m.exec(text)?.[1]);
+}
