@@ -9,6 +9,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
+import type { NodeFacts } from "../common/storage/node-facts.ts";
 import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
@@ -17,6 +18,7 @@ import { Observer } from "./observer.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
 import { createMountInfoFile, type MountInfoSource } from "./sources/mount-table.ts";
+import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
 import { createWakeUp, type WakeUp } from "./sources/wake-up.ts";
 
@@ -30,24 +32,29 @@ export interface AgentPorts {
   readonly mountInfo: MountInfoSource;
   readonly wakeUp: WakeUp;
   readonly journal: Journal;
+  readonly nodeFacts: NodeFactsSource;
   readonly bootId: string;
 }
 
 /** The ports of a real node, beside those that are the same everywhere. */
 export function createAgentPorts(
   config: AgentConfig,
-  ports: Omit<AgentPorts, "mountInfo" | "wakeUp" | "journal">,
+  ports: Omit<AgentPorts, "mountInfo" | "wakeUp" | "journal" | "nodeFacts">,
 ): AgentPorts {
   return {
     ...ports,
     mountInfo: createMountInfoFile(config.mountInfo, ports),
     wakeUp: createWakeUp(config.mountInfo, ports),
     journal: createMemoryJournal(),
+    nodeFacts: createNodeFacts(config, ports),
   };
 }
 
 /** A read that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */
 const RETRY_MS = 1_000;
+
+/** What kind of node it is, is asked this long after the start. Milliseconds. */
+const FACTS_AFTER_MS = 2_000;
 
 /** Runs an agent until the signal is aborted. Rejects only for a bug or when it cannot listen. */
 export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: AbortSignal): Promise<void> {
@@ -87,6 +94,7 @@ class Agent {
   readonly #observer: Observer;
   /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
   #acceptedGeneration: number | undefined;
+  #facts: NodeFacts | undefined;
 
   constructor(config: AgentConfig, ports: AgentPorts, metrics: Metrics) {
     this.#config = config;
@@ -116,7 +124,20 @@ class Agent {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [(signal) => this.#watch(signal), this.#pods.run, this.#sender.run];
+    const watch = async (signal: AbortSignal): Promise<void> => {
+      await Promise.all([this.#watch(signal), this.#learnFacts(signal)]);
+    };
+    return [watch, this.#pods.run, this.#sender.run];
+  }
+
+  /** Nothing is decided by them, so they wait until the start, whose first read matters more, is over. */
+  async #learnFacts(signal: AbortSignal): Promise<void> {
+    const { clock, logger, nodeFacts } = this.#ports;
+    await clock.sleep(FACTS_AFTER_MS, signal);
+    if (signal.aborted) return;
+    const { facts, bootId, bootedAt } = await nodeFacts.read(signal);
+    this.#facts = facts;
+    logger.info({ ...facts, bootId, bootedAt }, "node looked at");
   }
 
   checks(): { readonly live: Checks; readonly ready: Checks } {
@@ -166,7 +187,11 @@ class Agent {
     // A node that has been blind for long is to count as silent, not to keep its last word alive.
     if (this.#observer.isBlind()) return;
     this.#sender.submit(() => {
-      const report = reportOf(this.#identity, this.#observer.state, this.#ports.clock.monotonicMs());
+      const report = reportOf(
+        { ...this.#identity, facts: this.#facts },
+        this.#observer.state,
+        this.#ports.clock.monotonicMs(),
+      );
       return report?.generation === this.#acceptedGeneration && report !== undefined ? heartbeatOf(report) : report;
     });
   }

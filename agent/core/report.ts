@@ -1,3 +1,4 @@
+import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import {
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
@@ -15,6 +16,8 @@ export interface ReporterIdentity {
   readonly instance: string;
   /** Bound of the boot clock's drift. */
   readonly driftPpm: number;
+  /** What kind of node it is, once that is known. */
+  readonly facts?: NodeFacts | undefined;
 }
 
 /** The report of a state, or nothing as long as no complete read stands behind it: a blind agent has nothing to say. */

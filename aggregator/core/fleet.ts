@@ -1,3 +1,4 @@
+import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { NodeHeartbeat, NodeMessage, NodeReport, Release } from "../../common/storage/node-report.ts";
 import { type Hold, isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
 
@@ -37,6 +38,8 @@ export interface NodeView {
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */
   readonly read: NodeReport["read"];
+  /** For people to read. */
+  readonly facts?: NodeFacts | undefined;
 }
 
 /** When a report came, by the API server's wall clock. */
@@ -86,15 +89,19 @@ export function acceptHeartbeat(
   return { kind: "accepted", view: { ...known, ...sightOf(heartbeat, clockOf(heartbeat, receipt)) } };
 }
 
-type Sight = Pick<NodeView, "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read">;
+type Sight = Pick<
+  NodeView,
+  "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read" | "facts"
+>;
 
-function sightOf({ read, observedSince, podsResourceVersion }: NodeMessage, at: ReportClock): Sight {
+function sightOf({ read, observedSince, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
     readBeganMs: at.earliest(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
     observedSinceMs: at.wall(observedSince),
     podsResourceVersion,
     read,
+    facts,
   };
 }
 

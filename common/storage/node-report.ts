@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { nodeFacts } from "./node-facts.ts";
 
 /**
  * The whole contract between an agent and the aggregator: the state of one node, idempotent, not a stream of events. All
@@ -74,6 +75,8 @@ const head = {
   observedSince: stamp,
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+  /** For people to read; absent until the agent has found them out. */
+  facts: v.optional(nodeFacts),
 };
 
 interface Head {

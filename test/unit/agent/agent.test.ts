@@ -92,6 +92,7 @@ async function startAgent({
     mountInfo: table,
     wakeUp,
     journal: createMemoryJournal(),
+    nodeFacts: { read: async () => ({ facts: { kernel: "6.18.4" }, bootId: "boot-1", bootedAt: undefined }) },
     bootId: "boot-1",
   };
   const stop = new AbortController();
@@ -366,5 +367,38 @@ describe("an agent", () => {
     await advance(1_000);
 
     expect(bodies.at(-1)?.releases).toHaveLength(releases);
+  });
+
+  it("tells what kind of node it is, once and with every report from then on", async () => {
+    const { messages, logger, advance } = await startAgent();
+    await advance(1_000);
+    const early = messages.length;
+
+    await advance(70_000);
+
+    expect(messages.slice(0, early).every(({ facts }) => facts === undefined)).toBe(true);
+    expect(messages.slice(early).map(({ facts }) => facts)).toEqual([{ kernel: "6.18.4" }, { kernel: "6.18.4" }]);
+    expect(logger.lines.filter(({ message }) => message === "node looked at")).toMatchObject([
+      { level: "info", fields: { kernel: "6.18.4", bootId: "boot-1" } },
+    ]);
+  });
+
+  it("reports and ends as ever while what kind of node it is cannot be found out", async () => {
+    const unknown = { facts: {}, bootId: undefined, bootedAt: undefined };
+    const read = (signal: AbortSignal): Promise<typeof unknown> =>
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve(unknown));
+      });
+    const { messages, logger, stop, running, advance } = await startAgent({ ports: () => ({ nodeFacts: { read } }) });
+    await advance(1_000);
+    const early = messages.length;
+
+    await advance(70_000);
+    const late = messages.length;
+    stop.abort();
+    await running;
+
+    expect(late - early).toBe(2);
+    expect(logger.messages().at(-1)).toBe("agent stopped");
   });
 });

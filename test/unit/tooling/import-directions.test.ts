@@ -85,6 +85,7 @@ function wingArrows(
         "../../test/fakes/x.ts",
         "commander",
         "koffi",
+        "systeminformation",
       ],
     },
     {
@@ -155,6 +156,7 @@ const forbiddenArrows = [
       "../../cli/x.ts",
       "../../test/fakes/x.ts",
       "pino",
+      "systeminformation",
     ],
   },
   { from: "common/x.ts", to: ["./storage/x.ts", "../agent/core/x.ts", "pino"] },
@@ -222,7 +224,7 @@ const allowedArrows = [
       to: [`./${wing}.ts`, "./config.ts", "./dry-run.ts", "../common/runtime/y.ts", "node:os", "node:fs/promises"],
     },
   ]),
-  { from: "agent/sources/x.ts", to: ["koffi"] },
+  { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
   {
     from: "cli/x.ts",
     to: ["./y.ts", "./part/y.ts", "../common/storage/y.ts", "node:util", "node:fs/promises", "commander", "valibot"],

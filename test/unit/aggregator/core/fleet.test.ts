@@ -68,6 +68,14 @@ describe("acceptHeartbeat", () => {
     expect(acceptHeartbeat(known, heartbeat, receipt).kind).toBe(kind);
   });
 
+  it("brings what its agent has found out about the node since the last report", () => {
+    const { holds: _, releases: __, ...heartbeat } = reportWith({ ...readAt(3_000), facts: { kernel: "6.18.4" } });
+
+    const result = acceptHeartbeat(known, heartbeat, receipt);
+
+    expect(result).toMatchObject({ kind: "accepted", view: { facts: { kernel: "6.18.4" } } });
+  });
+
   it("of a node that is not known means a state that is not known", () => {
     const { holds: _, releases: __, ...heartbeat } = reportWith();
 

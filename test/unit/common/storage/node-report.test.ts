@@ -5,6 +5,16 @@ const HASH = "0123456789abcdef".repeat(4);
 const HOLD = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 };
 const STAGING = { kind: "staging", volume: { by: "handle", driver: "ebs.csi.aws.com", handleHash: HASH }, since: 10 };
 const RELEASE = { id: "boot-1/21/u2/name/pv-2", volume: { by: "name", name: "pv-2" }, podUid: "u2", after: 10, by: 21 };
+const FACTS = {
+  kernel: "6.18.4",
+  architecture: "x64",
+  distribution: "Debian GNU/Linux 12",
+  containerRuntime: "containerd",
+  cgroup: "v2",
+  selinux: false,
+  apparmor: true,
+  mountNamespace: "other",
+};
 const REPORT = {
   version: 1,
   node: "node-1",
@@ -41,6 +51,8 @@ describe("decodeNodeMessage", () => {
       name: "with a device that an in-tree plugin mounted",
       change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
     },
+    { name: "with all facts about its node", change: { facts: FACTS } },
+    { name: "with no fact about its node", change: { facts: {} } },
     {
       name: "with as many entries as are allowed",
       change: { holds: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
@@ -51,6 +63,15 @@ describe("decodeNodeMessage", () => {
 
   it.each([
     { name: "of another version", change: { version: 2 }, field: "version" },
+    { name: "with an empty fact", change: { facts: { kernel: "" } }, field: "facts.kernel" },
+    { name: "with a fact that is too long", change: { facts: { kernel: "6".repeat(129) } }, field: "facts.kernel" },
+    {
+      name: "with a fact that would steer a terminal",
+      change: { facts: { distribution: "\u001b[2J" } },
+      field: "facts.distribution",
+    },
+    { name: "with an unknown fact", change: { facts: { hostname: "web" } }, field: "facts.hostname" },
+    { name: "with a cgroup version that is none", change: { facts: { cgroup: "v3" } }, field: "facts.cgroup" },
     { name: "without a node", change: { node: undefined }, field: "node" },
     { name: "with an empty node", change: { node: "" }, field: "node" },
     { name: "with a node's name that is too long", change: { node: "n".repeat(254) }, field: "node" },

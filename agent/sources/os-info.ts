@@ -1,0 +1,39 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+
+/** Name and version of the distribution that this process sees, or nothing. Never rejects; the signal ends it at once. */
+export type OsInfo = (signal: AbortSignal) => Promise<string | undefined>;
+
+const PROGRAM = fileURLToPath(new URL("os-info-program.ts", import.meta.url));
+
+/** No token or password of ours is given to the tools that it calls. */
+const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+
+const known = v.pipe(
+  v.optional(v.string(), ""),
+  v.transform((text) => (text === "unknown" ? "" : text)),
+);
+const answer = v.object({ distro: known, release: known });
+
+/**
+ * Asks systeminformation. It calls tools that may be missing or hang (`hostname -f` asks the network) and waits for some of
+ * them without a limit and without letting anything else run, so it gets a process of its own that can be killed.
+ */
+export const readOsInfo: OsInfo = (signal) =>
+  new Promise((resolve) => {
+    const options = { env: ENVIRONMENT, signal, killSignal: "SIGKILL" } as const;
+    execFile(process.execPath, [PROGRAM], options, (error, stdout) => {
+      resolve(error === null ? distributionIn(stdout) : undefined);
+    });
+  });
+
+function distributionIn(text: string): string | undefined {
+  try {
+    const { distro, release } = v.parse(answer, JSON.parse(text));
+    return [distro, release].filter((part) => part !== "").join(" ") || undefined;
+  } catch {
+    // Whatever it said instead is no answer, and none is needed.
+    return undefined;
+  }
+}
