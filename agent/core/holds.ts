@@ -24,7 +24,7 @@ export interface MountInfoText {
   readonly endedAt: number;
 }
 
-/** Where the kubelet keeps its volumes: found by the agent's own mount, or given. */
+/** Where the kubelet keeps its volumes: found by the agent's own mount, or given. Paths are bytes as latin1. */
 export type RootRule =
   | { readonly by: "own-pod"; readonly podUid: string; readonly override: string | undefined }
   | { readonly by: "path"; readonly path: string };
@@ -49,18 +49,22 @@ export function readHolds({ text, beganAt, endedAt }: MountInfoText, rule: RootR
 function rootOf(text: string, rule: RootRule): { readonly kubeletRoot: string; readonly unproven: string | undefined } {
   if (rule.by === "path") {
     return {
-      kubeletRoot: rule.path,
+      kubeletRoot: withoutSlash(rule.path),
       unproven: "outside a pod: nothing proves that this is the kubelet's mount table",
     };
   }
   const roots = findKubeletRoots(text, rule.podUid);
-  const kubeletRoot = rule.override ?? roots[0] ?? DEFAULT_KUBELET_ROOT;
+  const kubeletRoot = withoutSlash(rule.override ?? roots[0] ?? DEFAULT_KUBELET_ROOT);
   if (roots.includes(kubeletRoot)) return { kubeletRoot, unproven: undefined };
   const found = roots.length === 0 ? "not in the table" : `below ${roots.map(displayPath).join(" and ")}`;
   return {
     kubeletRoot,
     unproven: `own pod's token mount is ${found}${rule.override === undefined ? "" : `, not below ${displayPath(kubeletRoot)}`}`,
   };
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/(?!^)\/+$/, "");
 }
 
 function mountedHold(mount: MountEntry, kubeletRoot: string): MountedHold[] {
@@ -82,4 +86,13 @@ export function mergeReads(first: MountRead, second: MountRead): MountRead {
     incomplete: first.incomplete ?? second.incomplete,
     kubeletRoot: second.kubeletRoot,
   };
+}
+
+/** True for two reads that tell the same: the same holds, and the same reason, if any, why absence proves nothing. */
+export function isSameRead(first: MountRead, second: MountRead): boolean {
+  return first.incomplete === second.incomplete && keysOf(first).symmetricDifference(keysOf(second)).size === 0;
+}
+
+function keysOf({ holds }: MountRead): ReadonlySet<string> {
+  return new Set(holds.map(holdKey));
 }

@@ -24,20 +24,27 @@ export interface MountTable {
   readonly damagedLines: number;
 }
 
-/** Reads the text of a mount table (latin1), keeping the entries below `folder`. Never throws. */
-export function parseMountInfo(text: string, folder: string): MountTable {
-  const prefix = escapePath(folder.endsWith("/") ? folder : `${folder}/`);
+/** Reads the text of a mount table (latin1), keeping the entries below `path`. Never throws. */
+export function parseMountInfo(text: string, path: string): MountTable {
+  const plain = path.endsWith("/") ? path : `${path}/`;
+  const folder = { plain, escaped: escapePath(plain) };
   const lines = text.split("\n");
   // The kernel ends each line, so a last one without its end was cut; and no mount namespace is empty.
   const torn = lines.pop() !== "" || lines.length === 0 ? 1 : 0;
   const entries: MountEntry[] = [];
   let damagedLines = torn;
   for (const line of lines) {
-    const result = parseLine(line, prefix);
+    const result = parseLine(line, folder);
     if (result === "damaged") damagedLines += 1;
     else if (result !== "elsewhere") entries.push(result);
   }
   return { entries, damagedLines };
+}
+
+/** A folder with a slash at its end: in bytes, and as a kernel of today escapes it. */
+interface Folder {
+  readonly plain: string;
+  readonly escaped: string;
 }
 
 /** IDs, device and root of any mount, up to the mount point. Bytes that Unicode calls white space are part of a name. */
@@ -46,13 +53,13 @@ const HEAD = /^(\d+) (\d+) (\d+:\d+) ([^ ]*) (?=\/)/;
 /** Separator, type, source and super options: a line that has them was not cut. */
 const TAIL = / - [^ ]+ [^ ]* [^ ]/;
 
-function parseLine(line: string, prefix: string): MountEntry | "elsewhere" | "damaged" {
+function parseLine(line: string, folder: Folder): MountEntry | "elsewhere" | "damaged" {
   const head = HEAD.exec(line);
   // An odd line elsewhere must not blind the node: only a cut one, or one that names the folder, can hide an entry.
-  if (head === null) return TAIL.test(line) && !line.includes(prefix) ? "elsewhere" : "damaged";
+  if (head === null) return TAIL.test(line) && !names(line, folder) ? "elsewhere" : "damaged";
   const [{ length }, mountId, parentId, device = "", root = ""] = head;
-  // Nodes have thousands of lines that are not ours: look at the mount point before anything is split or decoded.
-  if (!line.startsWith(prefix, length)) return prefix.startsWith(line.slice(length)) ? "damaged" : "elsewhere";
+  // Nodes have thousands of lines that are not ours: look at the mount point before the line is split or decoded.
+  if (!isBelow(line, length, folder)) return couldBeCut(line.slice(length), folder) ? "damaged" : "elsewhere";
   const fields = line.slice(length).split(" ");
   const separator = fields.indexOf("-", 2);
   const fsType = fields[separator + 1];
@@ -66,6 +73,26 @@ function parseLine(line: string, prefix: string): MountEntry | "elsewhere" | "da
     mountPoint: unescapePath(mountPoint),
     fsType,
   };
+}
+
+function names(line: string, { plain, escaped }: Folder): boolean {
+  return line.includes(escaped) || (line.includes("\\") && unescapePath(line).includes(plain));
+}
+
+/** Whether the mount point that begins at `at` is below the folder, also where a kernel escapes more than those of today. */
+function isBelow(line: string, at: number, { plain, escaped }: Folder): boolean {
+  if (line.startsWith(escaped, at)) return true;
+  const backslash = line.indexOf("\\", at);
+  if (backslash === -1) return false;
+  const end = line.indexOf(" ", at);
+  return (
+    (end === -1 || backslash < end) && unescapePath(line.slice(at, end === -1 ? undefined : end)).startsWith(plain)
+  );
+}
+
+/** Whether a line that ends in its mount point may have ended below the folder: cut there, perhaps within an escape. */
+function couldBeCut(mountPoint: string, { plain, escaped }: Folder): boolean {
+  return escaped.startsWith(mountPoint) || plain.startsWith(unescapePath(mountPoint.replace(/\\[0-7]{0,2}$/, "")));
 }
 
 /**
@@ -99,4 +126,14 @@ function escapePath(path: string): string {
 /** Bytes kept as latin1, shown as the text they most likely are. */
 export function displayPath(path: string): string {
   return new TextDecoder().decode(Uint8Array.from(path, (char) => char.charCodeAt(0)));
+}
+
+/**
+ * Whether a read may lack entries though no line of it is damaged: before Linux 5.8 it did, when mounts changed between two
+ * of its `read(2)` calls (torvalds/linux 9f6c61f96f2d). A release that tells nothing may be of such a kernel.
+ */
+export function needsAgreement(kernelRelease: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)(?!\d)/.exec(kernelRelease) ?? [];
+  if (major === undefined || minor === undefined) return true;
+  return Number(major) < 5 || (Number(major) === 5 && Number(minor) < 8);
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { holdKey, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { holdKey, isSameRead, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const OWN: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const HOLD = csiMountPoint("u1", "pv-1");
+const ROOT = "/var/lib/kubelet";
 
 function textOf(...mountPoints: readonly string[]): string {
   return mountPoints.map((mountPoint) => formatMountLine({ mountPoint })).join("");
@@ -86,6 +87,56 @@ describe("readHolds", () => {
     });
   });
 
+  it.each([
+    { name: "a space", root: "/my data/kubelet" },
+    { name: "a backslash and digits", root: "/k\\040" },
+    { name: "a hash", root: "/k#1" },
+    { name: "bytes that are no UTF-8", root: "/\u00ff\u00e0" },
+    { name: "a newline", root: "/k\n1" },
+    { name: "dots, as in the target of a link", root: "/..2026_01/kubelet" },
+    { name: "the path of a volume of another kubelet", root: csiMountPoint("u9", "pv-9") },
+  ])("follows the kubelet to a root with $name", ({ root }) => {
+    const text = textOf("/", tokenMountPoint("agent-1", root), csiMountPoint("u1", "pv-1", root));
+
+    expect(read(text)).toMatchObject({
+      incomplete: undefined,
+      kubeletRoot: root,
+      holds: [{ kind: "pod", podUid: "u1" }],
+    });
+  });
+
+  it("follows the kubelet to the root directory", () => {
+    const text = textOf("/", tokenMountPoint("agent-1", ""), csiMountPoint("u1", "pv-1", ""));
+
+    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/", holds: [{ kind: "pod" }] });
+    expect(read(text, { ...OWN, override: "/" })).toMatchObject({ incomplete: undefined, holds: [{ kind: "pod" }] });
+  });
+
+  it.each(["/var/lib/kubelet/", "/var/lib/kubelet//"])(
+    "takes a root that is set with slashes at its end: %s",
+    (path) => {
+      const text = textOf(tokenMountPoint("agent-1"), HOLD);
+
+      expect(read(text, { ...OWN, override: path })).toMatchObject({ incomplete: undefined, kubeletRoot: ROOT });
+      expect(read(text, { by: "path", path })).toMatchObject({ kubeletRoot: ROOT, holds: [{ kind: "pod" }] });
+    },
+  );
+
+  it("counts a mount that shows under two paths once, under the root", () => {
+    const text = textOf(tokenMountPoint("agent-1"), HOLD, csiMountPoint("u1", "pv-1", "/host/kubelet"), `/host${HOLD}`);
+
+    expect(read(text).holds.map(({ mount }) => mount.mountPoint)).toEqual([HOLD]);
+  });
+
+  it("shows each of several mounts that are stacked", () => {
+    const lines = [36, 37, 38].map((mountId) => formatMountLine({ mountPoint: HOLD, mountId, parentId: mountId - 1 }));
+
+    const result = read(textOf(tokenMountPoint("agent-1")) + lines.join(""));
+
+    expect(result.holds.map(({ mount }) => mount.mountId)).toEqual([36, 37, 38]);
+    expect(new Set(result.holds.map(holdKey)).size).toBe(1);
+  });
+
   it("never proves an absence outside of a pod", () => {
     const result = read(textOf(HOLD), { by: "path", path: "/var/lib/kubelet" });
 
@@ -114,6 +165,26 @@ describe("mergeReads", () => {
     expect(new Set(merged.holds.map(holdKey)).size).toBe(holds);
     expect(merged.incomplete === undefined).toBe(isComplete);
     expect(merged).toMatchObject({ beganAt: 10, endedAt: 13 });
+  });
+});
+
+describe("isSameRead", () => {
+  const token = tokenMountPoint("agent-1");
+  const other = csiMountPoint("u2", "pv-1");
+
+  it.each([
+    { name: "the same table", texts: [textOf(token, HOLD), textOf(token, HOLD)], isSame: true },
+    { name: "another order", texts: [textOf(token, HOLD, other), textOf(other, HOLD, token)], isSame: true },
+    { name: "a mount elsewhere more", texts: [textOf(token, HOLD), textOf(token, HOLD, "/home")], isSame: true },
+    { name: "a hold that is stacked", texts: [textOf(token, HOLD), textOf(token, HOLD, HOLD)], isSame: true },
+    { name: "a hold more", texts: [textOf(token), textOf(token, HOLD)], isSame: false },
+    { name: "a hold less", texts: [textOf(token, HOLD), textOf(token)], isSame: false },
+    { name: "another hold", texts: [textOf(token, HOLD), textOf(token, other)], isSame: false },
+    { name: "damage in one", texts: [textOf(token, HOLD), `${textOf(token, HOLD)}36 3`], isSame: false },
+    { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
+    { name: "the token in none", texts: [textOf(HOLD), textOf(HOLD)], isSame: true },
+  ])("of two reads with $name: $isSame", ({ texts: [first = "", second = ""], isSame }) => {
+    expect(isSameRead(read(first), read(second))).toBe(isSame);
   });
 });
 

@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RootRule } from "../../../../agent/core/holds.ts";
+import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { initialState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { createMountInfoFile, readConfirmed } from "../../../../agent/sources/mount-table.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
-import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../../fakes/mount-table.ts";
+import { createFakeMountTable, csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const HOLD = csiMountPoint("u1", "pv-1");
@@ -39,6 +39,15 @@ describe("the mount table's file", () => {
     const source = createMountInfoFile(join(folder, path), { clock: createFakeClock() });
 
     await expect(source.read()).rejects.toMatchObject({ code: "mount-table-unreadable", retriable: true });
+  });
+});
+
+describe("the mount table's file on an old kernel", () => {
+  it.each([
+    { kernelRelease: "4.18.0-553.el8.x86_64", needs: true },
+    { kernelRelease: "6.1.0", needs: false },
+  ])("wants two reads that agree on $kernelRelease: $needs", ({ kernelRelease, needs }) => {
+    expect(createMountInfoFile("/x", { clock: createFakeClock(), kernelRelease }).needsAgreement).toBe(needs);
   });
 });
 
@@ -124,5 +133,111 @@ describe("readConfirmed", () => {
     );
 
     await expect(readConfirmed(table, state, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
+  });
+});
+
+describe("readConfirmed on a kernel whose reads may lack entries", () => {
+  const OTHER = csiMountPoint("u2", "pv-2");
+  /** A table that shows one of these at each read, the last of them again and again. */
+  function tableOf(reads: readonly (readonly string[] | "torn" | "unreadable")[]) {
+    const clock = createFakeClock();
+    const whole = [TOKEN, HOLD].map((mountPoint) => ({ mountPoint }));
+    const table = createFakeMountTable(clock, whole);
+    const shows = (mounts: readonly string[]) => mounts.map((mountPoint) => formatMountLine({ mountPoint })).join("");
+    const last = reads.at(-1) ?? [];
+    const all = [...reads, ...Array.from({ length: 40 }, () => last)];
+    table.disturb(
+      ...all.map((read) => (text: string) => {
+        if (read === "unreadable") return undefined;
+        return read === "torn" ? text.slice(0, -1) : shows(read);
+      }),
+    );
+    return { beganAt: clock.monotonicMs(), table, source: { ...table, needsAgreement: true } };
+  }
+  const known = observe(initialState("boot-1"), {
+    read: readHolds(
+      { text: [TOKEN, HOLD].map((mountPoint) => formatMountLine({ mountPoint })).join(""), beganAt: 1, endedAt: 2 },
+      RULE,
+    ),
+    podsResourceVersion: undefined,
+    pods: new Map(),
+  }).state;
+  const ALL = [TOKEN, HOLD];
+
+  it.each([
+    { name: "two reads that agree are enough", reads: [ALL], count: 2, holds: ["pv-1"] },
+    {
+      name: "a read that lacks an entry is followed by two that agree",
+      reads: [[TOKEN], ALL],
+      count: 3,
+      holds: ["pv-1"],
+    },
+    { name: "a read that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, holds: ["pv-1"] },
+    {
+      name: "a change elsewhere disturbs nothing",
+      reads: [
+        [...ALL, "/a"],
+        [...ALL, "/b"],
+      ],
+      count: 2,
+      holds: ["pv-1"],
+    },
+    {
+      name: "what only an early read shows is there",
+      reads: [[...ALL, OTHER], ALL],
+      count: 3,
+      holds: ["pv-1", "pv-2"],
+    },
+    { name: "what comes while it is read is there", reads: [ALL, [...ALL, OTHER]], count: 3, holds: ["pv-1", "pv-2"] },
+    { name: "a torn read is followed by two that agree", reads: ["torn" as const, ALL], count: 3, holds: ["pv-1"] },
+    { name: "an absence takes two reads that agree, twice", reads: [[TOKEN]], count: 4, holds: [] },
+    { name: "an entry that the first two lack is there", reads: [[TOKEN], [TOKEN], ALL], count: 4, holds: ["pv-1"] },
+  ])("$name", async ({ reads, count, holds }) => {
+    const { beganAt, table, source } = tableOf(reads);
+
+    const read = await readConfirmed(source, known, RULE);
+
+    expect(table.reads()).toBe(count);
+    expect(read).toMatchObject({ incomplete: undefined, beganAt, endedAt: beganAt + count });
+    expect([...new Set(read.holds.map(({ volume }) => (volume.by === "name" ? volume.name : "?")))].toSorted()).toEqual(
+      holds,
+    );
+  });
+
+  it("gives up after ten reads of which no two agree: what it saw is there, and nothing is absent", async () => {
+    const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN] : [TOKEN, OTHER]));
+    const { beganAt, table, source } = tableOf(flicker);
+
+    const read = await readConfirmed(source, known, RULE);
+
+    expect(table.reads()).toBe(10);
+    expect(read).toMatchObject({ beganAt, endedAt: beganAt + 10 });
+    expect(read.incomplete).toBe("the table kept changing: no two of 10 reads agree");
+    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.holds.size).toBe(2);
+  });
+
+  it("proves no absence when the confirming reads do not agree", async () => {
+    const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN, OTHER] : [TOKEN]));
+    const { table, source } = tableOf([[TOKEN], [TOKEN], ...flicker]);
+
+    const read = await readConfirmed(source, known, RULE);
+
+    expect(table.reads()).toBe(12);
+    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.releases).toEqual([]);
+  });
+
+  it("takes a table that stays damaged as it is", async () => {
+    const { table, source } = tableOf(["torn"]);
+
+    const read = await readConfirmed(source, known, RULE);
+
+    expect(table.reads()).toBe(2);
+    expect(read.incomplete).toBe("1 damaged lines");
+  });
+
+  it("fails when one of the reads fails", async () => {
+    const { source } = tableOf([ALL, "unreadable"]);
+
+    await expect(readConfirmed(source, known, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
   });
 });
