@@ -1,6 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { displayPath, findKubeletRoots, parseMountInfo } from "../../../../agent/core/mount-info.ts";
+import { displayPath, findKubeletRoots, needsAgreement, parseMountInfo } from "../../../../agent/core/mount-info.ts";
 import { formatMountLine } from "../../../fakes/mount-table.ts";
 
 const ROOT = "/var/lib/kubelet";
@@ -83,6 +82,24 @@ describe("parseMountInfo", () => {
     expect(parseMountInfo(line, "/").entries).toHaveLength(1);
   });
 
+  it.each([
+    { name: "its space", folder: "/my kubelet", written: "/my\\040kubelet" },
+    { name: "its hash", folder: "/k#1", written: "/k\\0431" },
+    { name: "each of its letters", folder: "/ab", written: "/\\141\\142" },
+    { name: "a byte that is no ASCII", folder: "/\u00e0", written: "/\\340" },
+  ])("finds the folder where the kernel escapes $name, and sees where that was cut", ({ folder, written }) => {
+    const line = `36 35 8:1 / ${written}/pods/x rw - ext4 /dev/sda1 rw\n`;
+
+    expect(parseMountInfo(line, folder)).toMatchObject({
+      damagedLines: 0,
+      entries: [{ mountPoint: `${folder}/pods/x` }],
+    });
+    for (let length = 1; length <= written.length; length += 1) {
+      expect(parseMountInfo(`36 35 8:1 / ${written.slice(0, length)}\n`, folder).damagedLines).toBe(1);
+    }
+    expect(parseMountInfo(line.replace("36", "x"), folder).damagedLines).toBe(1);
+  });
+
   const good = formatMountLine({ mountPoint: HOLD });
   it.each([
     { name: "an empty table, as every name space has mounts", text: "", damaged: 1 },
@@ -113,7 +130,33 @@ describe("parseMountInfo", () => {
     { name: "a line cut inside the folder's name", text: "36 35 8:1 / /var/li\n", damaged: 1 },
     { name: "a line cut before the mount point", text: "36 35 8:1 /\n", damaged: 1 },
     { name: "an empty line", text: `\n${good}`, damaged: 1, entries: 1 },
+    { name: "a line of spaces", text: `   \n${good}`, damaged: 1, entries: 1 },
     { name: "garbage", text: "\x00\x01garbage\n", damaged: 1 },
+    { name: "nothing but bytes that are zero", text: `${"\0".repeat(64)}\n`, damaged: 1 },
+    { name: "UTF-16", text: [...good].join("\0"), damaged: 1 },
+    { name: "a table without any end of line", text: good.replaceAll("\n", ""), damaged: 1 },
+    { name: "a table with the ends of lines of another system", text: good.replaceAll("\n", "\r"), damaged: 1 },
+    { name: "a mark of the byte order", text: `\xef\xbb\xbf${good}`, damaged: 1 },
+    { name: "tabs for spaces", text: good.replaceAll(" ", "\t"), damaged: 1 },
+    { name: "two spaces for one", text: good.replace("36 35", "36  35"), damaged: 1 },
+    { name: "a space before the line", text: ` ${good}`, damaged: 1 },
+    { name: "a negative ID", text: good.replace("36", "-36"), damaged: 1 },
+    { name: "a line without IDs", text: good.replace("36 35 ", ""), damaged: 1 },
+    { name: "a line without a device", text: good.replace("8:1 ", ""), damaged: 1 },
+    { name: "a device that is no pair", text: good.replace("8:1", "801"), damaged: 1 },
+    { name: "a line without a root", text: good.replace("/ /", "/"), damaged: 1 },
+    { name: "a line without options", text: `36 35 8:1 / ${HOLD} - ext4 /dev/sda1 rw\n`, damaged: 1 },
+    { name: "a line whose head is missing", text: good.slice(8), damaged: 1 },
+    { name: "a line that the next one runs into", text: `36 35 8:1 / ${good}`, damaged: 1 },
+    { name: "a separator that is glued to its neighbour", text: good.replace(" - ", " -"), damaged: 1 },
+    { name: "a line cut behind its separator", text: `${good.slice(0, good.indexOf(" - ") + 2)}\n`, damaged: 1 },
+    { name: "a line cut inside the mount point", text: `${good.slice(0, good.indexOf("pv-1"))}\n`, damaged: 1 },
+    {
+      name: "each line that is",
+      text: `36 35 8:1 / ${HOLD}\n${good}36 35 8:1 / ${HOLD} rw\n`,
+      damaged: 2,
+      entries: 1,
+    },
   ])("counts $name as damage", ({ text, damaged, entries = 0 }) => {
     const table = parseMountInfo(text, ROOT);
 
@@ -127,6 +170,8 @@ describe("parseMountInfo", () => {
     { name: "cut in a mount point that the folder does not begin with", line: "36 35 8:1 / /home/us\n" },
     { name: "with a root of two words", line: "36 35 8:1 /a b /home rw - odd none rw\n" },
     { name: "with a mount point that is no path", line: "36 35 8:1 / anywhere rw - odd none rw\n" },
+    { name: "with words for numbers", line: "x y z / /home rw - odd none rw\n" },
+    { name: "cut in a place that is called like the folder with more", line: `36 35 8:1 / ${ROOT}-old/po\n` },
   ])("is not blinded by an odd line elsewhere $name", ({ line }) => {
     const table = parseMountInfo(`${line}${good}`, ROOT);
 
@@ -140,56 +185,6 @@ describe("parseMountInfo", () => {
     const { entries } = parseMountInfo(text, ROOT);
 
     expect(entries.map(({ mountId }) => mountId)).toEqual([36, 37]);
-  });
-
-  const byteString = fc
-    .array(fc.integer({ min: 1, max: 255 }), { minLength: 1, maxLength: 12 })
-    .map((bytes) => String.fromCharCode(...bytes));
-  const entry = fc.record({
-    mountPoint: byteString.map((name) => `/k/${name}`),
-    mountId: fc.nat(),
-    parentId: fc.nat(),
-    device: fc.tuple(fc.nat(4095), fc.nat(99_999)).map(([major, minor]) => `${major}:${minor}`),
-    root: byteString.map((name) => `/${name}`),
-    fsType: fc.constantFrom("ext4", "fuse.sshfs", "nfs4"),
-    source: fc.oneof(fc.constant(""), byteString),
-    optional: fc.subarray(["shared:1", "master:2", "unbindable"]),
-  });
-
-  it("reads back whatever bytes the kernel writes", () => {
-    fc.assert(
-      fc.property(fc.array(entry, { minLength: 1, maxLength: 5 }), (lines) => {
-        const table = parseMountInfo(lines.map(formatMountLine).join(""), "/k");
-
-        const expected = lines.map(({ source: _, optional: __, ...rest }) => rest);
-        expect(table).toEqual({ entries: expected, damagedLines: 0 });
-      }),
-    );
-  });
-
-  it("tells of every cut that could hide an entry", () => {
-    fc.assert(
-      fc.property(fc.array(entry, { minLength: 1, maxLength: 4 }), fc.nat(400), (lines, at) => {
-        const text = lines.map(formatMountLine).join("");
-        const cut = text.slice(0, at % text.length);
-
-        const table = parseMountInfo(cut, "/k");
-
-        const isMissing = table.entries.length < cut.split("\n").filter((line) => line !== "").length;
-        expect(table.damagedLines > 0 || !isMissing).toBe(true);
-        expect(cut === "" || !cut.endsWith("\n") ? table.damagedLines : 1).toBeGreaterThan(0);
-      }),
-    );
-  });
-
-  it("never throws and never invents an entry, whatever it is given", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary-ascii" }), fc.string(), (noise, folder) => {
-        for (const { mountPoint } of parseMountInfo(`${noise}\n`, `/${folder}`).entries) {
-          expect(mountPoint.startsWith("/")).toBe(true);
-        }
-      }),
-    );
   });
 });
 
@@ -238,5 +233,34 @@ describe("findKubeletRoots", () => {
 describe("displayPath", () => {
   it("shows bytes as the text that they are", () => {
     expect(displayPath(latin1("/voilà"))).toBe("/voilà");
+  });
+});
+
+describe("needsAgreement", () => {
+  it.each([
+    { release: "5.8.0", needs: false },
+    { release: "5.8", needs: false },
+    { release: "5.8-rc7", needs: false },
+    { release: "5.10.0-28-amd64", needs: false },
+    { release: "5.15.153.1-microsoft-standard-WSL2", needs: false },
+    { release: "6.1.0+deb12", needs: false },
+    { release: "6.18.44", needs: false },
+    { release: "10.0.1", needs: false },
+    { release: "5.7.19", needs: true },
+    { release: "5.4.0-1103-aws", needs: true },
+    { release: "4.18.0-553.el8_10.x86_64", needs: true },
+    { release: "4.4.0", needs: true },
+    { release: "3.10.0-1160.el7.x86_64", needs: true },
+    { release: "2.6.40+6.1.0", needs: true },
+    { release: "5", needs: true },
+    { release: "6", needs: true },
+    { release: "", needs: true },
+    { release: "v6.1.0", needs: true },
+    { release: " 6.1.0", needs: true },
+    { release: "unknown", needs: true },
+    { release: "-5.10", needs: true },
+    { release: "5.x", needs: true },
+  ])("says of kernel '$release': $needs", ({ release, needs }) => {
+    expect(needsAgreement(release)).toBe(needs);
   });
 });
