@@ -9,9 +9,11 @@ import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
+import { type NodeList, nodeList } from "./core/node-list.ts";
 import { FleetState } from "./fleet-state.ts";
 import { Reconciler } from "./reconciler.ts";
 import { createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
+import { nodesRoute } from "./sources/api.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
 
@@ -38,6 +40,7 @@ export async function runAggregator(
   const routes = [
     ...observabilityRoutes(metrics, aggregator.checks()),
     reportRoute((report) => aggregator.onReport(report), reports),
+    nodesRoute(() => aggregator.nodes()),
   ];
   const server = await listen(routes, config.listen, ports.logger);
   ports.logger.info(
@@ -159,6 +162,21 @@ class Aggregator {
     const settled = this.#reconciler.settled(change.view);
     this.#fleet.settle(report.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
+  }
+
+  /** Nodes without a report, and reports without a node, are shown: these are the ones that somebody looks for. */
+  nodes(): NodeList | undefined {
+    if (!this.#isSynced) return undefined;
+    const fleet = this.#fleet;
+    const names = new Set([...this.#cluster.nodeNames(), ...fleet.nodes()]);
+    const nodes = [...names].map((name) => ({
+      name,
+      object: this.#cluster.node(name),
+      view: fleet.view(name),
+      lastReportAgeMs: fleet.lastReportAgeMs(name),
+      isSilent: fleet.isSilent(name),
+    }));
+    return nodeList(nodes, this.#nowMs());
   }
 
   #nowMs(): number {

@@ -44,6 +44,17 @@ export class FleetState {
     return this.#views.get(node);
   }
 
+  /** Nodes that have reported. */
+  nodes(): readonly string[] {
+    return [...this.#views.keys()];
+  }
+
+  /** How long ago the last report was accepted, or nothing before the first. Milliseconds. */
+  lastReportAgeMs(node: string): number | undefined {
+    const acceptedAt = this.#acceptedAt.get(node);
+    return acceptedAt === undefined ? undefined : this.#clock.monotonicMs() - acceptedAt;
+  }
+
   get size(): number {
     return this.#views.size;
   }

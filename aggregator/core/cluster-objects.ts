@@ -31,4 +31,7 @@ export interface Node {
   readonly key: string;
   readonly uid: string;
   readonly bootId: string | undefined;
+  /** As its kubelet tells them. */
+  readonly distribution?: string | undefined;
+  readonly containerRuntime?: string | undefined;
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import * as v from "valibot";
+import { factText } from "../../common/storage/node-facts.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 
@@ -88,14 +89,22 @@ export function projectVolume(object: unknown): Projected<Volume> {
   };
 }
 
-const nodeSchema = v.object({
-  metadata,
-  status: v.optional(v.object({ nodeInfo: v.optional(v.object({ bootID: v.optional(v.string()) })) }), {}),
+const nodeInfo = v.object({
+  bootID: v.optional(v.string()),
+  osImage: v.optional(v.string()),
+  containerRuntimeVersion: v.optional(v.string()),
 });
+const nodeSchema = v.object({ metadata, status: v.optional(v.object({ nodeInfo: v.optional(nodeInfo, {}) }), {}) });
 
 export function projectNode(object: unknown): Projected<Node> {
   const { metadata: meta, status } = v.parse(nodeSchema, object);
-  return { ...identify(meta), bootId: status.nodeInfo?.bootID || undefined };
+  const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
+  return {
+    ...identify(meta),
+    bootId: bootID || undefined,
+    distribution: factText(osImage),
+    containerRuntime: factText(containerRuntimeVersion),
+  };
 }
 
 function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { release } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
@@ -73,6 +74,33 @@ describe("from an unmount to the claim's status", () => {
     const log = readFileSync(stage.agents[0].child.logFile, "utf8");
 
     expect(log).toContain('"wakeUp":"poll"');
+  });
+
+  it("tells of each node how fresh its report is and what kind of node it is", async () => {
+    const fresh = {
+      silent: false,
+      lastReportAgeMs: expect.any(Number),
+      readEndedAgeMs: expect.any(Number),
+      releasesPending: 0,
+      facts: expect.objectContaining({ kernel: release(), mountNamespace: "other" }),
+    };
+
+    await waitUntil(owner, {
+      what: "the facts about both nodes",
+      limitMs: 20_000,
+      check: async () => {
+        const list = await (await fetch(`${stage.aggregator.url}/v1/nodes`)).json();
+        expect(list).toMatchObject({
+          items: [
+            { name: "node-a", ...fresh },
+            { name: "node-b", ...fresh },
+          ],
+        });
+      },
+    });
+    const log = readFileSync(stage.agents[0].child.logFile, "utf8");
+
+    expect(log).toContain('"msg":"node looked at"');
   });
 
   it("forgets a release once it is stored, and writes nothing at rest", async () => {

@@ -57,6 +57,19 @@ describe("FleetState", () => {
     expect([before, fleet.isSilent("n1"), fleet.silentCount(), fleet.size]).toEqual([false, true, 1, 1]);
   });
 
+  it("knows how long ago a node's last report was accepted", () => {
+    const { clock, fleet } = fleetOf(["n1", "n2"]);
+    fleet.accept(reportWith(), receipt);
+
+    clock.pass(5_000);
+
+    expect([fleet.lastReportAgeMs("n1"), fleet.lastReportAgeMs("n2"), fleet.nodes()]).toEqual([
+      5_000,
+      undefined,
+      ["n1"],
+    ]);
+  });
+
   it("a report with news touches what was there and what is there, one without touches nothing", () => {
     const { fleet } = fleetOf([]);
     const mounted = reportWith({ holds: [holdOf("pod-1")] });

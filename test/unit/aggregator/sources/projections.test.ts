@@ -167,9 +167,17 @@ describe("projectNode", () => {
     },
     { name: "no status yet", status: undefined, bootId: undefined },
     { name: "an empty boot ID", status: { nodeInfo: { bootID: "" } }, bootId: undefined },
+    { name: "no boot ID yet", status: { nodeInfo: {} }, bootId: undefined },
   ])("$name", ({ status, bootId }) => {
     const object = { metadata: { name: "n1", uid: "node-1", resourceVersion: "1" }, spec: {}, status };
 
     expect(projectNode(object)).toEqual({ key: "n1", uid: "node-1", resourceVersion: "1", bootId });
+  });
+
+  it("keeps what the kubelet says of the node's system, unless nobody could print it", () => {
+    const nodeInfo = { osImage: "Ubuntu 26.04 LTS", containerRuntimeVersion: "\u001b[2J" };
+    const object = { metadata: { name: "n1", uid: "node-1", resourceVersion: "1" }, status: { nodeInfo } };
+
+    expect(projectNode(object)).toMatchObject({ distribution: "Ubuntu 26.04 LTS", containerRuntime: undefined });
   });
 });

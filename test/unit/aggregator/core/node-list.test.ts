@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import { acceptReport, type NodeView } from "../../../../aggregator/core/fleet.ts";
+import { type NodeStanding, nodeList } from "../../../../aggregator/core/node-list.ts";
+import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
+
+const OBJECT = {
+  key: "n1",
+  uid: "node-1",
+  bootId: "boot-1",
+  distribution: "Ubuntu 26.04 LTS",
+  containerRuntime: "containerd://2.4.2",
+};
+const UNKNOWN = {
+  ...{ kernel: null, architecture: null, distribution: null, containerRuntime: null },
+  ...{ cgroup: null, selinux: null, apparmor: null, mountNamespace: null },
+};
+
+function viewOf(fields: Partial<NodeReport> = {}): NodeView {
+  const result = acceptReport(undefined, reportWith(fields), { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" });
+  if (result.kind !== "accepted") throw new Error(result.why);
+  return result.view;
+}
+
+function standing(fields: Partial<NodeStanding> = {}): NodeStanding {
+  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, isSilent: false, ...fields };
+}
+
+describe("nodeList", () => {
+  it("says when a node reported last, what it reported and how old that is", () => {
+    const view = viewOf({
+      read: { beganAt: 1_000, endedAt: 1_002 },
+      holds: [holdOf("pod-1"), holdOf("pod-2"), { ...holdOf("pod-1"), kind: "subpath" }],
+      releases: [releaseOf("pod-3", { after: 500, by: 1_002 })],
+      facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
+    });
+
+    const { items } = nodeList([standing({ view })], NOON + 20_000);
+
+    expect(items).toEqual([
+      {
+        name: "n1",
+        silent: false,
+        lastReportAgeMs: 12_346,
+        bootId: "boot-1",
+        agentInstance: "run-1",
+        readBeganAgeMs: 20_002,
+        readEndedAgeMs: 20_000,
+        holds: { pod: 2, subpath: 1, block: 0, staging: 0 },
+        releasesPending: 1,
+        facts: {
+          ...UNKNOWN,
+          ...{ kernel: "6.18.4", architecture: "arm64", distribution: "Ubuntu 26.04 LTS" },
+          ...{ containerRuntime: "containerd://2.4.2", cgroup: "v2", selinux: false, mountNamespace: "other" },
+        },
+      },
+    ]);
+  });
+
+  it("shows a node that has never reported, with nothing but what its kubelet says", () => {
+    const { items } = nodeList([standing({ view: undefined, lastReportAgeMs: undefined, isSilent: true })], NOON);
+
+    expect(items).toMatchObject([
+      {
+        ...{ name: "n1", silent: true, lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
+        ...{ readBeganAgeMs: null, readEndedAgeMs: null, holds: null, releasesPending: null },
+        facts: { ...UNKNOWN, distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" },
+      },
+    ]);
+  });
+
+  it("shows a report whose Node object is gone", () => {
+    const { items } = nodeList([standing({ object: undefined })], NOON);
+
+    expect(items).toMatchObject([{ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN }]);
+  });
+
+  it.each([
+    {
+      name: "the distribution that an agent outside a container saw itself",
+      facts: { distribution: "Debian GNU/Linux 12" },
+      expected: { distribution: "Debian GNU/Linux 12" },
+    },
+    {
+      name: "the kubelet's word on the container runtime, which has the version",
+      facts: { containerRuntime: "containerd" },
+      expected: { containerRuntime: "containerd://2.4.2" },
+    },
+  ])("prefers $name", ({ facts, expected }) => {
+    const { items } = nodeList([standing({ view: viewOf({ facts }) })], NOON);
+
+    expect(items[0]?.facts).toMatchObject(expected);
+  });
+
+  it("never gives a negative age, however the clocks differ", () => {
+    const { items } = nodeList([standing()], NOON - 60_000);
+
+    expect(items[0]).toMatchObject({ readBeganAgeMs: 0, readEndedAgeMs: 0 });
+  });
+
+  it("is in the order of the names, and says what it is", () => {
+    const list = nodeList(
+      ["b", "a", "c"].map((name) => standing({ name })),
+      NOON,
+    );
+
+    expect(list).toMatchObject({ apiVersion: "api.mooring.dev/v1", kind: "NodeList" });
+    expect(list.items.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  });
+});
