@@ -1,5 +1,5 @@
 import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
-import { holdAt } from "./kubelet-path.ts";
+import { holdAt, NEVER_A_CLAIM } from "./kubelet-path.ts";
 import { displayPath, findKubeletRoots, type MountEntry, parseMountInfo } from "./mount-info.ts";
 
 /** A hold together with the mount that shows it. */
@@ -35,7 +35,7 @@ export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 /** What a read of the mount table shows, and whether what it does not show is really gone. */
 export function readHolds({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountRead {
   const { kubeletRoot, unproven } = rootOf(text, rule);
-  const table = parseMountInfo(text, kubeletRoot);
+  const table = parseMountInfo(text, kubeletRoot, NEVER_A_CLAIM);
   return {
     beganAt,
     endedAt,

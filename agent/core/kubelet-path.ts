@@ -3,6 +3,9 @@ import type { Hold, HoldKind } from "../../common/storage/volume-identity.ts";
 /** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
 const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);
 
+/** Matches the begin of their paths below the kubelet's root, as the mount table has them; sticky, for use inside a text. */
+export const NEVER_A_CLAIM = new RegExp(`pods/[^/ ]+/volumes/kubernetes\\.io~(?:${[...NOT_CLAIMS].join("|")})/`, "y");
+
 /** What the API takes as a name or a UID: anything else in a path belongs to no volume, and no report could carry it. */
 const NAME = /^[\w.-]{1,253}$/;
 const UID = /^[\w.-]{1,128}$/;

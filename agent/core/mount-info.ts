@@ -24,27 +24,61 @@ export interface MountTable {
   readonly damagedLines: number;
 }
 
-/** Reads the text of a mount table (latin1), keeping the entries below `path`. Never throws. */
-export function parseMountInfo(text: string, path: string): MountTable {
+/**
+ * Reads the text of a mount table (latin1), keeping the entries below `path`, without those whose path below it matches `skipped`
+ * from its begin (a sticky expression). Never throws.
+ */
+export function parseMountInfo(text: string, path: string, skipped?: RegExp): MountTable {
   const plain = path.endsWith("/") ? path : `${path}/`;
-  const folder = { plain, escaped: escapePath(plain) };
-  const lines = text.split("\n");
-  // The kernel ends each line, so a last one without its end was cut; and no mount namespace is empty.
-  const torn = lines.pop() !== "" || lines.length === 0 ? 1 : 0;
+  const folder = { plain, escaped: escapePath(plain), skipped };
   const entries: MountEntry[] = [];
-  let damagedLines = torn;
-  for (const line of lines) {
-    const result = parseLine(line, folder);
+  let damagedLines = 0;
+  let begin = 0;
+  for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", begin)) {
+    const result = isNotOurs(text, { begin, end }, folder) ? "elsewhere" : parseLine(text.slice(begin, end), folder);
     if (result === "damaged") damagedLines += 1;
     else if (result !== "elsewhere") entries.push(result);
+    begin = end + 1;
   }
-  return { entries, damagedLines };
+  // The kernel ends each line, so a last one without its end was cut; and no mount namespace is empty.
+  const isTorn = begin < text.length || text === "";
+  return { entries, damagedLines: damagedLines + (isTorn ? 1 : 0) };
 }
 
 /** A folder with a slash at its end: in bytes, and as a kernel of today escapes it. */
 interface Folder {
   readonly plain: string;
   readonly escaped: string;
+  readonly skipped: RegExp | undefined;
+}
+
+/**
+ * True for the thousands of lines that are surely not asked for, found without cutting anything out of the text: whole up to the
+ * separator, with a mount point that is written plainly and is either elsewhere or skipped. Any doubt is left to `parseLine`.
+ */
+function isNotOurs(text: string, line: { readonly begin: number; readonly end: number }, folder: Folder): boolean {
+  let at = line.begin;
+  for (let field = 0; field < 4; field += 1) {
+    if (field < 3 && !isDigit(text.charCodeAt(at))) return false;
+    at = text.indexOf(" ", at) + 1;
+    if (at === 0 || at >= line.end) return false;
+  }
+  const mountPointEnd = text.indexOf(" ", at);
+  const separator = text.indexOf(" - ", at);
+  if (text[at] !== "/" || mountPointEnd === -1 || separator === -1 || separator >= line.end) return false;
+  if (text.startsWith(folder.escaped, at)) return isSkipped(text, at + folder.escaped.length, folder);
+  const backslash = text.indexOf("\\", at);
+  return backslash === -1 || backslash > mountPointEnd;
+}
+
+function isSkipped(text: string, at: number, { skipped }: Folder): boolean {
+  if (skipped === undefined) return false;
+  skipped.lastIndex = at;
+  return skipped.test(text);
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }
 
 /** IDs, device and root of any mount, up to the mount point. Bytes that Unicode calls white space are part of a name. */

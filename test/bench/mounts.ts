@@ -8,11 +8,11 @@ import { percentile, summary } from "./statistics.ts";
 
 const LINES = 10_000;
 
-/** A table of 10,000 lines, three of four of them no claim's, as on a node with many secrets. */
+/** A table of 10,000 lines, one in twenty of them a claim's, the rest the tmpfs of pods, as on a full node. */
 function tableText(): string {
   const line = (id: number): string => {
-    const plugin = id % 4 === 0 ? "kubernetes.io~csi" : "kubernetes.io~projected";
-    const path = `/var/lib/kubelet/pods/${randomUUID()}/volumes/${plugin}/pvc-${id}${id % 4 === 0 ? "/mount" : ""}`;
+    const plugin = id % 20 === 0 ? "kubernetes.io~csi" : "kubernetes.io~projected";
+    const path = `/var/lib/kubelet/pods/${randomUUID()}/volumes/${plugin}/pvc-${id}${id % 20 === 0 ? "/mount" : ""}`;
     return `${id} 30 0:${id} / ${path} rw,relatime shared:${id} - tmpfs tmpfs rw,size=1024k\n`;
   };
   return Array.from({ length: LINES }, (_, id) => line(id + 1)).join("");
