@@ -73,6 +73,7 @@ export interface AgentConfig {
 /** What a dry run needs. */
 export interface DryRunConfig {
   readonly mountInfo: string;
+  readonly bootId: string;
   readonly kubeletRoot: string | undefined;
   readonly output: "table" | "json";
 }
@@ -91,7 +92,7 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
   const root = get(AGENT_SETTINGS.kubeletRoot);
   // The mount table is kept as latin1, a character a byte, so what it is compared with is, too.
   const kubeletRoot = root && Buffer.from(root, "utf8").toString("latin1");
-  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), kubeletRoot };
+  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), bootId: get(AGENT_SETTINGS.bootId), kubeletRoot };
   if (get(AGENT_SETTINGS.dryRun)) return { kind: "dry-run", config: { ...common, output: get(AGENT_SETTINGS.output) } };
   const config = Object.freeze({
     ...common,
@@ -99,7 +100,6 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     podUid: get(AGENT_SETTINGS.podUid) ?? "",
     aggregatorUrl: get(AGENT_SETTINGS.aggregatorUrl) ?? "",
     kubeconfig: get(AGENT_SETTINGS.kubeconfig),
-    bootId: get(AGENT_SETTINGS.bootId),
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
     debounceMs: get(AGENT_SETTINGS.debounce),
     listen: get(AGENT_SETTINGS.listen),

@@ -1,56 +1,87 @@
+import { lstat } from "node:fs/promises";
 import type { Clock } from "../common/runtime/clock.ts";
-import type { VolumeIdentity } from "../common/storage/volume-identity.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
 import type { DryRunConfig } from "./config.ts";
-import { DEFAULT_KUBELET_ROOT, type MountedHold, type MountRead, readHolds } from "./core/holds.ts";
-import { displayPath } from "./core/mount-info.ts";
+import { type Changes, type DryRunFindings, explainUnreadable, processOf } from "./core/dry-run.ts";
+import { asJson, asText } from "./core/dry-run-output.ts";
+import { DEFAULT_KUBELET_ROOT, type MountInfoText, readHolds } from "./core/holds.ts";
+import { surveyTable } from "./core/table-survey.ts";
 import { createMountInfoFile } from "./sources/mount-table.ts";
+import { createNodeFacts } from "./sources/node-facts.ts";
+import { createWakeUp } from "./sources/wake-up.ts";
 
-/** What the local mount table shows, as a table or as JSON. Nothing else is read and nobody is told. */
-export async function dryRun(config: DryRunConfig, { clock }: { readonly clock: Clock }): Promise<string> {
-  const path = config.kubeletRoot ?? DEFAULT_KUBELET_ROOT;
-  const text = await createMountInfoFile(config.mountInfo, { clock }).read();
-  const read = readHolds(text, { by: "path", path });
-  return config.output === "json" ? asJson(config, read) : asTable(config, read);
+/** What a dry run says, and the exit code. */
+export interface DryRunResult {
+  readonly text: string;
+  readonly code: 0 | 1;
 }
 
-function asJson({ mountInfo }: DryRunConfig, read: MountRead): string {
-  const holds = read.holds.map(({ kind, volume, podUid, mount }) => ({
-    kind,
-    volume,
-    podUid,
-    mountPoint: displayPath(mount.mountPoint),
-    fsType: mount.fsType,
-  }));
-  const { kubeletRoot, incomplete } = read;
-  return JSON.stringify({ mountInfo, kubeletRoot, absenceProven: false, incomplete, holds }, undefined, 2);
+interface DryRunParts {
+  readonly clock: Clock;
+  readonly platform?: string;
+  readonly nodeFacts?: typeof createNodeFacts;
+  readonly wakeUp?: typeof createWakeUp;
 }
 
-function asTable({ mountInfo }: DryRunConfig, read: MountRead): string {
-  const rows = [["KIND", "VOLUME", "POD UID", "TYPE", "MOUNT POINT"], ...read.holds.map(toRow)];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  const count = `${read.holds.length} volume mount${read.holds.length === 1 ? "" : "s"}`;
-  const summary = `${count} below ${displayPath(read.kubeletRoot)} in ${mountInfo}.`;
-  const caution = `Absence is not proven: ${read.incomplete ?? "outside a pod"}.`;
-  return [...(read.holds.length > 0 ? [...lines, ""] : []), summary, caution].join("\n");
-}
-
-function toRow({ kind, volume, podUid, mount }: MountedHold): readonly string[] {
-  return [kind, nameOf(volume), podUid ?? "-", mount.fsType, displayPath(mount.mountPoint)];
-}
-
-function nameOf(volume: VolumeIdentity): string {
-  switch (volume.by) {
-    case "name":
-      return volume.name;
-    case "handle":
-      return `${volume.driver} ${volume.handleHash.slice(0, 12)}…`;
-    case "device":
-      return `${volume.plugin} ${displayPath(volume.path)}`;
+/** What this machine's mount table shows and what of it can be believed, as text or as JSON. Nobody is told. */
+export async function dryRun(config: DryRunConfig, parts: DryRunParts): Promise<DryRunResult> {
+  const { clock, platform = process.platform } = parts;
+  const { mountInfo, output } = config;
+  try {
+    const text = await createMountInfoFile(mountInfo, { clock }).read();
+    const findings = await look(text, config, parts);
+    return { text: output === "json" ? asJson(findings) : asText(findings), code: 0 };
+  } catch (error) {
+    if (!(error instanceof MooringError)) throw error;
+    return { text: explainUnreadable({ mountInfo, code: codeOf(error.cause), platform }), code: 1 };
   }
+}
+
+async function look(text: MountInfoText, config: DryRunConfig, parts: DryRunParts): Promise<DryRunFindings> {
+  const { clock, nodeFacts = createNodeFacts } = parts;
+  const { mountInfo, bootId, kubeletRoot } = config;
+  const changes = changesOf(mountInfo, parts);
+  const seen = await nodeFacts({ mountInfo, bootId }, { clock }).read(new AbortController().signal);
+  // In a copy of another machine's table the same numbers mean other mounts.
+  const node = changes.by === "nothing" ? { ...seen, facts: { ...seen.facts, mountNamespace: undefined } } : seen;
+  const read = readHolds(text, { by: "path", path: kubeletRoot ?? DEFAULT_KUBELET_ROOT });
+  // What this process sees at that path says nothing about another mount namespace.
+  const exists = node.facts.mountNamespace === "own" ? await isThere(read.kubeletRoot) : undefined;
+  return {
+    node,
+    mountInfo,
+    survey: surveyTable(text.text),
+    read,
+    root: { isGiven: kubeletRoot !== undefined, exists },
+    changes,
+    clock: clock.rate,
+  };
+}
+
+/** The kubelet's root itself, never anything of a volume. */
+async function isThere(path: string): Promise<boolean | undefined> {
+  try {
+    await lstat(Buffer.from(path, "latin1"));
+    return true;
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? false : undefined;
+  }
+}
+
+function changesOf(mountInfo: string, { clock, wakeUp: create = createWakeUp }: DryRunParts): Changes {
+  if (processOf(mountInfo) === undefined) return { by: "nothing" };
+  let why = "for an unknown reason";
+  const ignore = (): void => {};
+  const warn: Logger["warn"] = ({ err }) => {
+    why = String(err);
+  };
+  const logger: Logger = { debug: ignore, info: ignore, warn, error: warn, fatal: warn, child: () => logger };
+  const wakeUp = create(mountInfo, { clock, logger });
+  wakeUp.close();
+  return wakeUp.mode === "poll" ? { by: "poll" } : { by: "timer", why };
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

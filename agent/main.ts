@@ -40,8 +40,11 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
 await runProcess(
   async (signal) => {
     const command = readAgentCommand({ argv: process.argv.slice(2), env: process.env });
-    if (command.kind === "run") await run(command.config, signal);
-    else process.stdout.write(`${command.kind === "help" ? command.text : await dryRun(command.config, { clock })}\n`);
+    if (command.kind === "run") return await run(command.config, signal);
+    const { text, code } =
+      command.kind === "help" ? { text: command.text, code: 0 } : await dryRun(command.config, { clock });
+    (code === 0 ? process.stdout : process.stderr).write(`${text}\n`);
+    process.exitCode = code;
   },
   () => logger,
 );

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -366,13 +367,21 @@ describe("a dry run", () => {
     const run = await dryRun(namespace);
 
     expect(await run.ended).toBe(0);
-    expect(run.output().split("\n")).toEqual([
+    const lines = run.output().split("\n");
+    expect(lines.slice(2, 6)).toEqual([
+      expect.stringMatching(`^Mount table +${namespace.mountInfo}, \\d+ lines, of another mount namespace$`),
+      expect.stringMatching(`^Kubelet root +${namespace.kubeletRoot} \\(given\\), cannot be looked at from here$`),
+      expect.stringMatching(/^Changes +noticed at once, by poll\(2\); clock monotonic-raw, drift at most 200 ppm$/),
+      expect.stringMatching(
+        /^Absence +not proven: outside a pod: nothing proves that this is the kubelet's mount table$/,
+      ),
+    ]);
+    expect(lines.slice(6, 11)).toEqual([
+      "",
       expect.stringMatching(/^KIND {2}VOLUME {2}POD UID {2}TYPE {3}MOUNT POINT$/),
       `pod   pv-1    u1       tmpfs  ${namespace.kubeletRoot}/${CSI}`,
       "",
-      `1 volume mount below ${namespace.kubeletRoot} in ${namespace.mountInfo}.`,
-      "Absence is not proven: outside a pod: nothing proves that this is the kubelet's mount table.",
-      "",
+      `1 volume mount below ${namespace.kubeletRoot} in ${namespace.mountInfo}: 1 pod.`,
     ]);
   });
 
@@ -382,11 +391,15 @@ describe("a dry run", () => {
 
     const run = await dryRun(namespace, "--output=json");
 
-    expect(JSON.parse(run.output())).toEqual({
-      mountInfo: namespace.mountInfo,
-      kubeletRoot: namespace.kubeletRoot,
-      absenceProven: false,
-      incomplete: "outside a pod: nothing proves that this is the kubelet's mount table",
+    expect(JSON.parse(run.output())).toMatchObject({
+      apiVersion: "agent.mooring.dev/v1",
+      kind: "DryRun",
+      node: { kernel: release(), bootId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      mountTable: { path: namespace.mountInfo, mountNamespace: "other", damagedLines: 0 },
+      kubeletRoot: { path: namespace.kubeletRoot, isGiven: true, exists: null },
+      changes: { noticedBy: "poll", clock: "monotonic-raw", driftPpm: 200 },
+      absence: { isProven: false },
+      counts: { pod: 1, subpath: 0, block: 0, staging: 0 },
       holds: [
         {
           kind: "pod",
@@ -397,6 +410,16 @@ describe("a dry run", () => {
         },
       ],
     });
+  });
+
+  it("suggests the kubelet's root when it was told another one", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(CSI);
+
+    const run = start("agent/main.ts", ["--dry-run", "--mountinfo", namespace.mountInfo]);
+    await run.ended;
+
+    expect(run.output()).toContain(`use --kubelet-root '${namespace.kubeletRoot}'\n`);
   });
 
   it("says that it cannot read the mount table, and ends with 1", async () => {

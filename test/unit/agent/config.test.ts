@@ -140,7 +140,12 @@ describe("the agent's configuration", () => {
 
     expect(command).toEqual({
       kind: "dry-run",
-      config: { mountInfo: "/proc/self/mountinfo", kubeletRoot: undefined, output: "json" },
+      config: {
+        mountInfo: "/proc/self/mountinfo",
+        bootId: "/proc/sys/kernel/random/boot_id",
+        kubeletRoot: undefined,
+        output: "json",
+      },
     });
   });
 
