@@ -1,4 +1,5 @@
 import type { KubeClient } from "../common/kube/client.ts";
+import { createEventRecorder, type EventRecorder } from "../common/kube/events.ts";
 import type { Informer } from "../common/kube/informer.ts";
 import type { ByteTransport } from "../common/kube/transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
@@ -13,8 +14,10 @@ import type { NodeFacts } from "../common/storage/node-facts.ts";
 import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
+import type { Anomaly } from "./core/node-state.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf } from "./core/report.ts";
 import { Observer } from "./observer.ts";
+import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
 import { createMountInfoFile, type MountInfoSource } from "./sources/mount-table.ts";
@@ -61,6 +64,7 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
   const { logger, wakeUp, clock } = ports;
   const metrics = createMetrics();
   const agent = new Agent(config, ports, metrics);
+  metrics.gauge({ name: "mooring_api_requests", help: "Requests sent to the API server." }, ports.client.requests);
   const health = await listen(observabilityRoutes(metrics, agent.checks()), config.listen, logger);
   const debug = await listen([debugRoute(agent)], config.debugListen, logger);
   logger.info({ health: health.url, debug: debug.url, wakeUp: wakeUp.mode, clock: clock.rate.source }, "agent started");
@@ -92,6 +96,7 @@ class Agent {
   readonly #pods: Informer<NodePod>;
   readonly #sender: ReportSender;
   readonly #observer: Observer;
+  readonly #events: EventRecorder;
   /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
   #acceptedGeneration: number | undefined;
   #facts: NodeFacts | undefined;
@@ -103,7 +108,9 @@ class Agent {
     this.#identity = { node, podUid, instance: ports.random.id(), driftPpm: ports.clock.rate.driftPpm };
     this.#pods = createNodePods(ports, node, ports.wakeUp.ask);
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
-    this.#observer = new Observer({ ...ports, metrics, pods: this.#pods }, { rule, bootId: ports.bootId });
+    this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
+    const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
+    this.#observer = new Observer({ ...ports, metrics, pods: this.#pods, onAnomaly }, { rule, bootId: ports.bootId });
     const reports = metrics.counter({
       name: "mooring_reports_total",
       help: "Reports by outcome.",
@@ -127,7 +134,7 @@ class Agent {
     const watch = async (signal: AbortSignal): Promise<void> => {
       await Promise.all([this.#watch(signal), this.#learnFacts(signal)]);
     };
-    return [watch, this.#pods.run, this.#sender.run];
+    return [watch, this.#pods.run, this.#sender.run, this.#events.run];
   }
 
   /** Nothing is decided by them, so they wait until the start, whose first read matters more, is over. */
@@ -153,6 +160,13 @@ class Agent {
         reports: () => (this.#sender.acceptedAt() === undefined ? failed("no report has been accepted yet") : PASSED),
       },
     };
+  }
+
+  #tell(anomaly: Anomaly): void {
+    const { client, clock } = this.#ports;
+    const nowMs = client.serverTime()?.latestMs ?? clock.wallMs();
+    const event = anomalyEvent(anomaly, { node: this.#config.node, nowMs });
+    if (event !== undefined) this.#events.emit(event);
   }
 
   /** What is known, for somebody who looks for a leak on this very node. */

@@ -7,7 +7,7 @@ import { volumeKey } from "../common/storage/volume-identity.ts";
 import type { RootRule } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
 import { displayPath } from "./core/mount-info.ts";
-import { type Decision, forget, initialState, type NodeState, type PodFacts } from "./core/node-state.ts";
+import { type Anomaly, type Decision, forget, initialState, type NodeState, type PodFacts } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import type { Journal } from "./sinks/journal.ts";
 import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
@@ -22,6 +22,7 @@ interface ObserverParts {
   readonly wakeUp: WakeUp;
   readonly journal: Journal;
   readonly pods: Informer<NodePod>;
+  readonly onAnomaly: (anomaly: Anomaly) => void;
 }
 
 /** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
@@ -167,6 +168,7 @@ export class Observer {
     if (decision.kind === "anomaly") {
       this.#anomalies.increment({ reason: decision.why });
       logger.warn({ ...fields, pod: decision.pod, why: decision.why }, "volume unmounted while its pod runs");
+      this.#parts.onAnomaly(decision);
       return;
     }
     logger.info(fields, decision.kind === "mounted" ? "volume mounted" : "volume unmounted");

@@ -71,10 +71,16 @@ export type Decision =
   | { readonly kind: "mounted"; readonly hold: Hold }
   | { readonly kind: "unmounted"; readonly hold: Hold }
   | { readonly kind: "released"; readonly release: Release }
-  /** A hold went, or went and came back, while its pod ran on. */
-  | { readonly kind: "anomaly"; readonly hold: Hold; readonly pod: string | undefined; readonly why: AnomalyReason };
+  | Anomaly;
 
-export type AnomalyReason = "unmounted-while-running" | "remounted-while-running";
+/** A hold went, or went and came back, while its pod ran on. */
+export interface Anomaly {
+  readonly kind: "anomaly";
+  readonly hold: Hold;
+  /** `namespace/name` of the pod, where it is known. */
+  readonly pod: string | undefined;
+  readonly why: "unmounted-while-running" | "remounted-while-running";
+}
 
 /** The state before the first read of a boot. */
 export function initialState(bootId: string): NodeState {

@@ -17,7 +17,7 @@ import {
   volumeOf,
 } from "../stand-in/stage.ts";
 
-const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending"];
+const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly"];
 const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
 const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
 
@@ -205,6 +205,30 @@ describe("from an unmount to the claim's status", () => {
       holds: ({ status }) => status?.unused === true,
     });
     expect(claim.status).toMatchObject({ reason: "NoPodUsing", lastUse: undefined });
+  });
+});
+
+describe("a volume that is unmounted while its pod runs", () => {
+  it("counts as used until the pod ends, and the pod's owner is told", async () => {
+    const { api, kubelets } = stage;
+    const pod = await runPod("anomaly", "anomaly-0");
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/anomaly-0`;
+    await kubelets[0].unmount(pod);
+    await reported(1);
+    const whileRunning = await readClaim(api, "anomaly");
+
+    await api.patch(path, { metadata: { annotations: { fresh: "event" } } });
+    const events = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
+    const isTold = async (): Promise<void> =>
+      expect(JSON.stringify(await api.get(events))).toContain("VolumeUnmountedWhileRunning");
+    // The next look at the node comes with the heartbeat.
+    await waitUntil(owner, { what: "the event", limitMs: 10_000, check: isTold });
+    const endsAtMs = owner.clock.wallMs();
+    await kubelets[0].forceDelete(pod);
+
+    expect(isMounted(whileRunning)).toBe(true);
+    const { claim } = await claimThat(stage, { claim: "anomaly", what: "unmounted", holds: isUnmounted });
+    expect(claim.status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(endsAtMs);
   });
 });
 

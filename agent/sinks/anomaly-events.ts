@@ -1,0 +1,27 @@
+import type { KubeEvent } from "../../common/kube/events.ts";
+import { formatMicroTime } from "../../common/storage/timestamp.ts";
+import type { Anomaly } from "../core/node-state.ts";
+
+const NOTES = {
+  "unmounted-while-running":
+    "was unmounted while the pod runs; its containers may still use it, so the claim counts as used until the pod ends",
+  "remounted-while-running": "was unmounted and mounted again while the pod runs",
+} as const;
+
+/** What the owner of a pod is told of an anomaly; nothing while the pod's name is not known. */
+export function anomalyEvent(
+  { hold, pod, why }: Anomaly,
+  { node, nowMs }: { readonly node: string; readonly nowMs: number },
+): KubeEvent | undefined {
+  const [namespace, name] = pod?.split("/") ?? [];
+  if (namespace === undefined || name === undefined || hold.podUid === undefined) return undefined;
+  const volume = hold.volume.by === "name" ? hold.volume.name : "a volume";
+  return {
+    regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid: hold.podUid },
+    type: "Warning",
+    reason: "VolumeUnmountedWhileRunning",
+    action: "Observed",
+    note: `Volume ${volume} ${NOTES[why]} (node ${node})`,
+    eventTime: formatMicroTime(nowMs),
+  };
+}
