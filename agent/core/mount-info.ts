@@ -116,17 +116,14 @@ function names(line: string, { plain, escaped }: Folder): boolean {
 /** Whether the mount point that begins at `at` is below the folder, also where a kernel escapes more than those of today. */
 function isBelow(line: string, at: number, { plain, escaped }: Folder): boolean {
   if (line.startsWith(escaped, at)) return true;
-  const backslash = line.indexOf("\\", at);
-  if (backslash === -1) return false;
-  const end = line.indexOf(" ", at);
-  return (
-    (end === -1 || backslash < end) && unescapePath(line.slice(at, end === -1 ? undefined : end)).startsWith(plain)
-  );
+  if (!line.includes("\\", at)) return false;
+  const [mountPoint = ""] = line.slice(at).split(" ", 1);
+  return unescapePath(mountPoint).startsWith(plain);
 }
 
 /** Whether a line that ends in its mount point may have ended below the folder: cut there, perhaps within an escape. */
-function couldBeCut(mountPoint: string, { plain, escaped }: Folder): boolean {
-  return escaped.startsWith(mountPoint) || plain.startsWith(unescapePath(mountPoint.replace(/\\[0-7]{0,2}$/, "")));
+function couldBeCut(mountPoint: string, { plain }: Folder): boolean {
+  return plain.startsWith(unescapePath(mountPoint.replace(/\\[0-7]{0,2}$/, "")));
 }
 
 /**
@@ -167,7 +164,7 @@ export function displayPath(path: string): string {
  * of its `read(2)` calls (torvalds/linux 9f6c61f96f2d). A release that tells nothing may be of such a kernel.
  */
 export function needsAgreement(kernelRelease: string): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)(?!\d)/.exec(kernelRelease) ?? [];
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(kernelRelease) ?? [];
   if (major === undefined || minor === undefined) return true;
   return Number(major) < 5 || (Number(major) === 5 && Number(minor) < 8);
 }

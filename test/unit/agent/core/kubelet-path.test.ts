@@ -106,6 +106,11 @@ describe("holdAt, below plugins", () => {
       shows: "block name/staging u1",
     },
     {
+      name: "the staging of a volume called dev",
+      path: `${CSI}/volumeDevices/staging/dev/pool/1`,
+      shows: "staging name/dev",
+    },
+    {
       name: "a volume called dev, as published",
       path: `${CSI}/volumeDevices/publish/dev/u1`,
       shows: "block name/dev u1",

@@ -111,6 +111,11 @@ describe("parseMountInfo", () => {
       damaged: 1,
       entries: 1,
     },
+    {
+      name: "a line below the folder with an empty type",
+      text: `36 35 8:1 / ${HOLD} rw -  /dev/sda1 rw\n`,
+      damaged: 1,
+    },
     { name: "a line below the folder without a type", text: `36 35 8:1 / ${HOLD} rw - \n`, damaged: 1 },
     {
       name: "a line below the folder without super options",
