@@ -1,11 +1,7 @@
 import type { Hold, HoldKind } from "../../common/storage/volume-identity.ts";
 
 /** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
-const NOT_CLAIMS = new Set(
-  ["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"].map(
-    (plugin) => `kubernetes.io~${plugin}`,
-  ),
-);
+const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);
 
 /** Matches the begin of their paths below the kubelet's root, as the mount table has them; sticky, for use inside a text. */
 export const NEVER_A_CLAIM = new RegExp(`pods/[^/ ]+/volumes/kubernetes\\.io~(?:${[...NOT_CLAIMS].join("|")})/`, "y");
@@ -49,7 +45,9 @@ function podHold([podUid, folder, ...rest]: readonly string[]): Hold | undefined
     return container && index && deeper.length === 0 ? hold("subpath", name, podUid) : undefined;
   }
   const [plugin, name, mount, ...deeper] = rest;
-  if (folder !== "volumes" || !plugin || deeper.length > 0 || NOT_CLAIMS.has(plugin)) return undefined;
+  if (folder !== "volumes" || !plugin || deeper.length > 0) return undefined;
+  const [vendor, kind = ""] = plugin.split("~");
+  if (vendor === "kubernetes.io" && NOT_CLAIMS.has(kind)) return undefined;
   // Only CSI mounts one level below the folder that bears the name.
   if (mount !== (plugin === "kubernetes.io~csi" ? "mount" : undefined)) return undefined;
   return hold("pod", name, podUid);
@@ -61,7 +59,7 @@ function pluginHold([vendor, ...rest]: readonly string[]): Hold | undefined {
   const [plugin, ...below] = rest;
   if (vendor !== "kubernetes.io" || !plugin || !IN_TREE_PLUGIN.test(plugin)) return undefined;
   // Not even there: the kubelet mounts below `empty-dir` for a moment to try an option (pkg/kubelet/util/swap/swap_util.go).
-  if (NOT_CLAIMS.has(`kubernetes.io~${plugin}`)) return undefined;
+  if (NOT_CLAIMS.has(plugin)) return undefined;
   return plugin === "csi" ? csiHold(below) : inTreeHold(plugin, below);
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { holdAt } from "../../../../agent/core/kubelet-path.ts";
+import { holdAt, NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
 import { decodeNodeMessage } from "../../../../common/storage/node-report.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 
@@ -79,6 +79,22 @@ describe("holdAt, below pods", () => {
     { name: "the root itself", path: "" },
   ])("sees no hold in $name", ({ path }) => {
     expect(shownBy(`${ROOT}/${path}`)).toBeUndefined();
+  });
+});
+
+describe("NEVER_A_CLAIM", () => {
+  it.each([
+    { path: "pods/u1/volumes/kubernetes.io~projected/token", isMatch: true },
+    { path: "pods/u1/volumes/kubernetes.io~empty-dir/cache", isMatch: true },
+    { path: "pods/u1/volumes/kubernetes.io~secret-store/pv-1", isMatch: false },
+    { path: "pods/u1/volumes/x.io~secret/pv-1", isMatch: false },
+    { path: "pods/u1/volumes/kubernetes.io~nfs/pv-1", isMatch: false },
+    { path: "x/pods/u1/volumes/kubernetes.io~secret/tls", isMatch: false },
+  ])("matches $path: $isMatch", ({ path, isMatch }) => {
+    NEVER_A_CLAIM.lastIndex = 0;
+
+    expect(NEVER_A_CLAIM.test(path)).toBe(isMatch);
+    expect(shownBy(`${ROOT}/${path}`) !== undefined && isMatch).toBe(false);
   });
 });
 

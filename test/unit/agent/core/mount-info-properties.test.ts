@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readHolds } from "../../../../agent/core/holds.ts";
-import { findKubeletRoots, parseMountInfo } from "../../../../agent/core/mount-info.ts";
+import { holdAt, NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
+import { findKubeletRoots, type MountEntry, parseMountInfo } from "../../../../agent/core/mount-info.ts";
 import { formatMountLine } from "../../../fakes/mount-table.ts";
 
 const FOLDER = new URL("../../../fixtures/mount-tables/", import.meta.url);
@@ -122,6 +123,23 @@ describe("parseMountInfo, whatever it is given", () => {
         const before = read(others).entries.map(({ mountPoint }) => mountPoint);
         const after = read(lines.with(index, line)).entries.map(({ mountPoint }) => mountPoint);
         expect(after).toEqual(expect.arrayContaining(before));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("loses no hold by skipping what is never a claim's, and sees no damage where there is none", () => {
+    const root = "/var/lib/kubelet";
+    const holdsIn = (found: readonly MountEntry[]) => found.filter(({ mountPoint }) => holdAt(mountPoint, root));
+
+    fc.assert(
+      fc.property(fc.constantFrom(...tables), fc.array(change, { maxLength: 6 }), (table, changes) => {
+        const text = changes.reduce(changed, table);
+
+        const [whole, skipping] = [parseMountInfo(text, root), parseMountInfo(text, root, NEVER_A_CLAIM)];
+
+        expect(holdsIn(skipping.entries)).toEqual(holdsIn(whole.entries));
+        expect(skipping.damagedLines).toBeLessThanOrEqual(whole.damagedLines);
       }),
       { numRuns: 300 },
     );
