@@ -15,7 +15,7 @@ import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
 import type { Anomaly } from "./core/node-state.ts";
-import { heartbeatOf, type ReporterIdentity, reportOf } from "./core/report.ts";
+import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
 import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
@@ -100,6 +100,7 @@ class Agent {
   /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
   #acceptedGeneration: number | undefined;
   #facts: NodeFacts | undefined;
+  #problem: string | undefined;
 
   constructor(config: AgentConfig, ports: AgentPorts, metrics: Metrics) {
     this.#config = config;
@@ -157,9 +158,14 @@ class Agent {
             ? failed(`no complete read of the mount table: ${observer.blindness ?? "too old"}`)
             : PASSED,
         "pod-watch": () => (this.#pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
-        reports: () => (this.#sender.acceptedAt() === undefined ? failed("no report has been accepted yet") : PASSED),
+        reports: () => this.#reportCheck(),
       },
     };
+  }
+
+  #reportCheck(): ReturnType<Checks[string]> {
+    if (this.#problem !== undefined) return failed(this.#problem);
+    return this.#sender.acceptedAt() === undefined ? failed("no report has been accepted yet") : PASSED;
   }
 
   #tell(anomaly: Anomaly): void {
@@ -199,7 +205,7 @@ class Agent {
 
   #report(): void {
     // A node that has been blind for long is to count as silent, not to keep its last word alive.
-    if (this.#observer.isBlind()) return;
+    if (this.#observer.isBlind() || this.#isTooLarge()) return;
     this.#sender.submit(() => {
       const report = reportOf(
         { ...this.#identity, facts: this.#facts },
@@ -208,6 +214,14 @@ class Agent {
       );
       return report?.generation === this.#acceptedGeneration && report !== undefined ? heartbeatOf(report) : report;
     });
+  }
+
+  #isTooLarge(): boolean {
+    const problem = reportProblem(this.#observer.state);
+    if (problem !== undefined && problem !== this.#problem)
+      this.#ports.logger.error({ problem }, "state cannot be reported");
+    this.#problem = problem;
+    return problem !== undefined;
   }
 
   #noteAnswer({ whole }: ReportAnswer, sent: NodeMessage): void {

@@ -63,6 +63,11 @@ export class Observer {
   #registerGauges(metrics: Metrics): void {
     const count = (kind: string): number =>
       leaksIn(this.#state, this.#now()).filter((leak) => leak.kind === kind).length;
+    const { mode } = this.#parts.wakeUp;
+    metrics.gauge(
+      { name: "mooring_mount_table_polled", help: "1 when the kernel tells of changes, 0 when a timer does." },
+      () => (mode === "poll" ? 1 : 0),
+    );
     metrics.gauge({ name: "mooring_holds", help: "Volumes that the mount table shows." }, () => this.#state.holds.size);
     metrics.gauge({ name: "mooring_orphaned_mounts", help: "Mounts whose pod is gone for five minutes." }, () =>
       count("orphaned"),

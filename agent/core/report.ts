@@ -45,6 +45,12 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
   return { ...report, releases: newest(state.releases, roomIn(report)) };
 }
 
+/** Why the state cannot be reported, when it cannot: half of it would say that the other half is unmounted. */
+export function reportProblem({ holds }: NodeState): string | undefined {
+  if (holds.size <= MAX_REPORT_ENTRIES) return undefined;
+  return `${holds.size} holds, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
+}
+
 /** The same without the state. */
 export function heartbeatOf({ holds: _, releases: __, ...head }: NodeReport): NodeHeartbeat {
   return head;

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
-import koffi from "koffi";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { openLibc } from "../../common/runtime/libc.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
 /** Why a wait ended: the mount table changed, somebody asked for a look, or the time is over. */
@@ -76,7 +76,9 @@ function createTimer(clock: Clock): WakeUp {
 
 /** The system calls that Node.js does not offer. */
 function systemCalls() {
-  const libc = koffi.load("libc.so.6");
+  const libc = openLibc();
+  if (libc === undefined)
+    throw new MooringError("mount-table-unreadable", "poll(2) cannot be called: koffi does not load");
   const poll = libc.func("int poll(_Inout_ uint8_t *fds, unsigned long nfds, int timeout)");
   return {
     eventFd: libc.func("int eventfd(unsigned int initval, int flags)"),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { load } from "koffi";
+import { openLibc } from "./libc.ts";
 
 /**
  * The only source of time. All values are milliseconds. A simulation replaces it, so nothing else may read a clock or
@@ -33,9 +33,9 @@ const CLOCK_MONOTONIC_RAW = 4;
 
 /** Reads CLOCK_MONOTONIC_RAW by `clock_gettime(2)`, or nothing where libc cannot be called. */
 function rawMonotonic(): (() => number) | undefined {
-  if (process.platform !== "linux") return undefined;
   try {
-    const getTime = load("libc.so.6").func("int clock_gettime(int, _Out_ int64_t *)");
+    const getTime = openLibc()?.func("int clock_gettime(int, _Out_ int64_t *)");
+    if (getTime === undefined) return undefined;
     const timespec = new BigInt64Array(2);
     const read = (): number => {
       getTime(CLOCK_MONOTONIC_RAW, timespec);
@@ -43,7 +43,7 @@ function rawMonotonic(): (() => number) | undefined {
     };
     return read() > 0 ? read : undefined;
   } catch {
-    // Another libc (musl) or an architecture that koffi does not know: the wider drift bound keeps ages safe.
+    // A libc without the function: the wider drift bound keeps ages safe.
     return undefined;
   }
 }

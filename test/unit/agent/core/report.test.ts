@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readHolds } from "../../../../agent/core/holds.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
-import { reportOf } from "../../../../agent/core/report.ts";
+import { reportOf, reportProblem } from "../../../../agent/core/report.ts";
 import {
   decodeNodeMessage,
   MAX_REPORT_BYTES,
@@ -34,6 +34,18 @@ function releases(count: number, size: number): readonly Release[] {
     by: index + 1,
   }));
 }
+
+describe("reportProblem", () => {
+  it.each([
+    { name: "as many holds as a report takes are no problem", holds: MAX_REPORT_ENTRIES, isProblem: false },
+    { name: "one more is", holds: MAX_REPORT_ENTRIES + 1, isProblem: true },
+  ])("$name", ({ holds, isProblem }) => {
+    const state = stateAfter(Array.from({ length: holds }, (_, index) => csiMountPoint("u1", `pv-${index}`)));
+
+    expect(state.holds.size).toBe(holds);
+    expect(reportProblem(state) !== undefined).toBe(isProblem);
+  });
+});
 
 describe("reportOf", () => {
   it("says all that a state holds", () => {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MountRead, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
@@ -185,5 +186,84 @@ describe("a span without changes", () => {
     const next = observe(extendSight(state, span), { read: readAt(20, []), podsResourceVersion: "2", pods: new Map() });
 
     expect(next.state.releases).toMatchObject([{ after, by: 21 }]);
+  });
+});
+
+/** One step of a node: something happens to the mount or the pod, or the agent looks. */
+const step = fc.oneof(
+  { weight: 2, arbitrary: fc.constantFrom("mount", "unmount") },
+  { weight: 2, arbitrary: fc.constantFrom("pod-event", "pod-ends", "pod-vanishes", "pod-starts") },
+  { weight: 3, arbitrary: fc.constantFrom("look", "damaged-look") },
+);
+
+/** A node with one pod and one volume, and the agent's view of it; time passes by ten with each step. */
+class Model {
+  state = initialState("boot-1");
+  isMounted = false;
+  pod: { phase: "running" | "ended" | "gone"; version: number } = { phase: "gone", version: 0 };
+  /** When the volume was unmounted, as the world knows it. */
+  readonly unmounts: number[] = [];
+  now = 0;
+
+  take(action: string): void {
+    this.now += 10;
+    if (action === "mount") this.isMounted = true;
+    if (action === "unmount" && this.isMounted) {
+      this.isMounted = false;
+      this.unmounts.push(this.now);
+    }
+    if (action.startsWith("pod-"))
+      this.pod = { phase: phaseAfter(action, this.pod.phase), version: this.pod.version + 1 };
+    if (action.endsWith("look")) this.#look(action === "damaged-look");
+  }
+
+  #look(isDamaged: boolean): void {
+    const shows = [...(this.isMounted ? (["mount"] as const) : []), ...(isDamaged ? (["damage"] as const) : [])];
+    const pods = podsOf(`${this.pod.phase} ${this.pod.version}`);
+    this.state = observe(this.state, { read: readAt(this.now, shows), podsResourceVersion: "1", pods }).state;
+  }
+}
+
+function phaseAfter(action: string, phase: Model["pod"]["phase"]): Model["pod"]["phase"] {
+  if (action === "pod-starts") return "running";
+  if (action === "pod-vanishes") return "gone";
+  return action === "pod-ends" && phase === "running" ? "ended" : phase;
+}
+
+describe("any interleaving of mounts, pod events and looks", () => {
+  it("gives releases that contain a true unmount, and none is lost once the pod is over", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const model = new Model();
+        for (const action of steps) model.take(action);
+        const wasSeen = model.state.holds.size > 0;
+        const before = model.state.releases.length;
+        for (const action of ["unmount", "pod-vanishes", "look"]) model.take(action);
+
+        for (const { after, by } of model.state.releases) {
+          expect(model.unmounts.some((at) => after <= at && at <= by)).toBe(true);
+        }
+        expect(model.state.holds.size).toBe(0);
+        expect(model.state.releases.length).toBe(before + (wasSeen ? 1 : 0));
+      }),
+      { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) },
+    );
+  });
+
+  it("tells the same when a look is repeated", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const model = new Model();
+        for (const action of steps) model.take(action);
+        model.take("look");
+        const { releases, generation } = model.state;
+
+        model.take("look");
+
+        expect(model.state.releases).toEqual(releases);
+        expect(model.state.generation).toBe(generation);
+      }),
+      { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) },
+    );
   });
 });
