@@ -6,7 +6,8 @@ export default defineConfig({
     // The name of a row is a sentence: print all of it.
     taskTitleValueFormatTruncate: 0,
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
+      // No module has state of its own, so files may share a process: a new one for each of them took 20 s instead of 8.
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false } },
       {
         test: {
           name: "integration",
