@@ -142,6 +142,34 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.holds).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
   });
 
+  it("shows what it knows to somebody on this very node", async () => {
+    const { logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    await advance(1_000);
+    const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.debug);
+
+    const { holds, bootId } = JSON.parse(await (await fetch(`${url}/debug/holds`)).text());
+
+    expect(bootId).toBe("boot-1");
+    expect(holds).toMatchObject([
+      { kind: "pod", volume: "name/pv-1", podUid: "u1", pod: "team/web", firstSeenAgeMs: 1_001 },
+    ]);
+    expect(holds[0].mountPoint).toContain("/pods/u1/volumes/");
+  });
+
+  it("tells once of a mount that nobody is known to use for five minutes", async () => {
+    const { logger, url, advance } = await startAgent({ mounts: [TOKEN, HOLD.replace("/u1/", "/u9/")] });
+    await advance(290_000);
+    const early = [...logger.messages("warn")];
+
+    for (let minutes = 0; minutes < 5; minutes += 1) await advance(60_000);
+
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const isLeak = (message: string): boolean => message === "mount left behind";
+    expect(early.filter(isLeak)).toHaveLength(0);
+    expect(logger.messages("warn").filter(isLeak)).toHaveLength(1);
+    expect(metrics).toContain("mooring_orphaned_mounts 1");
+  });
+
   it("sends a heartbeat without the state while that is known, and the whole when it is asked for", async () => {
     let isKnown = true;
     const { messages, advance } = await startAgent({
