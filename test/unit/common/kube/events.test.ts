@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createEventRecorder, type KubeEvent } from "../../../../common/kube/events.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
+
+const EVENT: KubeEvent = {
+  regarding: { apiVersion: "v1", kind: "Pod", namespace: "team", name: "web", uid: "u1" },
+  type: "Warning",
+  reason: "SomethingSeen",
+  action: "Observed",
+  note: "a sentence",
+  eventTime: "2026-01-01T00:00:00.000000Z",
+};
+
+/** A recorder whose API server answers with these statuses, one after the other, and then with 201. */
+function start(statuses: readonly number[] = []) {
+  const left = [...statuses];
+  const sent: { readonly path: string; readonly body: unknown }[] = [];
+  const transport = createFakeTransport(({ path, body }) => {
+    sent.push({ path, body: JSON.parse(body ?? "") });
+    const status = left.shift() ?? 201;
+    return json({}, status);
+  });
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const speaker = { controller: "mooring.dev/test", instance: "node-1" };
+  const recorder = createEventRecorder({ client, clock, random: createFixedRandom(0.5), logger }, speaker);
+  const stop = new AbortController();
+  const running = recorder.run(stop.signal);
+  const end = async (): Promise<void> => {
+    await clock.advance(1);
+    stop.abort();
+    await running;
+  };
+  return { recorder, sent, logger, end };
+}
+
+describe("an event recorder", () => {
+  it("writes an event into the namespace of its object, and says who speaks", async () => {
+    const { recorder, sent, end } = start();
+
+    recorder.emit(EVENT);
+    await end();
+
+    expect(sent).toMatchObject([
+      {
+        path: "/apis/events.k8s.io/v1/namespaces/team/events",
+        body: { ...EVENT, kind: "Event", reportingController: "mooring.dev/test", reportingInstance: "node-1" },
+      },
+    ]);
+  });
+
+  it("gives an event a name that begins with its object's and fits", async () => {
+    const { recorder, sent, end } = start();
+
+    recorder.emit({ ...EVENT, regarding: { ...EVENT.regarding, name: "w".repeat(253) } });
+    await end();
+
+    const [{ body } = { body: undefined }] = sent;
+    expect(JSON.stringify(body)).toMatch(/"name":"w{200}\.[^"]{1,16}"/);
+  });
+
+  it("cuts a note that the API server would refuse", async () => {
+    const { recorder, sent, end } = start();
+
+    recorder.emit({ ...EVENT, note: "n".repeat(2_000) });
+    await end();
+
+    expect(sent).toMatchObject([{ body: { note: "n".repeat(1_024) } }]);
+  });
+
+  it("goes on with the next event when one is refused, and says so", async () => {
+    const { recorder, sent, logger, end } = start([403]);
+
+    recorder.emit(EVENT);
+    recorder.emit({ ...EVENT, reason: "SomethingElse" });
+    await end();
+
+    expect(sent).toHaveLength(2);
+    expect(logger.messages("warn")).toEqual(["event not written"]);
+  });
+
+  it("drops what does not fit into its queue instead of growing", async () => {
+    const { recorder, sent, logger, end } = start();
+
+    for (let count = 0; count < 120; count += 1) recorder.emit(EVENT);
+    await end();
+
+    expect(sent.length).toBeLessThanOrEqual(101);
+    expect(logger.messages("warn")).toContain("event dropped, too many are waiting");
+  });
+});
