@@ -6,7 +6,7 @@ import { createLogger } from "../../common/runtime/logger.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { HarnessError } from "../process/errors.ts";
-import { NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+import { describeClaim, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
 
 const LIMIT_MS = 30_000;
 
@@ -76,7 +76,10 @@ async function watchClaims({ owner, plane }: Stage): Promise<ClaimWatch> {
     waiters.add(waiter);
     const done = new AbortController();
     const limit = clock.sleep(LIMIT_MS, AbortSignal.any([signal, done.signal])).then(() => {
-      met.reject(new HarnessError(`claim ${name} did not change within ${LIMIT_MS} ms`));
+      const seen = informer.get(`${NAMESPACE}/${name}`);
+      const state =
+        seen === undefined ? "not there" : `${describeClaim(seen)}, resource version ${seen.resourceVersion}`;
+      met.reject(new HarnessError(`claim ${name} did not change within ${LIMIT_MS} ms: the watch shows ${state}`));
     });
     return await met.promise.finally(async () => {
       waiters.delete(waiter);

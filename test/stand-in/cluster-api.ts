@@ -24,7 +24,7 @@ export function createClusterApi(api: ApiCall): ClusterApi {
       await ask({ method: "PATCH", path: `${path}?${query}`, body, contentType: "application/apply-patch+yaml" });
     },
     remove: async (path) => {
-      const answer = await api({ method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
+      const answer = await api({ method: "DELETE", path: `${path}?gracePeriodSeconds=0` });
       if (answer.status !== 404) await accepted(Promise.resolve(answer), `DELETE ${path}`);
     },
   };
