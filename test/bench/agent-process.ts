@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
@@ -14,7 +14,8 @@ const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 export const UNBUNDLED = `${project}agent/main.ts`;
 
 /** As the image will have it: one file, koffi beside it because it is native, client-node left out because no pod uses it. */
-export async function bundleAgent(folder: string): Promise<string> {
+export async function bundleAgent(parent: string): Promise<string> {
+  const folder = mkdtempSync(`${parent}/bundle-`);
   const outfile = `${folder}/agent.mjs`;
   symlinkSync(`${project}node_modules`, `${folder}/node_modules`);
   await build({

@@ -17,7 +17,7 @@ import {
   volumeOf,
 } from "../stand-in/stage.ts";
 
-const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly"];
+const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly", "brief"];
 const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
 const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
 
@@ -187,6 +187,30 @@ describe("from an unmount to the claim's status", () => {
       holds: ({ status }) => status !== undefined,
     });
     expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(before.status?.sinceMs ?? Number.POSITIVE_INFINITY);
+  });
+
+  it("counts a pod that ran although no read ever showed its mount, until the first read after its end", async () => {
+    const [kubelet] = stage.kubelets;
+    const pod = await kubelet.createPod({
+      namespace: NAMESPACE,
+      name: "brief-0",
+      claim: "brief",
+      volume: volumeOf("brief"),
+    });
+    await kubelet.reportRunning(pod);
+    const isReferenced = ({ status }: Claim): boolean => status?.reason === "Referenced";
+    await claimThat(stage, { claim: "brief", what: "referenced", holds: isReferenced });
+    const endsAtMs = owner.clock.wallMs();
+
+    await kubelet.forceDelete(pod);
+
+    const { claim } = await claimThat(stage, { claim: "brief", what: "unmounted", holds: isUnmounted });
+    expect(claim.status?.lastUse).toMatchObject({
+      pod: `${NAMESPACE}/brief-0`,
+      node: "node-a",
+      evidence: "mount-table",
+    });
+    expect(claim.status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(endsAtMs);
   });
 
   it("does not count a pod that never mounted anything as a use", async () => {

@@ -23,6 +23,9 @@ export interface StandInPod {
   readonly volume: StandInVolume;
 }
 
+/** A pod that is to be created, and the claim that it names. */
+export type NewPod = Omit<StandInPod, "uid"> & { readonly claim: string };
+
 /** When something happened, in milliseconds of the wall clock: not before the one, not after the other. */
 export interface Moment {
   readonly notBeforeMs: number;
@@ -98,7 +101,15 @@ export class StandInKubelet {
   }
 
   /** Creates a pod on this node, mounts its claim's volume, and reports it running. */
-  async runPod(pod: Omit<StandInPod, "uid"> & { readonly claim: string }): Promise<StandInPod> {
+  async runPod(pod: NewPod): Promise<StandInPod> {
+    const running = await this.createPod(pod);
+    await this.mount(running);
+    await this.reportRunning(running);
+    return running;
+  }
+
+  /** Creates a pod on this node, and does nothing for it. */
+  async createPod(pod: NewPod): Promise<StandInPod> {
     const { namespace, name, claim, volume } = pod;
     const body: V1Pod = {
       metadata: { name },
@@ -112,10 +123,11 @@ export class StandInKubelet {
       },
     };
     const { metadata: made } = parse(metadata, await this.#api.create(`/api/v1/namespaces/${namespace}/pods`, body));
-    const running = { namespace, name, uid: made.uid, volume };
-    await this.mount(running);
+    return { namespace, name, uid: made.uid, volume };
+  }
+
+  async reportRunning({ namespace, name }: StandInPod): Promise<void> {
     await this.#api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status: runningStatus() });
-    return running;
   }
 
   /** Mounts a pod's volume as a kubelet does: staged first where the driver wants it. */
