@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { createInformer, type Informer, type KubeParts } from "../../common/kube/informer.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 
 /** A pod of this node, as far as the agent cares. */

@@ -1,4 +1,5 @@
-import { createInformer, type Informer, type KubeParts } from "../../common/kube/informer.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";

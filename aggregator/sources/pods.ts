@@ -1,5 +1,6 @@
+import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
-import { createInformer, type Informer, type KubeParts } from "../../common/kube/informer.ts";
+import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import { claimKeysOf } from "../core/references.ts";

@@ -2,6 +2,8 @@ import type { Clock } from "../runtime/clock.ts";
 import { orAborted, withDeadline } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
 import { parseHttpDate } from "../runtime/http-date.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Random } from "../runtime/random.ts";
 import type { Connection } from "./connection.ts";
 import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
 import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
@@ -45,6 +47,14 @@ export interface KubeClient {
   /** The server as people know it. */
   readonly server: string;
   readonly close: () => Promise<void>;
+}
+
+/** What everything that talks to the API server on its own needs. */
+export interface KubeParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
 }
 
 /** A request is given up when its answer is not there after this time. */

@@ -1,8 +1,5 @@
-import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { Random } from "../runtime/random.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeParts } from "./client.ts";
 
 /** What happened to an object, for people who describe it. */
 export interface KubeEvent {
@@ -30,20 +27,13 @@ export interface EventRecorder {
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-interface EventRecorderParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-}
-
 /** More than this wait for the API server only when something goes badly wrong. */
 const MAX_WAITING = 100;
 const LONGEST_IDLE_MS = 3_600_000;
 
 /** `controller` is who speaks, `instance` which of them. */
 export function createEventRecorder(
-  { client, clock, random, logger }: EventRecorderParts,
+  { client, clock, random, logger }: KubeParts,
   { controller, instance }: { readonly controller: string; readonly instance: string },
 ): EventRecorder {
   const waiting: KubeEvent[] = [];

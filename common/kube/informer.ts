@@ -1,7 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { Random } from "../runtime/random.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeParts } from "./client.ts";
 import { type Collection, createReflector } from "./reflector.ts";
 import { Store, type StoreChange, type Stored } from "./store.ts";
 
@@ -30,14 +27,6 @@ export interface InformerOptions<T extends Stored> {
   readonly onChange?: (change: StoreChange<T>) => void;
   /** After each list, the first one included. */
   readonly onReplaced?: () => void;
-}
-
-/** What everything that follows the API server needs. */
-export interface KubeParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
 export function createInformer<T extends Stored>(parts: KubeParts, options: InformerOptions<T>): Informer<T> {

@@ -1,11 +1,8 @@
 import * as v from "valibot";
-import type { Clock } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { Random } from "../runtime/random.ts";
 import { type BackOff, createBackOff } from "./back-off.ts";
-import { ApiError, type KubeClient } from "./client.ts";
+import { ApiError, type KubeClient, type KubeParts } from "./client.ts";
 import { readWatch, type WatchEvent } from "./watch-stream.ts";
 
 /** A collection to follow, such as `/api/v1/pods` with a field selector. */
@@ -37,13 +34,6 @@ export interface Reflector {
   readonly reach: (resourceVersion: string) => void;
 }
 
-interface ReflectorParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-}
-
 /** The server ends a watch after this time (milliseconds, plus up to as much again); ours ends a while later. */
 const WATCH_TIMEOUT_MS = 300_000;
 const WATCH_GRACE_MS = 15_000;
@@ -59,7 +49,7 @@ const listed = v.object({
 const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
 const statusObject = v.object({ code: v.optional(v.number()), message: v.optional(v.string()) });
 
-export function createReflector(parts: ReflectorParts, collection: Collection, sink: ReflectorSink): Reflector {
+export function createReflector(parts: KubeParts, collection: Collection, sink: ReflectorSink): Reflector {
   const reflection = new Reflection(parts, collection, sink);
   return {
     run: (signal) => reflection.run(signal),
@@ -70,7 +60,7 @@ export function createReflector(parts: ReflectorParts, collection: Collection, s
 
 class Reflection {
   position: string | undefined;
-  readonly #parts: ReflectorParts;
+  readonly #parts: KubeParts;
   readonly #collection: Collection;
   readonly #sink: ReflectorSink;
   readonly #backOff: BackOff;
@@ -80,7 +70,7 @@ class Reflection {
   #failures = 0;
   #begunAt = 0;
 
-  constructor(parts: ReflectorParts, collection: Collection, sink: ReflectorSink) {
+  constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
     this.#collection = collection;
     this.#firstList = collection.firstList;
@@ -180,7 +170,7 @@ async function list(client: KubeClient, { collection, signal }: Following, sink:
 
 /** Hands over each event; returns when the server ends the watch in good order. */
 async function watch(
-  { client, clock, random }: ReflectorParts,
+  { client, clock, random }: KubeParts,
   { collection, from, signal }: Following & { readonly from: string },
   onEvent: (event: WatchEvent) => void,
 ): Promise<void> {
