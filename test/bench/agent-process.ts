@@ -51,7 +51,7 @@ export interface MeasuredAgent {
   readonly residentMiB: () => number;
   /** Processor time used so far, in milliseconds. */
   readonly cpuMs: () => number;
-  /** Open TCP connections. */
+  /** Open TCP connections that it made. */
   readonly connections: () => number;
 }
 
@@ -90,7 +90,7 @@ export async function startPodAgent({ owner, plane }: Stage, run: AgentRun): Pro
     url,
     residentMiB: () => residentMiB(child.pid),
     cpuMs: () => cpuMs(child.pid),
-    connections: () => connections(child.pid),
+    connections: () => connections(child.pid, port),
   };
 }
 
@@ -119,7 +119,8 @@ function cpuMs(pid: number | undefined): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-function connections(pid: number | undefined): number {
+/** Connections that the process made, not those that a measurement makes to its health endpoints. */
+function connections(pid: number | undefined, ownPort: number): number {
   const sockets = readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
@@ -131,5 +132,7 @@ function connections(pid: number | undefined): number {
   const table = readFileSync(`/proc/${pid}/net/tcp`, "utf8").split("\n").slice(1);
   // State 01 is an established connection (include/net/tcp_states.h).
   const established = table.map((line) => line.trim().split(/\s+/)).filter((fields) => fields[3] === "01");
-  return established.filter((fields) => sockets.includes(`socket:[${fields[9]}]`)).length;
+  const own = `:${ownPort.toString(16).toUpperCase().padStart(4, "0")}`;
+  const made = established.filter((fields) => !fields[1]?.endsWith(own));
+  return made.filter((fields) => sockets.includes(`socket:[${fields[9]}]`)).length;
 }
