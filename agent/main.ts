@@ -20,7 +20,7 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
-  const reportTransport = createUndiciTransport({ origin: new URL(config.aggregatorUrl).origin });
+  const reportTransport = createUndiciTransport({ origin: new URL(config.aggregatorUrl).origin, maxConnections: 1 });
   const bootId = (await readFile(config.bootId, "utf8")).trim();
   const ports = createAgentPorts(config, {
     clock,

@@ -11,6 +11,8 @@ export interface TransportTarget {
   readonly key?: string | undefined;
   readonly serverName?: string | undefined;
   readonly verifyServer?: boolean | undefined;
+  /** As many connections at most, for who asks one thing after the other; a watch over HTTP/1.1 needs one of its own. */
+  readonly maxConnections?: number | undefined;
 }
 
 /** A transport that can be left: what is under way goes on to its end. */
@@ -28,10 +30,11 @@ const HEADERS_TIMEOUT_MS = 60_000;
  * HTTP/2 where the server offers it, and its pings notice a dead peer.
  */
 export function createUndiciTransport(target: TransportTarget): RetirableTransport {
-  const { ca, certificate, key, serverName, verifyServer = true } = target;
+  const { ca, certificate, key, serverName, verifyServer = true, maxConnections } = target;
   // Not an Agent: closing one, it forgets its connections and can no longer destroy them.
   const pool = new Pool(target.origin, {
     allowH2: true,
+    ...(maxConnections === undefined ? {} : { connections: maxConnections }),
     headersTimeout: HEADERS_TIMEOUT_MS,
     // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
     bodyTimeout: 0,
