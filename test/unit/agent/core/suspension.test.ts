@@ -267,3 +267,38 @@ describe("any interleaving of mounts, pod events and looks", () => {
     );
   });
 });
+
+/** Complete looks at 10, 20, 30 and so on, at which the mount is there or not; between two of them may come a damaged one. */
+function releasesOf(
+  looks: readonly { readonly isMounted: boolean; readonly damagedAfter: boolean }[],
+  withDamage: boolean,
+) {
+  let state = initialState("boot-1");
+  const look = (at: number, shows: Look["shows"]): void => {
+    state = observe(state, { read: readAt(at, shows), podsResourceVersion: "1", pods: new Map() }).state;
+  };
+  for (const [index, { isMounted, damagedAfter }] of looks.entries()) {
+    look(10 * (index + 1), isMounted ? ["mount"] : []);
+    if (withDamage && damagedAfter) look(10 * (index + 1) + 5, ["damage"]);
+  }
+  return state.releases;
+}
+
+describe("damaged reads between complete ones", () => {
+  it("change no release, and never narrow its interval", () => {
+    const looks = fc.array(fc.record({ isMounted: fc.boolean(), damagedAfter: fc.boolean() }), { maxLength: 30 });
+    fc.assert(
+      fc.property(looks, (taken) => {
+        const plain = releasesOf(taken, false);
+        const damaged = releasesOf(taken, true);
+
+        expect(damaged.map(({ id }) => id)).toEqual(plain.map(({ id }) => id));
+        for (const [index, { after, by }] of damaged.entries()) {
+          expect(after).toBeLessThanOrEqual(plain[index]?.after ?? 0);
+          expect(by).toBe(plain[index]?.by);
+        }
+      }),
+      { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) },
+    );
+  });
+});
