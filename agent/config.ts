@@ -11,6 +11,7 @@ import {
   readSettings,
   type SettingsInput,
   type SettingsReader,
+  type SettingsRule,
   switchSetting,
   textSetting,
 } from "../common/runtime/settings.ts";
@@ -88,7 +89,7 @@ export type AgentCommand =
 export function readAgentCommand(input: SettingsInput): AgentCommand {
   const settings = Object.values(AGENT_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, problemsOf);
+  const { get } = readSettings(settings, input, RULES);
   const root = get(AGENT_SETTINGS.kubeletRoot);
   // The mount table is kept as latin1, a character a byte, so what it is compared with is, too.
   const kubeletRoot = root && Buffer.from(root, "utf8").toString("latin1");
@@ -114,16 +115,22 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 }
 
 /** What only the settings together show. */
-function problemsOf({ get }: SettingsReader): readonly string[] {
+const RULES: readonly SettingsRule[] = [missingProblems, debugProblems, aggregatorProblems];
+
+function missingProblems({ get }: SettingsReader): readonly string[] {
   if (get(AGENT_SETTINGS.dryRun)) return [];
   const needed = [AGENT_SETTINGS.node, AGENT_SETTINGS.podUid, AGENT_SETTINGS.aggregatorUrl];
-  const missing = needed
-    .filter((one) => get(one) === undefined)
-    .map(({ name }) => `--${name} is missing (or use --dry-run)`);
-  const url = get(AGENT_SETTINGS.aggregatorUrl);
+  return needed.filter((one) => get(one) === undefined).map(({ name }) => `--${name} is missing (or use --dry-run)`);
+}
+
+function debugProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGENT_SETTINGS.debugListen);
-  const debug = isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
-  return [...missing, ...debug, ...(url === undefined ? [] : urlProblems(url))];
+  return isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
+}
+
+function aggregatorProblems({ get }: SettingsReader): readonly string[] {
+  const url = get(AGENT_SETTINGS.aggregatorUrl);
+  return url === undefined || get(AGENT_SETTINGS.dryRun) ? [] : urlProblems(url);
 }
 
 function urlProblems(text: string): readonly string[] {

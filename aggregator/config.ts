@@ -53,7 +53,7 @@ export type AggregatorCommand =
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, problemsOf);
+  const { get } = readSettings(settings, input, [listenProblems]);
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
     listen: get(AGGREGATOR_SETTINGS.listen),
@@ -69,7 +69,7 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 }
 
 /** Reports are not authenticated yet: whoever reaches the address could say anything about any node. */
-function problemsOf({ get }: SettingsReader): readonly string[] {
+function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
   if (isLoopback(host)) return [];
   return [

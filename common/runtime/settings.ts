@@ -127,11 +127,14 @@ export interface SettingsReader {
   readonly get: <T>(setting: Setting<T>) => T;
 }
 
+/** What only settings together show, as problems; a rule reads no more settings than it is about. */
+export type SettingsRule = (reader: SettingsReader) => readonly string[];
+
 /** Reads flags and environment. Throws one `MooringError` "config-invalid" that lists every problem, a line each. */
 export function readSettings(
   settings: readonly Setting<unknown>[],
   { argv, env }: SettingsInput,
-  rules: (reader: SettingsReader) => readonly string[] = () => [],
+  rules: readonly SettingsRule[] = [],
 ): SettingsReader {
   const problems: string[] = [];
   const flags = readFlags(settings, argv, problems);
@@ -145,7 +148,8 @@ export function readSettings(
     }
   }
   const reader: SettingsReader = { get: (one) => one.parse(textOf(one)) };
-  if (problems.length === 0) problems.push(...rules(reader));
+  const isTold = problems.length > 0;
+  for (const rule of rules) problems.push(...applyRule(rule, reader, isTold));
   if (problems.length > 0) {
     throw new MooringError(
       "config-invalid",
@@ -156,6 +160,16 @@ export function readSettings(
     );
   }
   return reader;
+}
+
+/** A rule about a setting that is bad in itself has nothing to add to what is told already. */
+function applyRule(rule: SettingsRule, reader: SettingsReader, isTold: boolean): readonly string[] {
+  try {
+    return rule(reader);
+  } catch (error) {
+    if (!isTold) throw error;
+    return [];
+  }
 }
 
 function readFlags(

@@ -111,8 +111,6 @@ export type NodeReport = v.InferOutput<typeof report>;
 export type NodeHeartbeat = v.InferOutput<typeof heartbeat>;
 /** What an agent sends. */
 export type NodeMessage = NodeReport | NodeHeartbeat;
-/** A hold in a report, with the begin of the first read that showed it. */
-export type ReportedHold = v.InferOutput<typeof hold>;
 /** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
 export type Release = v.InferOutput<typeof release>;
 /** Begin and end of a read of the mount table. */

@@ -50,6 +50,7 @@ describe("the agent's configuration", () => {
 
   it("tells all problems at once", () => {
     const text = problems([
+      ...NEEDED,
       "--heartbeat=1h",
       "--debounce",
       "soon",
@@ -68,6 +69,20 @@ describe("the agent's configuration", () => {
       '--listen (or MOORING_LISTEN) is "9808", must be an address like 127.0.0.1:8080',
       '--log-level (or MOORING_LOG_LEVEL) is "loud", must be one of debug, info, warn, error, silent',
     ]);
+  });
+
+  it("tells a bad value together with what is missing and what does not fit together", () => {
+    const text = problems(["--heartbeat=1h", "--debug-listen=0.0.0.0:1", "--aggregator-url=http://mooring.example"]);
+
+    for (const part of [
+      "--heartbeat",
+      "--node is missing",
+      "--pod-uid is missing",
+      "0.0.0.0 is no loopback",
+      "unencrypted",
+    ]) {
+      expect(text).toContain(part);
+    }
   });
 
   it("names everything that is missing", () => {

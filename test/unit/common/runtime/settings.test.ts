@@ -9,6 +9,7 @@ import {
   readSettings,
   requiredText,
   type SettingsInput,
+  type SettingsReader,
   switchSetting,
   textSetting,
   variableOf,
@@ -175,11 +176,18 @@ describe("settings", () => {
     );
   });
 
-  it("ask the rules of the whole only when each is well", () => {
-    const rules = (): readonly string[] => ["the whole is wrong"];
+  it("tell what breaks a rule together with what is bad in itself", () => {
+    const rules = [() => ["the whole is wrong"]];
 
     expect(() => readSettings([WAIT], { argv: [], env: {} }, rules)).toThrow("the whole is wrong");
-    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).not.toThrow("the whole is wrong");
+    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).toThrow(/wait[\s\S]*the whole is wrong/);
+  });
+
+  it("leave out a rule about a setting that is bad in itself", () => {
+    const rules = [({ get }: SettingsReader) => [`it is ${get(WAIT)}`]];
+
+    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).toThrow("--wait");
+    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).not.toThrow("it is");
   });
 });
 
