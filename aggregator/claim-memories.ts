@@ -1,7 +1,7 @@
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import { type ClaimEvidence, isSettledFor } from "./core/claim-facts.ts";
+import { type ClaimEvidence, type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
 import type { NodeRelease } from "./core/fleet.ts";
 import { type ClaimHistory, EMPTY_HISTORY, pruneHistory, settleReferences } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
@@ -95,6 +95,13 @@ export class ClaimMemories {
       witnessedNodes: memory.witnessedNodes,
       isWitnessed: memory.isWitnessed,
     };
+  }
+
+  /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
+  witness({ claim, holders, references }: DecidedClaim): void {
+    const memory = this.of(claim);
+    memory.isWitnessed ||= holders.length > 0 || references.length > 0;
+    for (const node of holders) memory.witnessedNodes.add(node);
   }
 
   #settleReferences(

@@ -6,7 +6,7 @@ import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { ClaimMemories, type ClaimMemory } from "./claim-memories.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import { factsOf } from "./core/claim-facts.ts";
+import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
 import { desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
 import type { Pod } from "./core/cluster-objects.ts";
 import type { NodeView } from "./core/fleet.ts";
@@ -126,15 +126,15 @@ export class Reconciler {
       .map(({ id }) => id);
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+  /**
+   * The claim and everything that decides its status now, or nothing where it is not known. Settles references whose nodes have
+   * answered; nothing else changes.
+   */
+  claimFacts(key: string): DecidedClaim | undefined {
     const claim = this.#memories.newest(key);
-    if (claim === undefined) return;
-    const memory = this.#memories.of(claim);
-    const evidence = this.#memories.evidence(claim);
-    memory.isWitnessed ||= evidence.holders.length > 0 || evidence.references.length > 0;
-    for (const node of evidence.holders) memory.witnessedNodes.add(node);
+    if (claim === undefined) return undefined;
     const { cluster, fleet, nowMs } = this.#parts;
-    const facts = factsOf(evidence, {
+    const facts = factsOf(this.#memories.evidence(claim), {
       viewOf: (node) => fleet.view(node),
       isSilent: (node) => fleet.isSilent(node),
       nodes: cluster.nodeNames,
@@ -142,7 +142,16 @@ export class Reconciler {
       podName: cluster.podName,
       nowMs: nowMs(),
     });
-    for (const { node, isSilent } of facts.awaited) {
+    return { claim, ...facts };
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const facts = this.claimFacts(key);
+    if (facts === undefined) return;
+    const { claim, awaited } = facts;
+    const memory = this.#memories.of(claim);
+    this.#memories.witness(facts);
+    for (const { node, isSilent } of awaited) {
       this.#await(node, key);
       if (!isSilent) this.#queue.addAfter(key, this.#limits.silentAfterMs);
     }

@@ -19,6 +19,9 @@ export interface ClaimEvidence {
   readonly isWitnessed: boolean;
 }
 
+/** A claim with everything that decides its status. */
+export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
+
 /** The fleet as a decision sees it. */
 export interface FleetFacts {
   readonly viewOf: (node: string) => NodeView | undefined;

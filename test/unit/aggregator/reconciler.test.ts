@@ -464,3 +464,25 @@ describe("references", () => {
     expect(harness.writes.at(-1)?.lastUse).toMatchObject({ releaseId: second.id, uncertaintyMs: 10 });
   });
 });
+
+describe("claimFacts", () => {
+  it("tells the claim and what decides its status, and changes nothing", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
+    harness.fleet.accept(reportAt(harness, { holds: [holdOf("pod-1")], generation: 9_000_000 }), {
+      ...{ atMs: harness.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" },
+    });
+
+    const facts = [1, 2].map(() => harness.reconciler.claimFacts("shop/data"));
+
+    expect(facts[0]).toMatchObject({ claim: { uid: "claim-1" }, isEligible: true, holders: ["n1"] });
+    expect(facts[0]).toEqual(facts[1]);
+    expect(harness.reconciler.depth).toBe(0);
+    expect(harness.writes).toEqual([]);
+  });
+
+  it("tells nothing of a claim that is not there", async () => {
+    const harness = await running();
+
+    expect(harness.reconciler.claimFacts("shop/other")).toBeUndefined();
+  });
+});
