@@ -6,22 +6,45 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Connection } from "./connection.ts";
 import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
+import { type ApiStatus, readStatus, type StatusDetails } from "./status.ts";
 import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
 
 /** An answer of the API server that is not a success. */
 export class ApiError extends MooringError {
+  /** The HTTP status, or the code that a watch ended with. */
   readonly status: number;
+  /** What the server or a proxy asked for, at most five minutes. Milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The machine's word for it, such as `Conflict`; empty when the answer was no `Status` object (a proxy's, most likely). */
+  readonly reason: string;
+  readonly details: StatusDetails;
 
-  constructor(message: string, answer: { readonly status: number; readonly retryAfterMs: number | undefined }) {
-    super("api-rejected", message, { retriable: isRetriable(answer.status) });
-    this.status = answer.status;
-    this.retryAfterMs = answer.retryAfterMs;
+  constructor(
+    message: string,
+    answer: {
+      readonly status: number;
+      readonly retryAfterMs: number | undefined;
+      readonly reason?: string;
+      readonly details?: StatusDetails;
+    },
+  ) {
+    const { status, retryAfterMs, reason = "", details = NO_DETAILS } = answer;
+    super("api-rejected", message, { retriable: isRetriable(status, details) });
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
+    this.reason = reason;
+    this.details = details;
   }
 }
 
-/** 401 and 403 can be a role or token that is not there yet: retried, slowly, like an overloaded or failing server. */
-function isRetriable(status: number): boolean {
+const NO_DETAILS: StatusDetails = { name: "", kind: "", causes: [], retryAfterSeconds: undefined };
+
+/**
+ * 401 and 403 can be a role or token that is not there yet: retried, slowly, like an overloaded or failing server. So can a 404
+ * that names no object: a resource that is not served yet, or a proxy that has lost its way.
+ */
+function isRetriable(status: number, { name }: StatusDetails): boolean {
+  if (status === 404) return name === "";
   return status >= 500 || [401, 403, 408, 409, 425, 429].includes(status);
 }
 
@@ -115,23 +138,22 @@ function toHttp(
 
 async function toError({ method, path }: ApiRequest, response: HttpResponse): Promise<ApiError> {
   const text = await readText(response).catch(() => "");
-  const seconds = Number(response.headers["retry-after"]);
-  const retryAfterMs = seconds > 0 ? Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS) : undefined;
-  const message = `${method} ${path} answered ${response.status}: ${reasonIn(text)}`;
-  return new ApiError(message, { status: response.status, retryAfterMs });
+  const status = statusIn(text);
+  const asked = Number(response.headers["retry-after"]) || status?.details.retryAfterSeconds || 0;
+  return new ApiError(`${method} ${path} answered ${response.status}: ${status?.message || text.slice(0, 200)}`, {
+    status: response.status,
+    retryAfterMs: asked > 0 ? Math.min(asked * 1000, LONGEST_RETRY_AFTER_MS) : undefined,
+    ...(status && { reason: status.reason, details: status.details }),
+  });
 }
 
-/** The message of a `Status` object, or the beginning of whatever a proxy wrote. */
-function reasonIn(text: string): string {
+/** The `Status` object of a refusal; a proxy writes something else. */
+function statusIn(text: string): ApiStatus | undefined {
   try {
-    const status: unknown = JSON.parse(text);
-    if (typeof status === "object" && status !== null && "message" in status && typeof status.message === "string") {
-      return status.message;
-    }
+    return readStatus(JSON.parse(text));
   } catch {
-    // Not JSON: shown as it is.
+    return undefined;
   }
-  return text.slice(0, 200);
 }
 
 function parseJson(text: string, path: string): unknown {

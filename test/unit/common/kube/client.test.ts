@@ -76,7 +76,7 @@ describe("an API client", () => {
     { status: 400, retriable: false },
     { status: 401, retriable: true },
     { status: 403, retriable: true },
-    { status: 404, retriable: false },
+    { status: 404, retriable: true },
     { status: 409, retriable: true },
     { status: 410, retriable: false },
     { status: 422, retriable: false },
@@ -87,6 +87,21 @@ describe("an API client", () => {
     const { client } = setUp(() => ({ status }));
 
     await expect(client.open(GET, never)).rejects.toMatchObject({ status, retriable });
+  });
+
+  it("says of an object that is not there that it will not get better", async () => {
+    const body = { kind: "Status", code: 404, reason: "NotFound", message: "no", details: { name: "a", kind: "pods" } };
+    const { client } = setUp(() => json(body, 404));
+
+    const error = await client.open(GET, never).catch((reason: unknown) => reason);
+
+    expect(error).toMatchObject({ reason: "NotFound", details: { name: "a" }, retriable: false });
+  });
+
+  it("reads how long to wait from the status object when no header says it", async () => {
+    const { client } = setUp(() => json({ kind: "Status", message: "no", details: { retryAfterSeconds: 3 } }, 504));
+
+    await expect(client.request(GET, never)).rejects.toMatchObject({ retryAfterMs: 3_000 });
   });
 
   it.each([
