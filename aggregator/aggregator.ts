@@ -1,5 +1,6 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
+import { watchEventLoop } from "../common/runtime/event-loop.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
 import { listen } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
@@ -48,7 +49,8 @@ export async function runAggregator(
     "aggregator started, on loopback only: reports are not authenticated yet",
   );
   try {
-    await runTogether(aggregator.tasks(), signal);
+    const watchLoop = (limited: AbortSignal): Promise<void> => watchEventLoop({ clock: ports.clock, metrics }, limited);
+    await runTogether([...aggregator.tasks(), watchLoop], signal);
   } finally {
     await server.close();
     ports.logger.info({}, "aggregator stopped");
@@ -102,6 +104,13 @@ class Aggregator {
     );
     metrics.gauge({ name: "mooring_undecodable_objects", help: "API objects that were not understood." }, () =>
       this.#cluster.undecodable(),
+    );
+    metrics.gauge(
+      { name: "mooring_api_requests", help: "Requests sent to the API server." },
+      this.#ports.client.requests,
+    );
+    metrics.gauge({ name: "process_resident_memory_bytes", help: "Resident memory of the process." }, () =>
+      process.memoryUsage.rss(),
     );
     metrics.gauge({ name: "mooring_wall_clock_skew_seconds", help: "Own wall clock minus the API server's." }, () => {
       const server = this.#ports.client.serverTime();

@@ -15,7 +15,8 @@ export interface Histogram<L extends string = never> {
 
 /** A name, what it means, and its labels. */
 interface MetricOptions<L extends string> {
-  readonly name: `mooring_${string}`;
+  /** The second is what every Prometheus client calls it, and dashboards expect. */
+  readonly name: `mooring_${string}` | "process_resident_memory_bytes";
   readonly help: string;
   readonly labels?: readonly L[];
 }

@@ -1,0 +1,38 @@
+import type { Clock } from "./clock.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** So often the event loop is asked for a turn. Milliseconds. */
+const SAMPLE_MS = 20;
+
+/** A machine that slept for hours must not keep this busy: of one delay no more samples are taken. */
+const MAX_SAMPLES = 1_000;
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const;
+
+/**
+ * Measures how long what wants a turn of the event loop has to wait for it, as `mooring_event_loop_lag_seconds`, until the
+ * signal is aborted. A loop that was blocked counts once for each turn that was due meanwhile: counted once in all, a second's
+ * pause would vanish among the short turns around it.
+ */
+export async function watchEventLoop(
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
+  signal: AbortSignal,
+): Promise<void> {
+  const lag = metrics.histogram({
+    name: "mooring_event_loop_lag_seconds",
+    help: "How long a turn of the event loop had to be waited for.",
+    buckets: BUCKETS,
+  });
+  while (!signal.aborted) {
+    const dueAt = clock.monotonicMs() + SAMPLE_MS;
+    await clock.sleep(SAMPLE_MS, signal);
+    if (signal.aborted) return;
+    for (const lateMs of delays(clock.monotonicMs() - dueAt)) lag.observe({}, lateMs / 1000);
+  }
+}
+
+/** The delay, and those of the turns that became due while it lasted. */
+function delays(lateMs: number): readonly number[] {
+  const count = Math.min(MAX_SAMPLES, 1 + Math.max(0, Math.floor(lateMs / SAMPLE_MS)));
+  return Array.from({ length: count }, (_, missed) => Math.max(0, lateMs - missed * SAMPLE_MS));
+}
