@@ -84,6 +84,7 @@ async function connectByKubeconfig({ kubeconfig, context }: Exclude<ConnectionCh
     );
   }
   const cluster = currentCluster(config);
+  refuseUnsupported(config, cluster);
   const url = parseServer(cluster.server);
   const options: RequestOptions = {};
   await applyCredentials(() => config.applyToHTTPSOptions(options));
@@ -122,6 +123,15 @@ function currentCluster(config: KubeConfig): Cluster {
   if (!context) throw invalid(`the kubeconfig names no current context; ${choice}`);
   if (names.includes(context)) throw invalid(`the kubeconfig has no cluster for context "${context}"`);
   throw invalid(`the kubeconfig has no context "${context}"; ${choice}`);
+}
+
+/** What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way. */
+function refuseUnsupported(config: KubeConfig, { name, proxyUrl }: Cluster): void {
+  if (proxyUrl) throw invalid(`the kubeconfig's cluster "${name}" has a proxy-url, which is not supported`);
+  const user = config.getCurrentUser();
+  if (user?.impersonateUser) {
+    throw invalid(`the kubeconfig's user "${user.name}" impersonates another one (as), which is not supported`);
+  }
 }
 
 async function applyCredentials(apply: () => Promise<void>): Promise<void> {

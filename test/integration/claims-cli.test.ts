@@ -109,6 +109,7 @@ function writeKubeconfig(change: {
   readonly token?: string;
   readonly server?: string;
   readonly namespace?: string;
+  readonly edit?: (text: string) => string;
 }): string {
   const [entry] = parse(KubeconfigFile, JSON.parse(readFileSync(inject("kubeconfig"), "utf8"))).clusters;
   if (entry === undefined) throw new Error("the tier's kubeconfig has no cluster");
@@ -120,7 +121,8 @@ function writeKubeconfig(change: {
   const folder = mkdtempSync(join(tmpdir(), "claims-cli-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "kubeconfig");
-  writeFileSync(path, text.replace('"namespace": "default"', `"namespace": "${change.namespace ?? "default"}"`));
+  const { namespace = "default", edit = (whole) => whole } = change;
+  writeFileSync(path, edit(text.replace('"namespace": "default"', `"namespace": "${namespace}"`)));
   return path;
 }
 
@@ -250,6 +252,22 @@ describe("a failure", () => {
       name: "of an unknown context names those there are",
       args: () => ["--kubeconfig", inject("kubeconfig"), "--context", "elsewhere"],
       said: 'the kubeconfig has no context "elsewhere"; its contexts: mooring\n',
+    },
+    {
+      name: "of a kubeconfig with a proxy says that it cannot use it, instead of going another way",
+      args: () => [
+        "--kubeconfig",
+        writeKubeconfig({ edit: (text) => text.replace('"server":', '"proxy-url": "http://127.0.0.1:1", "server":') }),
+      ],
+      said: 'the kubeconfig\'s cluster "mooring" has a proxy-url, which is not supported\n',
+    },
+    {
+      name: "of a kubeconfig that impersonates says that it cannot, instead of acting with all rights",
+      args: () => [
+        "--kubeconfig",
+        writeKubeconfig({ edit: (text) => text.replace('"token":', '"as": "somebody", "token":') }),
+      ],
+      said: 'the kubeconfig\'s user "mooring" impersonates another one (as), which is not supported\n',
     },
     { name: "of an unknown flag says where the flags are", args: () => ["--al"], said: "Run with --help" },
   ])("$name", async ({ args, said }) => {
