@@ -141,6 +141,8 @@ function send(
     "content-type": contentType,
     "content-length": Buffer.byteLength(body),
     "x-content-type-options": "nosniff",
+    // Everything here is of this moment, and may tell what only the asker may know.
+    "cache-control": "no-store",
   };
   // An oversized body is not read to its end, so the connection cannot be used again.
   response.writeHead(status, status === 413 ? { ...headers, connection: "close" } : headers).end(body);

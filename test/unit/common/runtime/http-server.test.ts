@@ -74,6 +74,7 @@ describe("an HTTP server", () => {
     expect(answer.status).toBe(status);
     expect(await answer.text()).toBe(body);
     expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
   it("says what its answers are", async () => {
