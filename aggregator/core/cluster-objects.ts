@@ -18,6 +18,13 @@ export interface Pod {
 export interface Volume {
   readonly key: string;
   readonly uid: string;
+  readonly phase: string;
+  /** When it came into that phase, whole seconds cut off; nothing when the API server does not say. */
+  readonly phaseSinceMs: number | undefined;
+  readonly storageClass: string | undefined;
+  /** As the API writes it: `10Gi`. */
+  readonly capacity: string | undefined;
+  readonly reclaimPolicy: string | undefined;
   readonly claim: { readonly key: string; readonly uid: string } | undefined;
   readonly csi: { readonly driver: string; readonly handleHash: string } | undefined;
   /** The runtime binds the directory straight into the container: it shows in no mount table. */

@@ -70,22 +70,34 @@ const volumeSchema = v.object({
   metadata,
   spec: v.object({
     claimRef: v.optional(v.object({ namespace: v.string(), name: v.string(), uid: v.optional(v.string()) })),
+    storageClassName: v.optional(v.string()),
+    capacity: v.optional(v.object({ storage: v.optional(v.string()) })),
+    persistentVolumeReclaimPolicy: v.optional(v.string()),
     csi: v.optional(v.object({ driver: v.string(), volumeHandle: v.string() })),
     hostPath: v.optional(v.unknown()),
   }),
-  status: v.optional(v.object({ phase: v.optional(v.string()), lastPhaseTransitionTime: v.nullish(v.string()) }), {}),
+  status: v.optional(
+    v.object({ phase: v.optional(v.string(), ""), lastPhaseTransitionTime: v.nullish(v.string()) }),
+    {},
+  ),
 });
 
 /** The kubelet's staging path has the SHA-256 of the handle, so that is what volumes are found by. */
 export function projectVolume(object: unknown): Projected<Volume> {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
   const { claimRef, csi, hostPath } = spec;
+  const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
   return {
     ...identify(meta),
+    phase: status.phase,
+    phaseSinceMs,
+    storageClass: spec.storageClassName || undefined,
+    capacity: spec.capacity?.storage,
+    reclaimPolicy: spec.persistentVolumeReclaimPolicy,
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
     csi: csi && { driver: csi.driver, handleHash: createHash("sha256").update(csi.volumeHandle).digest("hex") },
     isHostPath: hostPath !== undefined,
-    boundSinceMs: status.phase === "Bound" ? parseTimestamp(status.lastPhaseTransitionTime) : undefined,
+    boundSinceMs: status.phase === "Bound" ? phaseSinceMs : undefined,
   };
 }
 

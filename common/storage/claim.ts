@@ -13,6 +13,9 @@ export interface Claim {
   readonly phase: string;
   readonly isDeleting: boolean;
   readonly volume: string | undefined;
+  readonly storageClass: string | undefined;
+  /** What it was given, as the API writes it: `10Gi`. */
+  readonly capacity: string | undefined;
   /** What Mooring has written. */
   readonly status: ClaimStatus | undefined;
   /** Kubernetes' own `Unused` condition (KEP-5541). */
@@ -34,10 +37,11 @@ const schema = v.object({
     deletionTimestamp: v.optional(v.string()),
     annotations: v.optional(v.record(v.string(), v.string()), {}),
   }),
-  spec: v.optional(v.object({ volumeName: v.optional(v.string()) }), {}),
+  spec: v.optional(v.object({ volumeName: v.optional(v.string()), storageClassName: v.nullish(v.string()) }), {}),
   status: v.optional(
     v.object({
       phase: v.optional(v.string(), ""),
+      capacity: v.nullish(v.object({ storage: v.optional(v.string()) })),
       conditions: v.optional(v.array(v.looseObject({ type: v.string() })), []),
     }),
     {},
@@ -60,6 +64,8 @@ export function projectClaim(object: unknown): Claim {
     phase: status.phase,
     isDeleting: deletionTimestamp !== undefined,
     volume: spec.volumeName || undefined,
+    storageClass: spec.storageClassName || undefined,
+    capacity: status.capacity?.storage,
     status: readClaimStatus({ uid, condition: conditionOf(CONDITION_TYPE), annotations }),
     upstream: readUpstream(conditionOf("Unused")),
   };

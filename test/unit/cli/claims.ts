@@ -16,6 +16,8 @@ export function claimOf(change: Partial<Claim> & { readonly name: string }): Cla
     phase: "Bound",
     isDeleting: false,
     volume: `pv-${change.name}`,
+    storageClass: "fast",
+    capacity: "10Gi",
     status: undefined,
     upstream: undefined,
     ...change,

@@ -117,9 +117,12 @@ describe("projectVolume", () => {
   it("keeps the claim by UID, and driver and hashed handle of a CSI volume", () => {
     const csi = { driver: "csi.example", volumeHandle: "vol-0a1b", fsType: "ext4" };
 
-    const volume = projectVolume({ metadata: pv, spec: { claimRef, csi }, status: { phase: "Bound" } });
+    const kind = { storageClassName: "fast", capacity: { storage: "10Gi" }, persistentVolumeReclaimPolicy: "Retain" };
+
+    const volume = projectVolume({ metadata: pv, spec: { claimRef, csi, ...kind }, status: { phase: "Bound" } });
 
     expect(volume).toEqual({
+      ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", phase: "Bound", phaseSinceMs: undefined },
       key: "pv-1",
       uid: "volume-1",
       resourceVersion: "300",
@@ -148,7 +151,9 @@ describe("projectVolume", () => {
   ])("$name", ({ phase, boundSinceMs }) => {
     const status = { phase, lastPhaseTransitionTime: "2026-11-21T12:00:00Z" };
 
-    expect(projectVolume({ metadata: pv, spec: { claimRef }, status }).boundSinceMs).toBe(boundSinceMs);
+    const volume = projectVolume({ metadata: pv, spec: { claimRef }, status });
+
+    expect(volume).toMatchObject({ phase, phaseSinceMs: 1_795_262_400_000, boundSinceMs });
   });
 
   it("a hostPath volume is known as one", () => {

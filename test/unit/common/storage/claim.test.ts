@@ -24,8 +24,12 @@ describe("projectClaim", () => {
 
     const claim = projectClaim({
       metadata: { ...META, annotations, labels: { a: "b" } },
-      spec: { volumeName: "pv-1", accessModes: ["ReadWriteOnce"] },
-      status: { phase: "Bound", conditions: [{ type: "Resizing", status: "True" }, upstream, condition] },
+      spec: { volumeName: "pv-1", storageClassName: "fast", accessModes: ["ReadWriteOnce"] },
+      status: {
+        phase: "Bound",
+        capacity: { storage: "10Gi" },
+        conditions: [{ type: "Resizing", status: "True" }, upstream, condition],
+      },
     });
 
     expect(claim).toEqual({
@@ -37,6 +41,8 @@ describe("projectClaim", () => {
       phase: "Bound",
       isDeleting: false,
       volume: "pv-1",
+      storageClass: "fast",
+      capacity: "10Gi",
       status: STATUS,
       upstream: { unused: false, sinceMs: 9_000 },
     });
@@ -61,6 +67,11 @@ describe("projectClaim", () => {
       name: "a claim with an empty volume name",
       object: { metadata: META, spec: { volumeName: "" } },
       expected: { volume: undefined },
+    },
+    {
+      name: "a claim that asks for no class",
+      object: { metadata: META, spec: { storageClassName: "" }, status: { capacity: null } },
+      expected: { storageClass: undefined, capacity: undefined },
     },
     {
       name: "an upstream condition without a time",
