@@ -8,10 +8,16 @@ export interface Pod {
   readonly node: string | undefined;
   /** Names of the claims in its namespace that it refers to, those of generic ephemeral volumes included. */
   readonly claims: readonly string[];
+  /** Those of `claims` that it names by a generic ephemeral volume alone: they are its own only where it controls them. */
+  readonly ephemeralClaims?: readonly string[] | undefined;
   /** Phase Succeeded or Failed: it no longer refers to anything. */
   readonly isTerminal: boolean;
   /** A container of it ran at some time, so its volumes had been mounted. */
   readonly hasStarted: boolean;
+  /** A pod of Mooring's own agent: reports of its node are to be expected. */
+  readonly isAgent?: boolean | undefined;
+  /** When it was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
 }
 
 /** A PersistentVolume. */
@@ -26,10 +32,14 @@ export interface Volume {
   readonly capacity: string | undefined;
   readonly reclaimPolicy: string | undefined;
   readonly claim: { readonly key: string; readonly uid: string } | undefined;
+  /** What its staging path is made of; also of an in-tree volume whose driver's handle can be told. */
   readonly csi: { readonly driver: string; readonly handleHash: string } | undefined;
   /** The runtime binds the directory straight into the container: it shows in no mount table. */
   readonly isHostPath: boolean;
-  /** When it was bound to its claim, whole seconds cut off; nothing when it is not bound or the API server does not say. */
+  /**
+   * What began before this was not its claim's: when it was bound, else when it was made, whole seconds cut off. Nothing when
+   * the API server does not say.
+   */
   readonly boundSinceMs: number | undefined;
 }
 
@@ -38,7 +48,28 @@ export interface Node {
   readonly key: string;
   readonly uid: string;
   readonly bootId: string | undefined;
+  /** Its label `kubernetes.io/os`. */
+  readonly os?: string | undefined;
+  readonly isReady?: boolean | undefined;
+  /** Somebody has vouched with the taint `node.kubernetes.io/out-of-service` that the machine is off. */
+  readonly isOutOfService?: boolean | undefined;
+  /** The CSI volumes that its kubelet has, or is about to have, in use: `attachedKey` of each. */
+  readonly volumesInUse?: readonly string[] | undefined;
   /** As its kubelet tells them. */
   readonly distribution?: string | undefined;
   readonly containerRuntime?: string | undefined;
+}
+
+/** A VolumeAttachment: a volume that is, or is to be, attached to a node. */
+export interface Attachment {
+  readonly key: string;
+  readonly uid: string;
+  readonly node: string;
+  /** Name of the PV. */
+  readonly volume: string | undefined;
+}
+
+/** A string that is equal for what Kubernetes attaches as one: volumes of one driver with one handle. */
+export function attachedKey({ driver, handleHash }: NonNullable<Volume["csi"]>): string {
+  return `${driver}/${handleHash}`;
 }

@@ -5,8 +5,8 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { Node, Pod } from "../core/cluster-objects.ts";
+import { projectNode } from "./node-projections.ts";
 import { createPods, type PodListener } from "./pods.ts";
-import { projectNode } from "./projections.ts";
 import { createVolumes } from "./volumes.ts";
 
 /** Whom the cluster tells. Listeners only note what changed. */

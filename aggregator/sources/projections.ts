@@ -1,17 +1,10 @@
-import { createHash } from "node:crypto";
 import * as v from "valibot";
-import { factText } from "../../common/storage/node-facts.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
+import type { Pod, Volume } from "../core/cluster-objects.ts";
+import { migratedHandle } from "../core/migrated-volumes.ts";
+import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
 
 /** API objects to the few fields that decisions need. Each throws `ValiError` for what is not such an object. */
-
-const metadata = v.object({
-  namespace: v.optional(v.string()),
-  name: v.string(),
-  uid: v.string(),
-  resourceVersion: v.string(),
-});
 
 const containerStatus = v.object({
   state: v.optional(v.object({ running: v.nullish(v.unknown()), terminated: v.nullish(v.unknown()) }), {}),
@@ -45,24 +38,31 @@ const podSchema = v.object({
   ),
 });
 
-type Projected<T> = T & { readonly resourceVersion: string };
+/** On the pods of Mooring's agent, wherever it is installed (manifests). */
+const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
 
 /** A generic ephemeral volume's claim is called `<pod>-<volume>`. */
 export function projectPod(object: unknown): Projected<Pod> {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
-  const claims = spec.volumes.flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
-    if (persistentVolumeClaim !== undefined) return [persistentVolumeClaim.claimName];
-    return ephemeral === undefined ? [] : [`${meta.name}-${name}`];
-  });
+  const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
+    claim === undefined ? [] : [claim.claimName],
+  );
+  const ephemeral = spec.volumes
+    .flatMap((volume) => (volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]))
+    .filter((claim) => !named.includes(claim));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
   return {
     ...identify(meta),
     node: spec.nodeName || undefined,
-    claims,
+    claims: [...named, ...ephemeral],
+    // Most pods have none: nothing is kept for them.
+    ...(ephemeral.length > 0 && { ephemeralClaims: ephemeral }),
     isTerminal: status.phase === "Succeeded" || status.phase === "Failed",
     hasStarted: statuses.some(({ state, lastState }) =>
       [state.running, state.terminated, lastState.terminated].some(Boolean),
     ),
+    ...(meta.labels?.[AGENT.label] === AGENT.value && { isAgent: true }),
+    createdAtMs: parseTimestamp(meta.creationTimestamp),
   };
 }
 
@@ -75,6 +75,10 @@ const volumeSchema = v.object({
     persistentVolumeReclaimPolicy: v.optional(v.string()),
     csi: v.optional(v.object({ driver: v.string(), volumeHandle: v.string() })),
     hostPath: v.optional(v.unknown()),
+    awsElasticBlockStore: v.optional(v.object({ volumeID: v.string() })),
+    azureDisk: v.optional(v.object({ diskURI: v.string() })),
+    cinder: v.optional(v.object({ volumeID: v.string() })),
+    vsphereVolume: v.optional(v.object({ volumePath: v.string() })),
   }),
   status: v.optional(
     v.object({ phase: v.optional(v.string(), ""), lastPhaseTransitionTime: v.nullish(v.string()) }),
@@ -85,7 +89,8 @@ const volumeSchema = v.object({
 /** The kubelet's staging path has the SHA-256 of the handle, so that is what volumes are found by. */
 export function projectVolume(object: unknown): Projected<Volume> {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
-  const { claimRef, csi, hostPath } = spec;
+  const { claimRef, hostPath } = spec;
+  const csi = spec.csi ?? migratedHandle(spec);
   const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
   return {
     ...identify(meta),
@@ -95,34 +100,9 @@ export function projectVolume(object: unknown): Projected<Volume> {
     capacity: spec.capacity?.storage,
     reclaimPolicy: spec.persistentVolumeReclaimPolicy,
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
-    csi: csi && { driver: csi.driver, handleHash: createHash("sha256").update(csi.volumeHandle).digest("hex") },
+    csi: csi && { driver: csi.driver, handleHash: hashHandle(csi.volumeHandle) },
     isHostPath: hostPath !== undefined,
-    boundSinceMs: status.phase === "Bound" ? phaseSinceMs : undefined,
+    // A PV that was made again under its name is another one.
+    boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? parseTimestamp(meta.creationTimestamp),
   };
-}
-
-const nodeInfo = v.object({
-  bootID: v.optional(v.string()),
-  osImage: v.optional(v.string()),
-  containerRuntimeVersion: v.optional(v.string()),
-});
-const nodeSchema = v.object({ metadata, status: v.optional(v.object({ nodeInfo: v.optional(nodeInfo, {}) }), {}) });
-
-export function projectNode(object: unknown): Projected<Node> {
-  const { metadata: meta, status } = v.parse(nodeSchema, object);
-  const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
-  return {
-    ...identify(meta),
-    bootId: bootID || undefined,
-    distribution: factText(osImage),
-    containerRuntime: factText(containerRuntimeVersion),
-  };
-}
-
-function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): {
-  readonly key: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-} {
-  return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
 }

@@ -12,6 +12,8 @@ export interface Claim {
   readonly resourceVersion: string;
   readonly phase: string;
   readonly isDeleting: boolean;
+  /** UID of the object that controls it: of a generic ephemeral volume's claim, its pod. */
+  readonly controllerUid?: string | undefined;
   readonly volume: string | undefined;
   readonly storageClass: string | undefined;
   /** What it was given, as the API writes it: `10Gi`. */
@@ -36,6 +38,7 @@ const schema = v.object({
     resourceVersion: v.string(),
     deletionTimestamp: v.optional(v.string()),
     annotations: v.optional(v.record(v.string(), v.string()), {}),
+    ownerReferences: v.optional(v.array(v.object({ uid: v.string(), controller: v.nullish(v.boolean()) })), []),
   }),
   spec: v.optional(v.object({ volumeName: v.optional(v.string()), storageClassName: v.nullish(v.string()) }), {}),
   status: v.optional(
@@ -53,7 +56,7 @@ const upstreamCondition = v.object({ status: v.string(), lastTransitionTime: v.n
 /** Projects a claim from the API's JSON. Throws `ValiError` for what is no claim. */
 export function projectClaim(object: unknown): Claim {
   const { metadata, spec, status } = v.parse(schema, object);
-  const { namespace, name, uid, resourceVersion, deletionTimestamp, annotations } = metadata;
+  const { namespace, name, uid, resourceVersion, deletionTimestamp, annotations, ownerReferences } = metadata;
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
   return {
     key: `${namespace}/${name}`,
@@ -63,6 +66,7 @@ export function projectClaim(object: unknown): Claim {
     resourceVersion,
     phase: status.phase,
     isDeleting: deletionTimestamp !== undefined,
+    controllerUid: ownerReferences.find(({ controller }) => controller === true)?.uid,
     volume: spec.volumeName || undefined,
     storageClass: spec.storageClassName || undefined,
     capacity: status.capacity?.storage,

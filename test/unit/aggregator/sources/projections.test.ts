@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { projectNode, projectPod, projectVolume } from "../../../../aggregator/sources/projections.ts";
+import { projectPod, projectVolume } from "../../../../aggregator/sources/projections.ts";
 
 const metadata = {
   name: "web-0",
@@ -41,9 +41,35 @@ describe("projectPod", () => {
       resourceVersion: "200",
       node: "n1",
       claims: ["data", "web-0-scratch"],
+      ephemeralClaims: ["web-0-scratch"],
       isTerminal: false,
       hasStarted: false,
+      createdAtMs: 1_772_366_400_000,
     });
+  });
+
+  it("a claim that it names itself is not only its ephemeral volume's", () => {
+    const pod = projectPod(
+      podWith({ phase: "Pending" }, [
+        { name: "scratch", ephemeral: {} },
+        { name: "again", persistentVolumeClaim: { claimName: "web-0-scratch" } },
+      ]),
+    );
+
+    expect(pod).toMatchObject({ claims: ["web-0-scratch"] });
+    expect(pod.ephemeralClaims).toBeUndefined();
+  });
+
+  it.each([
+    { name: "Mooring's agent", labels: { "app.kubernetes.io/name": "mooring-agent", x: "y" }, isAgent: true },
+    {
+      name: "another of Mooring's pods",
+      labels: { "app.kubernetes.io/name": "mooring-aggregator" },
+      isAgent: undefined,
+    },
+    { name: "a pod without labels", labels: undefined, isAgent: undefined },
+  ])("knows $name: $isAgent", ({ labels, isAgent }) => {
+    expect(projectPod({ metadata: { ...metadata, labels }, spec: {} }).isAgent).toBe(isAgent);
   });
 
   it("a pod that is not bound has no node, and one without volumes no claims", () => {
@@ -156,33 +182,27 @@ describe("projectVolume", () => {
     expect(volume).toMatchObject({ phase, phaseSinceMs: 1_795_262_400_000, boundSinceMs });
   });
 
+  it.each([
+    { name: "a bound one that does not say since when", phase: "Bound" },
+    { name: "one that is not bound", phase: "Available" },
+  ])("$name is no older than itself", ({ phase }) => {
+    const made = { ...pv, creationTimestamp: "2026-11-21T12:00:00Z" };
+
+    expect(projectVolume({ metadata: made, spec: {}, status: { phase } }).boundSinceMs).toBe(1_795_262_400_000);
+  });
+
+  it("an in-tree volume has the handle that Kubernetes makes for the CSI driver behind it", () => {
+    const spec = { awsElasticBlockStore: { volumeID: "aws://eu-west-1a/vol-0a1b", fsType: "ext4" } };
+
+    const { csi } = projectVolume({ metadata: pv, spec });
+
+    const handleHash = createHash("sha256").update("vol-0a1b").digest("hex");
+    expect(csi).toEqual({ driver: "ebs.csi.aws.com", handleHash });
+  });
+
   it("a hostPath volume is known as one", () => {
     const spec = { claimRef, hostPath: { path: "/srv/data", type: "" } };
 
     expect(projectVolume({ metadata: pv, spec }).isHostPath).toBe(true);
-  });
-});
-
-describe("projectNode", () => {
-  it.each([
-    {
-      name: "the kubelet's boot ID",
-      status: { nodeInfo: { bootID: "boot-1", kubeletVersion: "v1.36.3" } },
-      bootId: "boot-1",
-    },
-    { name: "no status yet", status: undefined, bootId: undefined },
-    { name: "an empty boot ID", status: { nodeInfo: { bootID: "" } }, bootId: undefined },
-    { name: "no boot ID yet", status: { nodeInfo: {} }, bootId: undefined },
-  ])("$name", ({ status, bootId }) => {
-    const object = { metadata: { name: "n1", uid: "node-1", resourceVersion: "1" }, spec: {}, status };
-
-    expect(projectNode(object)).toEqual({ key: "n1", uid: "node-1", resourceVersion: "1", bootId });
-  });
-
-  it("keeps what the kubelet says of the node's system, unless nobody could print it", () => {
-    const nodeInfo = { osImage: "Ubuntu 26.04 LTS", containerRuntimeVersion: "\u001b[2J" };
-    const object = { metadata: { name: "n1", uid: "node-1", resourceVersion: "1" }, status: { nodeInfo } };
-
-    expect(projectNode(object)).toMatchObject({ distribution: "Ubuntu 26.04 LTS", containerRuntime: undefined });
   });
 });

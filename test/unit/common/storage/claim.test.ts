@@ -64,6 +64,16 @@ describe("projectClaim", () => {
       expected: { isDeleting: true },
     },
     {
+      name: "a claim that an object controls, which another owner does not",
+      object: { metadata: { ...META, ownerReferences: [{ uid: "o1" }, { uid: "p1", controller: true }] } },
+      expected: { controllerUid: "p1" },
+    },
+    {
+      name: "a claim with owners none of which controls it",
+      object: { metadata: { ...META, ownerReferences: [{ uid: "o1", controller: false }] } },
+      expected: { controllerUid: undefined },
+    },
+    {
       name: "a claim with an empty volume name",
       object: { metadata: META, spec: { volumeName: "" } },
       expected: { volume: undefined },

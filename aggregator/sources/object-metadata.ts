@@ -1,0 +1,29 @@
+import { createHash } from "node:crypto";
+import * as v from "valibot";
+
+/** The metadata of an API object that projections look at. */
+export const metadata = v.object({
+  namespace: v.optional(v.string()),
+  name: v.string(),
+  uid: v.string(),
+  resourceVersion: v.string(),
+  creationTimestamp: v.optional(v.string()),
+  labels: v.nullish(v.record(v.string(), v.string())),
+});
+
+/** A projection as a store keeps it. */
+export type Projected<T> = T & { readonly resourceVersion: string };
+
+/** What a store keeps of an object's metadata. */
+export function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+} {
+  return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
+}
+
+/** A volume handle as the kubelet's staging path has it: SHA-256 in hexadecimal. */
+export function hashHandle(volumeHandle: string): string {
+  return createHash("sha256").update(volumeHandle).digest("hex");
+}
