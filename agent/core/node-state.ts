@@ -11,7 +11,7 @@ export interface KnownHold {
   readonly mountPoint: string;
   /** major:minor of what is mounted: equal for a staging mount and the pods' mounts that are made from it. */
   readonly device: string;
-  /** Begin of the first read that showed it. */
+  /** End of the first read that showed it: by then it was there. */
   readonly since: number;
   /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since. */
   readonly seenAt: number;

@@ -60,7 +60,7 @@ function seenHold(
     pod: before?.pod ?? pods?.get(podUid ?? "")?.name,
     mountPoint: mount.mountPoint,
     device: mount.device,
-    since: before?.since ?? read.beganAt,
+    since: before?.since ?? read.endedAt,
     seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
     proven: complete || before?.proven === true,
     suspended: undefined,

@@ -35,7 +35,7 @@ const hold = v.strictObject({
   volume,
   podUid: v.optional(uid),
   pod: podName,
-  /** Begin of the first read that showed it. */
+  /** End of the first read that showed it: by then it was there. What it is proven to be older than is not its claim's. */
   since: stamp,
 });
 

@@ -170,16 +170,16 @@ describe("observe: holds", () => {
     expect(names.toSorted()).toEqual(holds);
   });
 
-  it("knows since when a hold has been there, over damaged reads too", () => {
+  it("knows by when a hold was there, over damaged reads too", () => {
     const { state } = replay(["", "a!", "a", "a"]);
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 20, seenAt: 40, proven: true }]);
+    expect([...state.holds.values()]).toMatchObject([{ since: 21, seenAt: 40, proven: true }]);
   });
 
   it("begins anew when a volume is mounted again", () => {
     const { state } = replay(["a", "", "a"]);
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 30 }]);
+    expect([...state.holds.values()]).toMatchObject([{ since: 31 }]);
   });
 
   it.each([

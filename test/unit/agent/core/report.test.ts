@@ -64,8 +64,8 @@ describe("reportOf", () => {
       observedSince: 11,
       podsResourceVersion: "77",
       holds: [
-        { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 },
-        { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 10 },
+        { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 11 },
+        { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 11 },
       ],
       releases: [],
     });
