@@ -15,7 +15,7 @@ function storeWith(...texts: readonly string[]) {
     const { kind, object } = change;
     const rest = { added: "", updated: "", deleted: "" };
     if (change.kind === "updated") rest.updated = ` from ${change.previous.resourceVersion}`;
-    if (change.kind === "deleted") rest.deleted = ` gone ${change.gone}`;
+    if (change.kind === "deleted") rest.deleted = ` from ${change.previous.resourceVersion} gone ${change.gone}`;
     changes.push(`${kind} ${object.uid}@${object.resourceVersion}${rest[kind]}`);
   };
   const store = new Store<Stored>(write);
@@ -35,17 +35,17 @@ describe("a store", () => {
     {
       name: "a re-creation under one name",
       act: (store: Store<Stored>) => store.put(objectOf("a2@9")),
-      changes: ["deleted a1@5 gone 9", "added a2@9"],
+      changes: ["deleted a1@5 from 5 gone 9", "added a2@9"],
     },
     {
       name: "a deletion with a last state that was not seen",
       act: (store: Store<Stored>) => store.remove(objectOf("a1@9")),
-      changes: ["deleted a1@9 gone 9"],
+      changes: ["deleted a1@9 from 5 gone 9"],
     },
     {
       name: "the deletion of a successor, which ends the one it knew",
       act: (store: Store<Stored>) => store.remove(objectOf("a2@9")),
-      changes: ["deleted a1@5 gone 9"],
+      changes: ["deleted a1@5 from 5 gone 9"],
     },
     {
       name: "the deletion of what it does not have as nothing",
@@ -55,14 +55,18 @@ describe("a store", () => {
     {
       name: "a list with one more and one less",
       act: (store: Store<Stored>) => store.replace([objectOf("b1@8")], "9"),
-      changes: ["deleted a1@5 gone 9", "added b1@8"],
+      changes: ["deleted a1@5 from 5 gone 9", "added b1@8"],
     },
     {
       name: "a list with a re-creation",
       act: (store: Store<Stored>) => store.replace([objectOf("a2@8")], "9"),
-      changes: ["deleted a1@5 gone 8", "added a2@8"],
+      changes: ["deleted a1@5 from 5 gone 8", "added a2@8"],
     },
-    { name: "an empty list", act: (store: Store<Stored>) => store.replace([], "9"), changes: ["deleted a1@5 gone 9"] },
+    {
+      name: "an empty list",
+      act: (store: Store<Stored>) => store.replace([], "9"),
+      changes: ["deleted a1@5 from 5 gone 9"],
+    },
   ])("tells of $name", ({ act, changes: expected }) => {
     const { store, changes } = storeWith("a1@5");
 
