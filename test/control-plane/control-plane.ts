@@ -41,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly featureGates?: Readonly<Record<string, boolean>>;
   /** Arguments that go last, by part. */
   readonly args?: Readonly<Partial<Record<PartName, readonly string[]>>>;
+  /** Added to the environment of every part: `GOGC` and `GOMEMLIMIT` trade memory for time. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The folder's name in the run folder; a second control plane of one owner needs its own. */
   readonly name?: string;
 }
@@ -109,6 +111,7 @@ function createSite({ binaries, folder, pki }: Foundation, options: ControlPlane
     address: options.address ?? "127.0.0.1",
     featureGates: { ...FEATURE_GATES, ...options.featureGates },
     extraArgs: options.args ?? {},
+    env: options.env ?? {},
     ca: pki.authority.certificate,
     admin: pki.admin,
   };

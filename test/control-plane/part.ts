@@ -32,6 +32,7 @@ export interface PartPlan {
   readonly program: string;
   readonly logFile: string;
   readonly address: string;
+  readonly env: Readonly<Record<string, string>>;
   readonly args: (port: number) => readonly string[];
   /** Resolves when the part is ready; throws, with the reason, when it is not yet. */
   readonly check: (port: number) => Promise<void>;
@@ -47,7 +48,7 @@ export async function startPart(owner: Owner, random: Random, plan: PartPlan): P
     command: program,
     args: [],
     logFile,
-    env: { NO_PROXY: "*", no_proxy: "*" },
+    env: { NO_PROXY: "*", no_proxy: "*", ...plan.env },
     stopLimitMs: 3_000,
   });
   for (let tries = 1; ; tries += 1) {

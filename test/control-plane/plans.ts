@@ -18,6 +18,7 @@ export interface Site {
   readonly address: string;
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly extraArgs: Readonly<Partial<Record<PartName, readonly string[]>>>;
+  readonly env: Readonly<Record<string, string>>;
   /** The certificate authority of the API server, PEM. */
   readonly ca: string;
   readonly admin: KeyPair;
@@ -140,9 +141,9 @@ function controllerPlan(site: Site, name: PartName, args: readonly string[]): Pa
 function common(
   site: Site,
   name: PartName,
-): Pick<PartPlan, "name" | "program" | "logFile" | "address" | "readyLimitMs"> {
-  const { binaries, file, address } = site;
-  return { name, program: binaries(name), logFile: file(`${name}.log`), address, readyLimitMs: 60_000 };
+): Pick<PartPlan, "name" | "program" | "logFile" | "address" | "env" | "readyLimitMs"> {
+  const { binaries, file, address, env } = site;
+  return { name, program: binaries(name), logFile: file(`${name}.log`), address, env, readyLimitMs: 60_000 };
 }
 
 function gates({ featureGates }: Site): string {

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { array, object, parse, string } from "valibot";
+import { MODULES } from "../../control-plane/components.ts";
+import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
+import { readSettings } from "../../control-plane/settings.ts";
+import type { Owner } from "../../process/owner.ts";
+import { agentPodOf, claimPlace, podPlace, type Sizes } from "./layout.ts";
+import { type ClusterIndex, loadCluster } from "./loader.ts";
+import { nodeObject } from "./nodes.ts";
+import { podObject, podStatus } from "./pods.ts";
+import { ATTACHMENT_STATUS, attachmentObject, CLAIM_STATUS, claimObject, volumeObject } from "./volumes.ts";
+import { createWriter } from "./writer.ts";
+
+/** A real API server that holds a whole cluster's objects. */
+export interface LoadedCluster {
+  readonly plane: ControlPlane;
+  readonly sizes: Sizes;
+  readonly index: ClusterIndex;
+}
+
+/** A database of this size is more than the largest cluster needs; the default of 2 GiB is not enough for it. Bytes. */
+const QUOTA = 8 * 1024 ** 3;
+
+/** Below it a data folder lies whole or not at all. */
+const ETCD = "etcd";
+const INDEX = "cluster.json";
+
+const clusterIndex = object({ podUids: array(string()) });
+
+/**
+ * Starts a control plane with a cluster of these sizes. Filling one takes long (a quarter of an hour at full size), so its data
+ * folder is kept in the cache and every run works on a copy.
+ */
+export async function openLoadedCluster(owner: Owner, sizes: Sizes): Promise<LoadedCluster> {
+  const kept = await keptFolder(owner, sizes);
+  const copy = join(owner.folder, "etcd-data");
+  cpSync(join(kept, ETCD), copy, { recursive: true });
+  const index = parse(clusterIndex, JSON.parse(readFileSync(join(kept, INDEX), "utf8")));
+  return { plane: await startPlane(owner, { data: copy, name: "control-plane" }), sizes, index };
+}
+
+/** The data folder in the cache; it is made when it is not there. */
+export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
+  const folder = join(readSettings(process.env).cache, "scale", keyOf(sizes));
+  if (existsSync(folder)) return folder;
+  mkdirSync(dirname(folder), { recursive: true });
+  const unfinished = mkdtempSync(`${folder}.new-`);
+  owner.defer(() => rmSync(unfinished, { recursive: true, force: true }));
+  owner.say(`no cluster of this size in the cache yet: making ${sizes.claims} claims, ${sizes.pods} pods …`);
+  const plane = await startPlane(owner, { data: join(unfinished, ETCD), name: "loading", ...IN_A_HURRY });
+  const index = await loadCluster(owner, await createWriter(owner, plane), sizes);
+  await plane.stop();
+  writeFileSync(join(unfinished, INDEX), JSON.stringify(index));
+  renameSync(unfinished, folder);
+  return folder;
+}
+
+/** A folder's name that changes with everything that its content depends on. */
+function keyOf(sizes: Sizes): string {
+  const [claim, pod] = [claimPlace(1, sizes), podPlace(1, sizes)];
+  const samples = [
+    [claimObject(claim), CLAIM_STATUS, volumeObject(claim, "uid"), attachmentObject(claim), ATTACHMENT_STATUS],
+    [podObject(pod, ["claim"]), podStatus(pod), podPlace(agentPodOf(1), sizes), nodeObject(1, ["handle"])],
+  ];
+  const versions = [MODULES.kubernetes.version, MODULES.etcd.version];
+  const hash = createHash("sha256")
+    .update(JSON.stringify([sizes, versions, samples]))
+    .digest("hex");
+  return `${sizes.claims}-claims-${hash.slice(0, 12)}`;
+}
+
+interface PlaneChoice {
+  readonly data: string;
+  readonly name: string;
+  readonly apiServer?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Two states of each object are written; the first is to leave the database as it goes, not five minutes later. Nobody reads,
+ * so there is no need for a cache, and most of the time would go into collecting garbage: a third less with these.
+ */
+const IN_A_HURRY = {
+  apiServer: ["--etcd-compaction-interval=10s", "--watch-cache=false"],
+  env: { GOGC: "500", GOMEMLIMIT: "5GiB" },
+} as const;
+
+function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: PlaneChoice): Promise<ControlPlane> {
+  return startControlPlane(owner, {
+    name,
+    env,
+    args: {
+      etcd: [`--data-dir=${data}`, `--quota-backend-bytes=${QUOTA}`],
+      // The objects are complete as they come, and no controller makes accounts for their namespaces.
+      "kube-apiserver": ["--disable-admission-plugins=ServiceAccount", ...apiServer],
+    },
+  });
+}

@@ -1,0 +1,101 @@
+import { object, parse, string } from "valibot";
+import type { Owner } from "../../process/owner.ts";
+import { forEachIndex } from "./concurrency.ts";
+import {
+  AGENT_NAMESPACE,
+  type ClaimPlace,
+  claimPlace,
+  namespaceName,
+  podPlace,
+  type Sizes,
+  stagedClaimsOf,
+} from "./layout.ts";
+import { nodeObject } from "./nodes.ts";
+import { podObject, podStatus } from "./pods.ts";
+import {
+  ATTACHMENT_STATUS,
+  attachmentObject,
+  CLAIM_STATUS,
+  claimObject,
+  VOLUME_STATUS,
+  volumeObject,
+} from "./volumes.ts";
+import type { ObjectWriter } from "./writer.ts";
+
+/** What only the API server can tell of the objects: the pods' UIDs, by their numbers. */
+export interface ClusterIndex {
+  readonly podUids: readonly string[];
+}
+
+/** Requests on their way at a time: more does not make an API server on two cores faster. */
+const WORKERS = 64;
+const CONTROLLERS = "kube-controller-manager";
+const KUBELET = "kubelet";
+const PROVISIONER = "csi-provisioner";
+const ATTACHER = "csi-attacher";
+
+const created = object({ metadata: object({ uid: string() }) });
+
+/** Fills an empty API server: bound claims with their volumes, pods with their status, nodes. */
+export async function loadCluster(owner: Owner, writer: ObjectWriter, sizes: Sizes): Promise<ClusterIndex> {
+  const { signal, clock, say } = owner;
+  const begunAt = clock.monotonicMs();
+  const each = async (what: string, count: number, task: (index: number) => Promise<void>): Promise<void> => {
+    await forEachIndex({ count, workers: WORKERS, signal }, task);
+    say(`${count} ${what} there after ${Math.round((clock.monotonicMs() - begunAt) / 1000)} s`);
+  };
+  const namespaces = "/api/v1/namespaces";
+  await writer.create(namespaces, { metadata: { name: AGENT_NAMESPACE } }, CONTROLLERS);
+  await each("namespaces", sizes.namespaces, async (index) => {
+    await writer.create(namespaces, { metadata: { name: namespaceName(index) } }, CONTROLLERS);
+  });
+  await each("nodes", sizes.nodes, async (index) => {
+    const handles = stagedClaimsOf(index).map((claim) => claimPlace(claim, sizes).handle);
+    await writer.create("/api/v1/nodes", nodeObject(index, handles), KUBELET);
+  });
+  await each("claims with their volumes", sizes.claims, (index) => createClaim(writer, claimPlace(index, sizes)));
+  await each("nodes' attachments", sizes.nodes, async (index) => {
+    for (const claim of stagedClaimsOf(index)) await createAttachment(writer, claimPlace(claim, sizes));
+  });
+  const podUids: string[] = new Array(sizes.pods).fill("");
+  await each("pods", sizes.pods, async (index) => {
+    podUids[index] = await createPod(writer, index, sizes);
+  });
+  return { podUids };
+}
+
+/** A claim and its volume, bound to each other. */
+export async function createClaim(writer: ObjectWriter, place: ClaimPlace): Promise<void> {
+  const { namespace, name, volume } = place;
+  const claims = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
+  const claim = claimObject(place);
+  const uid = uidIn(await writer.create(claims, claim, CONTROLLERS));
+  const persistentVolume = volumeObject(place, uid);
+  await writer.create("/api/v1/persistentvolumes", persistentVolume, PROVISIONER);
+  const boundVolume = { ...persistentVolume, status: VOLUME_STATUS };
+  await writer.setStatus(`/api/v1/persistentvolumes/${volume}`, boundVolume, CONTROLLERS);
+  await writer.setStatus(`${claims}/${name}`, { ...claim, status: CLAIM_STATUS }, CONTROLLERS);
+}
+
+async function createAttachment(writer: ObjectWriter, place: ClaimPlace): Promise<void> {
+  const attachments = "/apis/storage.k8s.io/v1/volumeattachments";
+  const attachment = attachmentObject(place);
+  const created: object = JSON.parse(await writer.create(attachments, attachment, CONTROLLERS));
+  // The one kind here that cannot be updated without its resource version.
+  const attached = { ...created, status: ATTACHMENT_STATUS };
+  await writer.setStatus(`${attachments}/${attachment.metadata.name}`, attached, ATTACHER);
+}
+
+async function createPod(writer: ObjectWriter, index: number, sizes: Sizes): Promise<string> {
+  const place = podPlace(index, sizes);
+  const pods = `/api/v1/namespaces/${place.namespace}/pods`;
+  const claims = place.claims.map((claim) => claimPlace(claim, sizes).name);
+  const pod = podObject(place, claims);
+  const uid = uidIn(await writer.create(pods, pod, CONTROLLERS));
+  await writer.setStatus(`${pods}/${place.name}`, { ...pod, status: podStatus(place) }, KUBELET);
+  return uid;
+}
+
+function uidIn(text: string): string {
+  return parse(created, JSON.parse(text)).metadata.uid;
+}
