@@ -3,7 +3,7 @@ import { isUseHold, type VolumeIdentity } from "../common/storage/volume-identit
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type ClaimEvidence, type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
 import type { NodeRelease } from "./core/fleet.ts";
-import { type ClaimHistory, EMPTY_HISTORY, pruneHistory, settleReferences } from "./core/references.ts";
+import { type ClaimHistory, EMPTY_HISTORY, pruneHistory, refersTo, settleReferences } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 
@@ -83,7 +83,7 @@ export class ClaimMemories {
         .map((hold) => ({ ...hold, node })),
     );
     const releases = views.flatMap((view) => [...view.releases.values()].filter(isOurs));
-    const pods = this.#cluster.podsOf(claim.key);
+    const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
     const shown = [...holds, ...releases].map(({ podUid }) => podUid);
     this.#settleReferences(memory, { claim, shown, pods: pods.map(({ uid }) => uid) });
     return {

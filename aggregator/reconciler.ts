@@ -10,7 +10,7 @@ import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
 import { desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
 import type { Pod } from "./core/cluster-objects.ts";
 import type { NodeView } from "./core/fleet.ts";
-import { claimKeysOf } from "./core/references.ts";
+import { claimKeysOf, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -90,7 +90,7 @@ export class Reconciler {
   #noteEnd({ pod, gone, seenAtMs }: EndedPod): void {
     for (const key of claimKeysOf(pod)) {
       const claim = this.#parts.cluster.claim(key);
-      if (claim === undefined) continue;
+      if (claim === undefined || !refersTo(pod, claim)) continue;
       const memory = this.#memories.of(claim);
       const { key: name, uid: podUid, node, hasStarted } = pod;
       const reference = { pod: name, podUid, node, hasStarted, gone, seenAtMs };

@@ -1,11 +1,15 @@
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
+import { namesClaim, type OwnedClaim, refersTo } from "./references.ts";
 
 /** Where attribution looks things up. */
 export interface Directory {
   readonly volumeByName: (name: string) => Volume | undefined;
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly podByUid: (uid: string) => Pod | undefined;
+  readonly claim: (
+    key: string,
+  ) => (OwnedClaim & { readonly uid: string; readonly volume: string | undefined }) | undefined;
 }
 
 /** A claim by name and UID: what was re-created under one name is another claim. */
@@ -18,21 +22,39 @@ export interface ClaimRef {
 export interface Fact {
   readonly volume: VolumeIdentity;
   readonly podUid: string | undefined;
-  /** Of a release: at or after its truth, milliseconds of the API server's wall clock. */
-  readonly byMs?: number;
+  /** At or after its begin, milliseconds of the API server's wall clock; nothing when that is not known. */
+  readonly beganByMs?: number | undefined;
 }
 
 /**
- * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. A pod that is known and
- * names no such claim has an inline volume that happens to be called like a PV. A use that ended before the PV was bound was
- * an earlier claim's, even where the PV itself was made again under its name.
+ * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. What is proven to have
+ * begun before the PV was bound (or made, where it was made again under its name) was an earlier claim's and stays with the
+ * PV. A pod that is known and does not mean the claim has an inline volume that happens to be called like the PV; of a pod
+ * that is not known it has to be assumed that it does.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
-  return volumesOf(fact.volume, directory).flatMap(({ claim, boundSinceMs }) => {
-    const isOlder = fact.byMs !== undefined && boundSinceMs !== undefined && fact.byMs < boundSinceMs;
-    return claim !== undefined && !isOlder && (pod === undefined || names(pod, claim.key)) ? [claim] : [];
+  return volumesOf(fact.volume, directory).flatMap((volume) => {
+    const { claim } = volume;
+    return claim !== undefined && !isOlder(fact, volume) && mayMean(pod, { volume, claim, directory }) ? [claim] : [];
   });
+}
+
+/** Whole seconds are cut off the time of the binding: what began within that second may have begun after it. */
+function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
+  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs;
+}
+
+function mayMean(
+  pod: Pod | undefined,
+  { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
+): boolean {
+  const found = directory.claim(claim.key);
+  const known = found?.uid === claim.uid ? found : undefined;
+  // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.
+  if (known?.volume !== undefined && known.volume !== volume.key) return false;
+  if (pod === undefined) return true;
+  return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }
 
 function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {
@@ -41,9 +63,4 @@ function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volum
   if (volume.by === "device") return [];
   const found = directory.volumeByName(volume.name);
   return found === undefined ? [] : [found];
-}
-
-function names(pod: Pod, claimKey: string): boolean {
-  const namespace = pod.key.slice(0, pod.key.indexOf("/"));
-  return pod.claims.some((name) => `${namespace}/${name}` === claimKey);
 }

@@ -10,14 +10,23 @@ export interface NodeRelease {
   readonly podUid: string;
   /** `namespace/name`, where the agent knew it. */
   readonly pod: string | undefined;
+  /** At or after the begin of the use. */
+  readonly beganByMs: number;
   /** At or after the truth. */
   readonly byMs: number;
   /** By how much at most `byMs` is later than the truth. */
   readonly widthMs: number;
 }
 
-/** A hold, and the name of its pod where the agent knew it. */
-export type NodeHold = Hold & { readonly pod: string | undefined };
+/** A hold, and what the agent knew of it. */
+export type NodeHold = Hold & {
+  /** `namespace/name` */
+  readonly pod: string | undefined;
+  /** By when it was there, on the boot clock. */
+  readonly since: number;
+  /** The same, by the API server's wall clock: at or after its begin. */
+  readonly beganByMs: number;
+};
 
 /** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
 export interface NodeView {
@@ -62,14 +71,16 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
   const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = clockOf(report, receipt);
-  const reported = report.releases.map((release) => toNodeRelease(report.node, release, at));
+  const holds = holdsOf(known, report, at);
+  const begins = beginsIn(known?.bootId === report.bootId ? known.holds : []);
+  const reported = report.releases.map((release) => toNodeRelease(release, { node: report.node, begins, at }));
   const view: NodeView = {
     node: report.node,
     bootId: report.bootId,
     instance: report.instance,
     generation: report.generation,
-    holds: report.holds.map(toHold),
-    releases: mergeReleases(known, [...reported, ...inferred(known, report, at)]),
+    holds,
+    releases: mergeReleases(known, [...reported, ...inferred(known, report, { holds, at })]),
     ...sightOf(report, at),
   };
   return { kind: "accepted", view };
@@ -130,19 +141,55 @@ function clockOf({ sentAt, driftPpm }: NodeMessage, { atMs, widthMs }: Receipt):
   };
 }
 
-function toNodeRelease(node: string, { id, volume, podUid, pod, after, by }: Release, at: ReportClock): NodeRelease {
+/** Each report dates a stamp anew, later by its transit and drift: the earliest that a hold was dated stays. */
+function holdsOf(known: NodeView | undefined, report: NodeReport, at: ReportClock): readonly NodeHold[] {
+  const before = known?.bootId === report.bootId ? known.holds : [];
+  const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
+  return report.holds.map(({ kind, volume, podUid, pod, since }) => {
+    const hold = { kind, volume, podUid, pod, since };
+    return { ...hold, beganByMs: Math.min(at.wall(since), dated.get(stampedKey(hold)) ?? Number.POSITIVE_INFINITY) };
+  });
+}
+
+function stampedKey({ kind, volume, podUid, since }: Hold & { readonly since: number }): string {
+  return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
+}
+
+/** By when each use that the holds show had begun. */
+function beginsIn(holds: readonly NodeHold[]): ReadonlyMap<string, number> {
+  const begins = new Map<string, number>();
+  for (const hold of holds.filter(isUseHold)) {
+    const key = useKey(hold);
+    begins.set(key, Math.min(hold.beganByMs, begins.get(key) ?? Number.POSITIVE_INFINITY));
+  }
+  return begins;
+}
+
+function toNodeRelease(
+  { id, volume, podUid, pod, after, by }: Release,
+  {
+    node,
+    begins,
+    at,
+  }: { readonly node: string; readonly begins: ReadonlyMap<string, number>; readonly at: ReportClock },
+): NodeRelease {
   const byMs = at.wall(by);
-  return { id, node, volume, podUid, pod, byMs, widthMs: byMs - at.earliest(after) };
+  const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
+  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs: byMs - at.earliest(after) };
 }
 
 /**
  * Ends that no release tells of: a hold that the last report showed and this one does not, without a release for it, belongs
  * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
  */
-function inferred(known: NodeView | undefined, report: NodeReport, at: ReportClock): readonly NodeRelease[] {
+function inferred(
+  known: NodeView | undefined,
+  report: NodeReport,
+  { holds, at }: { readonly holds: readonly NodeHold[]; readonly at: ReportClock },
+): readonly NodeRelease[] {
   if (known === undefined) return [];
   const isSameBoot = known.bootId === report.bootId;
-  const present = new Set(isSameBoot ? report.holds.map(toHold).filter(isUseHold).map(useKey) : []);
+  const present = new Set(isSameBoot ? holds.filter(isUseHold).map(useKey) : []);
   const told = new Set(report.releases.filter(({ id }) => !known.releases.has(id)).map(useKey));
   const endedAt = isSameBoot ? report.read.endedAt : 0;
   // Two receipts may be dated a little apart: an end is never before the read that still showed the hold.
@@ -151,19 +198,16 @@ function inferred(known: NodeView | undefined, report: NodeReport, at: ReportClo
   const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
   return [...lost]
     .filter(([key]) => !present.has(key) && !told.has(key))
-    .map(([, { volume, podUid, pod }]) => ({
+    .map(([, { volume, podUid, pod, beganByMs }]) => ({
       id: `${report.bootId}/${Math.round(endedAt * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       volume,
       podUid,
       pod,
+      beganByMs,
       byMs,
       widthMs,
     }));
-}
-
-function toHold({ kind, volume, podUid, pod }: NodeReport["holds"][number]): NodeHold {
-  return { kind, volume, podUid, pod };
 }
 
 /** Of one release told twice the earlier time is as true as the later: both are at or after the truth. */
@@ -171,7 +215,8 @@ function mergeReleases(known: NodeView | undefined, found: readonly NodeRelease[
   const releases = new Map(known?.releases);
   for (const release of found) {
     const before = releases.get(release.id);
-    if (before === undefined || release.byMs < before.byMs) releases.set(release.id, release);
+    const beganByMs = Math.min(release.beganByMs, before?.beganByMs ?? release.beganByMs);
+    if (before === undefined || release.byMs < before.byMs) releases.set(release.id, { ...release, beganByMs });
   }
   return releases;
 }

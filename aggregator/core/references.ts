@@ -38,6 +38,28 @@ export interface ReferenceContext {
   readonly stored: ClaimStatus | undefined;
 }
 
+/** What tells whether a claim is the one that a pod means. */
+export interface OwnedClaim {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly controllerUid?: string | undefined;
+}
+
+/** True when a pod has the claim's name among its volumes. */
+export function namesClaim(pod: Pod, claimKey: string): boolean {
+  return claimKeysOf(pod).includes(claimKey);
+}
+
+/**
+ * True when a pod refers to the claim. By a generic ephemeral volume it refers to a claim of that name only where it controls
+ * it; else that name is somebody else's, and the kubelet refuses to mount it (upstream's `ephemeral.VolumeIsForPod`).
+ */
+export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean {
+  if (!namesClaim(pod, key)) return false;
+  const isEphemeral = pod.ephemeralClaims?.includes(key.slice(key.indexOf("/") + 1)) ?? false;
+  return !isEphemeral || controllerUid === pod.uid;
+}
+
 /** The keys of the claims that a pod names. */
 export function claimKeysOf(pod: Pod): readonly string[] {
   const namespace = pod.key.slice(0, pod.key.indexOf("/"));

@@ -132,7 +132,14 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
 }
 
 export function nodeHold(podUid: string, volume = "pv-1"): NodeHold {
-  return { kind: "pod", volume: { by: "name", name: volume }, podUid, pod: undefined };
+  return {
+    kind: "pod",
+    volume: { by: "name", name: volume },
+    podUid,
+    pod: undefined,
+    since: 900,
+    beganByMs: NOON - 100,
+  };
 }
 
 export function nodeRelease(fields: Partial<NodeRelease> = {}): NodeRelease {
@@ -142,6 +149,7 @@ export function nodeRelease(fields: Partial<NodeRelease> = {}): NodeRelease {
     volume: { by: "name", name: "pv-1" },
     podUid: "pod-1",
     pod: "shop/web-0",
+    beganByMs: fields.byMs ?? NOON,
     byMs: NOON,
     widthMs: 20,
     ...fields,

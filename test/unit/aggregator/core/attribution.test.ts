@@ -1,13 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { claimsOf, type Directory } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { podWith, volumeWith } from "../world.ts";
+import { claimWith, podWith, volumeWith } from "../world.ts";
 
 const HASH = "a".repeat(64);
 
-function directoryOf(volumes: readonly Volume[], pods: readonly Pod[]): Directory {
+interface World {
+  readonly volumes: readonly Volume[];
+  readonly pods: readonly Pod[];
+  readonly claims: readonly Claim[];
+}
+
+function directoryOf({ volumes, pods, claims }: World): Directory {
   return {
+    claim: (key) => claims.find((claim) => claim.key === key),
     volumeByName: (name) => volumes.find(({ key }) => key === name),
     volumesByHandle: (driver, handleHash) =>
       volumes.filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash),
@@ -18,7 +26,10 @@ function directoryOf(volumes: readonly Volume[], pods: readonly Pod[]): Director
 const byName: VolumeIdentity = { by: "name", name: "pv-1" };
 const byHandle: VolumeIdentity = { by: "handle", driver: "csi.example", handleHash: HASH };
 const csi = { driver: "csi.example", handleHash: HASH };
-const other = volumeWith({ key: "pv-2", csi, claim: { key: "lab/copy", uid: "claim-2" } });
+const other = volumeWith({ key: "pv-2", uid: "volume-2", csi, claim: { key: "lab/copy", uid: "claim-2" } });
+const scratch = claimWith({ name: "web-0-scratch", key: "shop/web-0-scratch" });
+const scratchVolume = volumeWith({ claim: { key: "shop/web-0-scratch", uid: "claim-1" } });
+const ephemeralPod = podWith({ claims: ["web-0-scratch"], ephemeralClaims: ["web-0-scratch"] });
 
 describe("claimsOf", () => {
   it.each<{
@@ -27,7 +38,8 @@ describe("claimsOf", () => {
     readonly podUid?: string | undefined;
     readonly volumes?: readonly Volume[];
     readonly pods?: readonly Pod[];
-    readonly byMs?: number;
+    readonly known?: readonly Claim[];
+    readonly beganByMs?: number;
     readonly claims: readonly string[];
   }>([
     { name: "a volume by its name belongs to the claim that its claimRef names by UID", claims: ["claim-1"] },
@@ -71,26 +83,122 @@ describe("claimsOf", () => {
       claims: [],
     },
     {
-      name: "a use that ended before the volume was bound was an earlier claim's",
-      volumes: [volumeWith({ boundSinceMs: 5_000 })],
-      byMs: 4_999,
+      name: "an inline volume called like a foreign volume, of a pod that is not known, may be the claim's",
+      pods: [podWith({ uid: "pod-2", claims: [] })],
+      claims: ["claim-1"],
+    },
+    {
+      name: "a claim that is not listed yet may be the one that its volume names",
+      known: [],
+      claims: ["claim-1"],
+    },
+    {
+      name: "a claim that was re-created under its name is not the one that the volume was bound to",
+      known: [claimWith({ uid: "claim-2", volume: "pv-2" })],
+      claims: ["claim-1"],
+    },
+    {
+      name: "a volume that was made again under its name and is bound to another claim is that claim's",
+      volumes: [volumeWith({ uid: "volume-2", claim: { key: "shop/data", uid: "claim-2" } })],
+      known: [claimWith({ uid: "claim-2" })],
+      claims: ["claim-2"],
+    },
+    {
+      name: "a volume that was bound to another claim meanwhile is that claim's",
+      volumes: [volumeWith({ claim: { key: "shop/next", uid: "claim-2" } })],
+      pods: [],
+      claims: ["claim-2"],
+    },
+    {
+      name: "a volume whose claim is bound to another volume belongs to nobody",
+      known: [claimWith({ volume: "pv-2" })],
       claims: [],
     },
     {
-      name: "a use that ended in the second of the binding may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 5_000 })],
-      byMs: 5_000,
+      name: "of two volumes with one handle a pod's mount tells by the name which one it is",
+      volumes: [volumeWith({ csi }), other],
       claims: ["claim-1"],
     },
     {
-      name: "a mount that is still there is this claim's, whenever it began",
+      name: "an in-tree volume that a CSI driver has taken over is found by its name in the pod's directory",
+      volumes: [volumeWith({ csi: { driver: "ebs.csi.aws.com", handleHash: HASH } })],
+      claims: ["claim-1"],
+    },
+    {
+      name: "an in-tree volume whose translated handle is known is found by its staging mount",
+      volume: { ...byHandle, driver: "ebs.csi.aws.com" },
+      volumes: [volumeWith({ csi: { driver: "ebs.csi.aws.com", handleHash: HASH } })],
+      claims: ["claim-1"],
+    },
+    {
+      name: "an in-tree volume whose translated handle is not known is not found by its staging mount",
+      volume: { ...byHandle, driver: "pd.csi.storage.gke.io" },
+      volumes: [volumeWith()],
+      claims: [],
+    },
+    {
+      name: "a generic ephemeral volume is its claim's where the pod controls that",
+      volumes: [scratchVolume],
+      pods: [ephemeralPod],
+      known: [{ ...scratch, controllerUid: "pod-1" }],
+      claims: ["claim-1"],
+    },
+    {
+      name: "a generic ephemeral volume is nobody's where another controls the claim of that name",
+      volumes: [scratchVolume],
+      pods: [ephemeralPod],
+      known: [{ ...scratch, controllerUid: "pod-0" }],
+      claims: [],
+    },
+    {
+      name: "a generic ephemeral volume is nobody's where the claim of that name is somebody's own",
+      volumes: [scratchVolume],
+      pods: [ephemeralPod],
+      known: [scratch],
+      claims: [],
+    },
+    {
+      name: "a generic ephemeral volume may be its claim's as long as that is not listed",
+      volumes: [scratchVolume],
+      pods: [ephemeralPod],
+      known: [],
+      claims: ["claim-1"],
+    },
+    {
+      name: "a use that began before the volume was bound was an earlier claim's",
+      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      beganByMs: 4_999,
+      claims: [],
+    },
+    {
+      name: "a use that began in the second of the binding may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      beganByMs: 5_000,
+      claims: ["claim-1"],
+    },
+    {
+      name: "a use of which it is not known when it began may be this claim's",
       volumes: [volumeWith({ boundSinceMs: 5_000 })],
       claims: ["claim-1"],
     },
-  ])("$name", ({ volume = byName, podUid = "pod-1", volumes = [volumeWith()], pods = [podWith()], byMs, claims }) => {
-    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, ...(byMs && { byMs }) };
+    {
+      name: "a volume that does not say since when it is bound may have been all the time",
+      volumes: [volumeWith({ boundSinceMs: undefined })],
+      beganByMs: 1,
+      claims: ["claim-1"],
+    },
+    {
+      name: "a staging mount from before the binding is an earlier claim's, too",
+      volume: byHandle,
+      volumes: [volumeWith({ csi, boundSinceMs: 5_000 }), other],
+      beganByMs: 4_999,
+      claims: ["claim-2"],
+    },
+  ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, claims, ...row }) => {
+    const { volumes = [volumeWith()], pods = [podWith()], known = [claimWith()] } = row;
+    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, beganByMs };
 
-    const found = claimsOf(fact, directoryOf(volumes, pods));
+    const found = claimsOf(fact, directoryOf({ volumes, pods, claims: known }));
 
     expect(found.map(({ uid }) => uid)).toEqual(claims);
   });

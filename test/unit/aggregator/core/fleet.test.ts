@@ -252,6 +252,75 @@ describe("acceptReport", () => {
   });
 });
 
+describe("by when a hold or a use had begun", () => {
+  const begunAt = (since: number, kind: "pod" | "subpath" = "pod") => ({ ...holdOf("pod-1"), kind, since });
+  const released = { releases: [releaseOf("pod-1", { after: 2_500, by: 3_000 })] };
+
+  it("a hold began by the end of the read that showed it first", () => {
+    const view = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+
+    expect(view.holds).toMatchObject([{ since: 500, beganByMs: NOON - 1_500 }]);
+  });
+
+  it("a later report that took longer does not make it later", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+
+    const slow = accepted(known, { ...readAt(3_000), holds: [begunAt(500)] }, { atMs: NOON + 5_000 });
+
+    expect(slow.holds).toMatchObject([{ beganByMs: NOON - 1_500 }]);
+  });
+
+  it.each([
+    { name: "a volume that was mounted again", fields: { holds: [begunAt(2_500)] }, beganByMs: NOON + 500 },
+    {
+      name: "a mount of another boot, whatever its stamp",
+      fields: { bootId: "boot-2", holds: [begunAt(500)] },
+      beganByMs: NOON - 1_500,
+    },
+  ])("$name began anew", ({ fields, beganByMs }) => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] }, { atMs: NOON - 60_000 });
+
+    const view = accepted(
+      known,
+      { ...readAt(3_000), ...fields },
+      { atMs: NOON + 1_000, nodeBootId: "bootId" in fields ? "boot-2" : "boot-1" },
+    );
+
+    expect(view.holds).toMatchObject([{ beganByMs }]);
+  });
+
+  it("a use began with the first of its holds", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(700), begunAt(500, "subpath")] });
+
+    const view = accepted(known, { ...readAt(3_000), ...released }, { atMs: NOON + 1_000 });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 1_000, beganByMs: NOON - 1_500 }]);
+  });
+
+  it("a use of which no hold was reported began by its end at the latest", () => {
+    const view = accepted(undefined, { ...readAt(3_000), ...released });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON, beganByMs: NOON }]);
+  });
+
+  it("a release that is told again keeps when its use began", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+    const told = accepted(known, { ...readAt(3_000), ...released }, { atMs: NOON + 1_000 });
+
+    const again = accepted(told, { ...readAt(3_500), ...released }, { atMs: NOON + 1_200 });
+
+    expect([...again.releases.values()]).toMatchObject([{ byMs: NOON + 700, beganByMs: NOON - 1_500 }]);
+  });
+
+  it("a hold that vanished without a release began when it was dated", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+
+    const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
+
+    expect([...view.releases.values()]).toMatchObject([{ beganByMs: NOON - 1_500 }]);
+  });
+});
+
 describe("settle", () => {
   it("the view loses the settled releases and keeps the others", () => {
     const view = accepted(undefined, {});

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import {
   type ClaimHistory,
   claimKeysOf,
   type EndedReference,
   pruneHistory,
   type ReferenceContext,
+  refersTo,
   settleReferences,
 } from "../../../../aggregator/core/references.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
@@ -192,6 +194,38 @@ describe("pruneHistory", () => {
 
     expect(rest.latest).toEqual(kept ? latest : undefined);
     expect(rest.pending).toHaveLength(1);
+  });
+});
+
+describe("refersTo", () => {
+  const ephemeral = { claims: ["data"], ephemeralClaims: ["data"] };
+
+  it.each<{
+    readonly name: string;
+    readonly pod?: Partial<Pod>;
+    readonly key?: string;
+    readonly controllerUid?: string;
+    readonly refers: boolean;
+  }>([
+    { name: "a pod refers to the claim that it names", refers: true },
+    { name: "whoever controls that", controllerUid: "pod-0", refers: true },
+    { name: "a pod does not refer to another claim", key: "shop/other", refers: false },
+    { name: "nor to one of that name in another namespace", key: "lab/data", refers: false },
+    {
+      name: "an ephemeral volume refers to the claim that its pod controls",
+      pod: ephemeral,
+      controllerUid: "pod-1",
+      refers: true,
+    },
+    {
+      name: "an ephemeral volume does not refer to a claim that another controls",
+      pod: ephemeral,
+      controllerUid: "pod-0",
+      refers: false,
+    },
+    { name: "an ephemeral volume does not refer to a claim that nobody controls", pod: ephemeral, refers: false },
+  ])("$name", ({ pod, key = "shop/data", controllerUid, refers }) => {
+    expect(refersTo(podWith(pod), { key, controllerUid })).toBe(refers);
   });
 });
 
