@@ -1,10 +1,12 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
-import type { Stored } from "../../common/kube/store.ts";
+import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { Directory } from "../core/attribution.ts";
+import { ClaimOrder } from "../core/claim-order.ts";
 import type { Node, Pod } from "../core/cluster-objects.ts";
+import type { SortedList } from "../core/sorted-list.ts";
 import { projectNode } from "./node-projections.ts";
 import { createPods, type PodListener } from "./pods.ts";
 import { createVolumes } from "./volumes.ts";
@@ -22,6 +24,10 @@ export interface Cluster extends Directory {
   readonly nodeNames: () => readonly string[];
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly podName: (uid: string) => string;
+  readonly isPodThere: (uid: string) => boolean;
+  /** Claims and volumes in their orders. */
+  readonly claimOrder: ClaimOrder;
+  readonly volumeOrder: SortedList<string>;
   /** The collections that have not been listed yet. */
   readonly unsynced: () => readonly string[];
   /** How often an object was not understood. */
@@ -39,11 +45,14 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
   const claims = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", firstList: "quorum" },
     project: projectClaim,
-    onChange: ({ kind, object }) => {
+    onChange: (change) => {
+      trackClaim(claimOrder, change);
+      const { kind, object } = change;
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
     },
   });
+  const claimOrder = new ClaimOrder(claims.get);
   const informers: readonly (readonly [string, Informer<Stored>])[] = [
     ["pods", pods.informer],
     ["persistentvolumes", volumes.informer],
@@ -57,6 +66,9 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     nodeNames: () => [...nodes.all()].map(({ key }) => key),
     podsOf: pods.ofClaim,
     podName: pods.nameOf,
+    isPodThere: pods.isThere,
+    claimOrder,
+    volumeOrder: volumes.order,
     podByUid: pods.byUid,
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
@@ -68,4 +80,9 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
         signal,
       ),
   };
+}
+
+function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
+  if (change.kind === "deleted") order.remove(change.previous);
+  else order.put(change.object, change.kind === "updated" ? change.previous : undefined);
 }

@@ -15,6 +15,8 @@ export interface Pods {
   readonly byUid: (uid: string) => Pod | undefined;
   /** Pods that name the claim, finished ones included. */
   readonly ofClaim: (claimKey: string) => readonly Pod[];
+  /** The API server has a pod with this UID. */
+  readonly isThere: (uid: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
   readonly nameOf: (uid: string) => string;
 }
@@ -54,6 +56,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     informer,
     byUid,
     ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
+    isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
   };
 }

@@ -3,6 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Volume } from "../core/cluster-objects.ts";
+import { compareText, SortedList } from "../core/sorted-list.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -10,14 +11,18 @@ type StoredVolume = Volume & Stored;
 /** All PersistentVolumes, by name and by handle. */
 export interface Volumes {
   readonly informer: Informer<StoredVolume>;
+  /** Names. */
+  readonly order: SortedList<string>;
   /** One handle may stand in several volumes. */
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
 }
 
 export function createVolumes(parts: KubeParts, onClaim: (key: string) => void): Volumes {
   const byHandle = new IndexMap();
+  const order = new SortedList(compareText);
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
+    order[change.kind === "deleted" ? "remove" : "add"](object.key);
     const before = change.kind === "updated" ? change.previous : object;
     if (before.csi !== undefined) byHandle.remove(handleOf(before.csi), before.key);
     if (change.kind !== "deleted" && object.csi !== undefined) byHandle.add(handleOf(object.csi), object.key);
@@ -27,6 +32,7 @@ export function createVolumes(parts: KubeParts, onClaim: (key: string) => void):
   const informer = createInformer(parts, { collection, project: projectVolume, onChange });
   return {
     informer,
+    order,
     byHandle: (driver, handleHash) =>
       [...byHandle.get(handleOf({ driver, handleHash }))].map(informer.get).filter((volume) => volume !== undefined),
   };

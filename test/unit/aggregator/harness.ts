@@ -1,6 +1,8 @@
+import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
+import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { Cluster } from "../../../aggregator/sources/cluster.ts";
@@ -31,10 +33,21 @@ export class FakeCluster implements Cluster {
   readonly podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
+  readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
   readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
+  get claimOrder(): ClaimOrder {
+    const order = new ClaimOrder(this.claim);
+    for (const claim of this.byKey.values()) order.put(claim, undefined);
+    return order;
+  }
+  get volumeOrder(): SortedList<string> {
+    const order = new SortedList(compareText);
+    for (const name of this.volumes.keys()) order.add(name);
+    return order;
+  }
   readonly unsynced = (): readonly string[] => [];
   readonly undecodable = (): number => 0;
   readonly run = async (): Promise<void> => {};
