@@ -6,6 +6,15 @@ import {
   type MountedOn,
   type UnusedReason,
 } from "../../common/storage/claim-status.ts";
+import {
+  awaitedMessage,
+  END_UNKNOWN,
+  endMessage,
+  mountedMessage,
+  NEVER_OBSERVED,
+  REFERENCED,
+  silentMessage,
+} from "./claim-messages.ts";
 
 /** The end of one use of a claim, from whatever it is known. Milliseconds of the API server's wall clock. */
 export interface UseEnd {
@@ -28,6 +37,10 @@ export interface Awaited {
   readonly node: string;
   /** It should have answered long ago. */
   readonly isSilent: boolean;
+  /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
+  readonly why?: "pod-ended" | "was-mounted" | "attached" | undefined;
+  /** With `pod-ended`: `namespace/name` of a pod that this run saw there, not finished, and that is over. */
+  readonly pod?: string | undefined;
 }
 
 /** Everything that decides a claim's status. */
@@ -43,6 +56,8 @@ export interface ClaimFacts {
   readonly ends: readonly UseEnd[];
   /** When a use that nobody here witnessed is known to have ended; see `blindEnd`. */
   readonly blindEnd: UseEnd | "unknown" | undefined;
+  /** The node of the stored last use, whose end was only assumed with that of the node, has read its mount table since. */
+  readonly isNodeBack?: boolean | undefined;
   readonly nowMs: number;
 }
 
@@ -52,45 +67,75 @@ const FUTURE_MS = 5_000;
 /** The status that a claim should have, or nothing when what stands there is to be left alone. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   if (!facts.isEligible) return undefined;
-  const stored = credible(facts);
-  if (facts.holders.length > 0) return mounted(facts, stored);
-  if (facts.references.length > 0) return referenced(facts, stored);
-  if (facts.awaited.length > 0) return awaiting(facts, stored);
-  return unused(facts, stored);
+  const known = knownOf(facts);
+  if (facts.holders.length > 0) return mounted(facts, known);
+  if (facts.references.length > 0) return referenced(facts, known);
+  if (facts.awaited.length > 0) return awaiting(facts, known);
+  return unused(facts, known);
 }
 
-function credible({ stored, nowMs }: ClaimFacts): ClaimStatus | undefined {
-  if (stored === undefined || stored.sinceMs <= nowMs + FUTURE_MS) return stored;
-  return { ...stored, sinceMs: nowMs };
+/** What is stored, as far as it can be believed, and what is learnt beside it. */
+interface Known {
+  readonly stored: ClaimStatus | undefined;
+  /** The end of the last use was assumed, and the node has come back. */
+  readonly isRefuted: boolean;
+  readonly ends: readonly UseEnd[];
+  /** The latest of the uses that are over, and nothing where none is known. */
+  readonly lastUse: LastUse | undefined;
 }
 
-function mounted({ holders, nowMs }: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus {
-  const known = stored?.mountedOn;
-  const nodes = [...new Set([...(known?.nodes ?? []), ...holders])].sort();
-  const mountedOn: MountedOn = {
-    nodes: nodes.slice(0, MAX_NODES),
-    more: (known?.more ?? false) || nodes.length > MAX_NODES,
+/** What is stored may be forged by whoever may edit claims: a use that ends in the future is none. */
+function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Known {
+  const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
+  const all = typeof blindEnd === "object" ? [...ends, blindEnd] : ends;
+  const possible = all.map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
+  const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
+  const use = stored?.lastUse;
+  const believed = stored && {
+    ...stored,
+    sinceMs: isFuture(stored.sinceMs) ? nowMs : stored.sinceMs,
+    lastUse: isRefuted || (use !== undefined && isFuture(use.releasedAtMs)) ? undefined : use,
   };
+  return { stored: believed, isRefuted, ends: possible, lastUse: latestUse(believed, possible) };
+}
+
+function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
+  const mountedOn = mountedOnOf(facts, { known: stored?.mountedOn, ends });
   return {
     unused: false,
     reason: "Mounted",
-    message: `Mounted on ${listed(mountedOn.nodes)}${mountedOn.more ? " and further nodes" : ""}`,
-    sinceMs: inUseSince(stored, nowMs),
+    message: mountedMessage(mountedOn, facts.references.length > 0),
+    sinceMs: inUseSince(stored, facts.nowMs),
     mountedOn,
     // Ends of use beside one that goes on change nothing that somebody waits for: not a reason to write.
     lastUse: stored?.lastUse,
   };
 }
 
-function referenced(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus {
-  const { references, nowMs } = facts;
+/**
+ * The nodes to write. A further one is news, one that drops out is not; when there is news those are left out that need not be
+ * asked after a start: they have dropped out, and their releases are settled.
+ */
+function mountedOnOf(
+  { holders, awaited }: ClaimFacts,
+  { known, ends }: { readonly known: MountedOn | undefined; readonly ends: readonly UseEnd[] },
+): MountedOn {
+  const open = new Set([...awaited, ...ends].map(({ node }) => node));
+  const kept = known?.nodes.filter((node) => open.has(node)) ?? [];
+  const nodes = [...new Set([...holders, ...kept])].sort();
+  const more = nodes.length > MAX_NODES || (known?.more === true && awaited.length > 0);
+  const isNews = holders.some((node) => known?.nodes.includes(node) !== true) && !(known?.more && more);
+  return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
+}
+
+function referenced({ nowMs }: ClaimFacts, { stored, lastUse }: Known): ClaimStatus {
   return {
     unused: false,
     reason: "Referenced",
-    message: `Not mounted, but ${references.length === 1 ? "a pod that is not finished names" : "pods that are not finished name"} the claim`,
+    message: REFERENCED,
     sinceMs: inUseSince(stored, nowMs),
     mountedOn: undefined,
-    lastUse: stored?.reason === "Referenced" ? stored.lastUse : latestUse(stored, facts),
+    lastUse: stored?.reason === "Referenced" ? stored.lastUse : lastUse,
   };
 }
 
@@ -100,31 +145,43 @@ function inUseSince(stored: ClaimStatus | undefined, nowMs: number): number {
 }
 
 /** The status stays until the nodes have answered; of those that should have long ago, the message tells. */
-function awaiting(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus | undefined {
-  // Where it counts as unused already, waiting would only leave a time that is known to be too early.
-  const moved = stored?.unused === true ? unused(facts, stored) : undefined;
-  if (moved !== undefined) return moved;
-  const silent = facts.awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node);
-  if (silent.length === 0 || stored === undefined) return undefined;
-  const message = `Not known to be unused: no report from ${listed([...new Set(silent)].sort())}`;
-  return { ...stored, message };
+function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
+  const { stored, lastUse } = known;
+  if (stored === undefined) return undefined;
+  const silent = facts.awaited.filter(({ isSilent }) => isSilent);
+  const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
+  if (!stored.unused) return silent.length === 0 ? undefined : { ...stored, message: silentMessage(silent) };
+  // Waiting would only leave a time that is known to be too early.
+  if (pods.length === 0) return known.isRefuted ? undefined : unused(facts, known);
+  // It was referenced meanwhile and may be mounted still, although nothing was written of it.
+  return {
+    unused: false,
+    reason: "Referenced",
+    message: silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent),
+    sinceMs: inUseSince(stored, facts.nowMs),
+    mountedOn: undefined,
+    lastUse,
+  };
 }
 
-function unused(facts: ClaimFacts, stored: ClaimStatus | undefined): ClaimStatus | undefined {
-  const { blindEnd, nowMs } = facts;
-  const ends = blindEnd === undefined || blindEnd === "unknown" ? facts.ends : [...facts.ends, blindEnd];
-  const found = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs >= end.byMs ? best : end), undefined);
-  const lastUse = latestUse(stored, { ends, nowMs });
+function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
+  const { stored, isRefuted, ends, lastUse } = known;
+  const found = ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
   const latest = found && laterOf(found, lastUse);
-  const sinceMs = Math.max(stored?.sinceMs ?? 0, latest?.byMs ?? nowMs);
-  if (stored?.unused === true) return stillUnused(facts, { stored, latest, lastUse });
-  if (latest !== undefined && blindEnd !== "unknown") return unusedSince(latest, { sinceMs, lastUse });
-  const idle = { unused: true, sinceMs: Math.max(sinceMs, nowMs), mountedOn: undefined, lastUse };
-  if (stored === undefined) {
-    return { ...idle, reason: "NeverObservedInUse", message: "Not seen in use since Mooring first saw the claim" };
+  if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
+  const sinceMs = stored?.sinceMs ?? 0;
+  const isUnknown = facts.blindEnd === "unknown" || (isRefuted && !ends.some(({ node }) => node === goneNode(facts)));
+  if (latest !== undefined && !isUnknown) {
+    return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
   }
+  const idle = { unused: true, sinceMs: Math.max(sinceMs, facts.nowMs), mountedOn: undefined, lastUse };
+  if (stored === undefined) return { ...idle, reason: "NeverObservedInUse", message: NEVER_OBSERVED };
   // In use by what is stored, and nothing tells how that ended: now is the earliest time that is surely not too early.
-  return { ...idle, reason: "NoPodUsing", message: "No pod uses the claim; when the last one stopped is not known" };
+  return { ...idle, reason: "NoPodUsing", message: END_UNKNOWN };
+}
+
+function goneNode({ stored }: ClaimFacts): string | undefined {
+  return stored?.lastUse?.node;
 }
 
 /** A use whose end is stored already may have ended later than those that are learnt now. */
@@ -140,7 +197,7 @@ export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, 
 
 const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
 
-/** A later end learnt while the claim already counts as unused moves the time; so does a time that was invalid. */
+/** What is written when something is learnt of a claim that counts as unused already, or when what stood there was invalid. */
 function stillUnused(
   facts: ClaimFacts,
   known: {
@@ -152,48 +209,42 @@ function stillUnused(
   const { stored, latest, lastUse } = known;
   const isNews = latest !== undefined && latest.byMs > stored.sinceMs && latest.id !== stored.lastUse?.releaseId;
   if (isNews) return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
-  return stored.sinceMs === facts.stored?.sinceMs ? undefined : stored;
+  if (lastUse !== undefined && lastUse.releaseId !== stored.lastUse?.releaseId) {
+    // Who used it last is learnt later than that nobody does: the time stays.
+    const { sinceMs } = stored;
+    return tellsOfUse(stored) ? unusedSince(endOf(lastUse), { sinceMs, lastUse }) : { ...stored, lastUse };
+  }
+  const isValid = stored.sinceMs === facts.stored?.sinceMs && stored.lastUse === facts.stored.lastUse;
+  return isValid ? undefined : stored;
+}
+
+/** False where a pod that came and went unused, or an end that nobody saw, is later than the last use and is told instead. */
+function tellsOfUse({ reason, message, lastUse }: ClaimStatus): boolean {
+  return reason !== "NoPodUsing" || (lastUse !== undefined && message === endMessage(endOf(lastUse)));
 }
 
 function unusedSince(
   end: UseEnd,
   { sinceMs, lastUse }: { readonly sinceMs: number; readonly lastUse: LastUse | undefined },
 ): ClaimStatus {
-  return { unused: true, reason: end.reason, message: messageOf(end), sinceMs, mountedOn: undefined, lastUse };
+  return { unused: true, reason: end.reason, message: endMessage(end), sinceMs, mountedOn: undefined, lastUse };
 }
 
-function messageOf({ reason, node, pod, wasUse }: UseEnd): string {
-  const where = node === undefined ? "" : ` on ${node}`;
-  if (reason === "NodeGone") return `Last mounted${where}, which is gone`;
-  if (reason === "Unmounted") {
-    return pod === undefined ? `Unmounted${where} while nobody watched` : `Unmounted${where}, last used by pod ${pod}`;
-  }
-  return wasUse
-    ? `Pod ${pod}${where} ended; its mount could not be observed`
-    : `Pod ${pod} ended without having used the volume`;
-}
-
-/** What is stored may be forged by whoever may edit claims: a use that ends in the future is none. */
-function latestUse(
-  stored: ClaimStatus | undefined,
-  { ends, nowMs }: Pick<ClaimFacts, "ends" | "nowMs">,
-): LastUse | undefined {
+function latestUse(stored: ClaimStatus | undefined, ends: readonly UseEnd[]): LastUse | undefined {
   const known = stored?.lastUse;
-  return ends
+  const found = ends
     .filter(({ wasUse }) => wasUse)
-    .map(toLastUse)
-    .reduce(
-      (best, use) => (best === undefined || use.releasedAtMs > best.releasedAtMs ? use : best),
-      known === undefined || known.releasedAtMs > nowMs + FUTURE_MS ? undefined : known,
-    );
+    .reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), known && endOf(known));
+  return found === undefined || found.id === known?.releaseId ? known : toLastUse(found);
+}
+
+/** Of two that ended at once the order of their names decides, so that the order of their coming does not. */
+function isLater(one: UseEnd, other: UseEnd): boolean {
+  return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }
 
 function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
   return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
-}
-
-function listed(names: readonly string[]): string {
-  return names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
 }
 
 /** True when writing `desired` over `stored` would change nothing. */

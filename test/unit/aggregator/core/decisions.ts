@@ -1,0 +1,66 @@
+import type { ClaimFacts, UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import type { LastUse } from "../../../../common/storage/claim-status.ts";
+import { NOON } from "../world.ts";
+
+/** Values that tests of a decision start from: an idle claim without a status, ten minutes after noon. */
+
+export const NOW = NOON + 600_000;
+
+export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
+  return {
+    isEligible: true,
+    stored: undefined,
+    holders: [],
+    references: [],
+    awaited: [],
+    ends: [],
+    blindEnd: undefined,
+    nowMs: NOW,
+    ...fields,
+  };
+}
+
+/** A mount of `shop/web-0` on `n1` that ended a second after noon, as its node read. */
+export function endWith(fields: Partial<UseEnd> = {}): UseEnd {
+  return {
+    id: "release-1",
+    reason: "Unmounted",
+    evidence: "mount-table",
+    byMs: NOON + 1_000,
+    widthMs: 20,
+    node: "n1",
+    pod: "shop/web-0",
+    podUid: "pod-1",
+    wasUse: true,
+    ...fields,
+  };
+}
+
+/** The same use, known from its pod only. */
+export function podEndWith(fields: Partial<UseEnd> = {}): UseEnd {
+  return endWith({ id: "p/1", reason: "NoPodUsing", evidence: "pod-status", widthMs: undefined, ...fields });
+}
+
+/** A pod that named the claim and never used it. */
+export function visitWith(fields: Partial<UseEnd> = {}): UseEnd {
+  return podEndWith({ id: "p/2", wasUse: false, pod: "shop/visitor", podUid: "pod-2", ...fields });
+}
+
+/** The same use, assumed to have ended with its node. */
+export function nodeGoneWith(fields: Partial<UseEnd> = {}): UseEnd {
+  return endWith({ id: "n1/gone", reason: "NodeGone", evidence: "node-gone", widthMs: undefined, ...fields });
+}
+
+/** A use of `shop/old` on `n1` that had ended a second before noon. */
+export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
+  return {
+    releaseId: "release-0",
+    node: "n1",
+    pod: "shop/old",
+    podUid: "pod-0",
+    releasedAtMs: NOON - 1_000,
+    uncertaintyMs: 10,
+    evidence: "mount-table",
+    ...fields,
+  };
+}
