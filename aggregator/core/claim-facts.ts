@@ -47,6 +47,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     awaited: awaitedOf(evidence, fleet),
     ends: history.latest === undefined ? ends : [...ends, history.latest],
     blindEnd: blindEnd(evidence, fleet),
+    isNodeBack: isNodeBack(claim.status, fleet),
     nowMs: fleet.nowMs,
   };
 }
@@ -67,10 +68,24 @@ function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podNa
 
 /** Nodes whose word is missing: those of ended pods, those that had it mounted by the stored status, those not yet heard of. */
 function awaitedOf({ claim, history }: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
-  const ofPods = history.pending.map(({ node }) => node).filter((node) => node !== undefined);
-  const stored = storedNodes(claim.status, fleet).filter((node) => fleet.viewOf(node) === undefined);
-  const named = [...new Set([...ofPods, ...stored])].map((node) => ({ node, isSilent: fleet.isSilent(node) }));
+  const ofPods = history.pending.flatMap(({ node, pod }) =>
+    node === undefined ? [] : [{ node, why: "pod-ended", pod } as const],
+  );
+  const stored = storedNodes(claim.status, fleet)
+    .filter((node) => fleet.viewOf(node) === undefined)
+    .map((node) => ({ node, why: "was-mounted" }) as const);
+  // Each once, with the first of the reasons; that it is awaited for an ended pod tells more than what is stored.
+  const reasons = new Map([...ofPods, ...stored].toReversed().map((one) => [one.node, one]));
+  const named = [...reasons.values()].toReversed().map((one) => ({ ...one, isSilent: fleet.isSilent(one.node) }));
   return [...named, ...fleet.expected.map((node) => ({ node, isSilent: false }))];
+}
+
+/** True when the end of the stored last use was assumed with its node's, and the node has read its mount table since. */
+function isNodeBack(status: ClaimStatus | undefined, { viewOf }: FleetFacts): boolean {
+  const { node, evidence, releasedAtMs = 0 } = status?.lastUse ?? {};
+  if (node === undefined || evidence !== "node-gone") return false;
+  const view = viewOf(node);
+  return view !== undefined && view.readBeganMs > releasedAtMs;
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */
@@ -88,11 +103,15 @@ function blindEnd(
   fleet: FleetFacts,
 ): ClaimFacts["blindEnd"] {
   const { status } = claim;
-  if (status === undefined || status.unused) return undefined;
-  const nodes = storedNodes(status, fleet).filter((node) => !witnessedNodes.has(node));
+  if (status === undefined) return undefined;
+  // An assumed end is void when the node is back: what it then knows, or sees first, counts.
+  if (status.unused && !isNodeBack(status, fleet)) return undefined;
+  const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
+  const nodes = candidates.filter((node) => !witnessedNodes.has(node));
   const ends = nodes.flatMap((node) => firstReadEnd(node, { status, fleet }));
   const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
-  if (latest !== undefined || isWitnessed || (status.mountedOn !== undefined && releases.length > 0)) return latest;
+  if (latest !== undefined || status.unused || isWitnessed || (status.mountedOn !== undefined && releases.length > 0))
+    return latest;
   return "unknown";
 }
 
@@ -111,19 +130,23 @@ function firstReadEnd(
 }
 
 /**
- * True when a release can no longer change the claim's status: it is stored there or something later is, or another use is
+ * True when a release can no longer change the claim's status: it is the stored last use or a later one is, or another use is
  * known whose end will count instead because it is later. A hold on another node proves nothing of that kind: its last report
  * may be older than the release.
  */
 export function isSettledFor(
-  { status }: Claim,
+  { status, isDeleting }: Claim,
   release: NodeRelease,
   { holders, releases }: Pick<ClaimEvidence, "holders" | "releases">,
 ): boolean {
+  // What stands there is left as it is.
+  if (isDeleting) return true;
   if (status === undefined) return false;
-  if (status.lastUse?.releaseId === release.id) return true;
-  if (status.lastUse !== undefined && status.lastUse.releasedAtMs >= release.byMs) return true;
-  if (status.unused) return status.sinceMs >= release.byMs;
+  const { lastUse } = status;
+  if (lastUse?.releaseId === release.id) return true;
+  // An end that was only assumed with its node's gives way to what that node tells.
+  const isVoid = lastUse?.evidence === "node-gone" && lastUse.node === release.node;
+  if (lastUse !== undefined && !isVoid && lastUse.releasedAtMs >= release.byMs) return true;
   const isHeldThere = holders.includes(release.node) && status.mountedOn?.nodes.includes(release.node);
   return isHeldThere === true || releases.some((other) => isLater(other, release));
 }

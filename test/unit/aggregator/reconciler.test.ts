@@ -380,7 +380,7 @@ describe("a start of the aggregator", () => {
     expect(harness.stored.get("shop/data")?.status).toMatchObject({
       unused: false,
       reason: "Mounted",
-      message: "Not known to be unused: no report from n2",
+      message: "Not known to be unused: no report from n2 (had it mounted)",
     });
     expect(harness.writes).toHaveLength(2);
   });
@@ -410,8 +410,14 @@ describe("a start of the aggregator", () => {
     await harness.advance(1_000);
     await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
 
-    expect(early).toBe(0);
-    expect(harness.writes).toMatchObject([{ unused: true, reason: "Unmounted", sinceMs: NOON + 2_000 }]);
+    expect(early).toBe(1);
+    expect(harness.writes).toMatchObject([
+      {
+        unused: false,
+        message: "Not known to be unused: awaiting the next report from n1 (pod shop/web-0 ended there)",
+      },
+      { unused: true, reason: "Unmounted", sinceMs: NOON + 2_000 },
+    ]);
   });
 });
 

@@ -60,21 +60,27 @@ describe("factsOf", () => {
     {
       name: "the node of an ended pod is awaited, once",
       pending: [pendingOn("n1"), pendingOn("n1")],
-      awaited: [{ node: "n1", isSilent: false }],
+      awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
     },
     { name: "a pod that was never bound awaits nobody", pending: [pendingOn(undefined)], awaited: [] },
     {
       name: "a node that had it mounted is awaited until it has reported",
       status: mountedStatus(["n1", "n2"]),
       silent: ["n2"],
-      awaited: [{ node: "n2", isSilent: true }],
+      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
+    },
+    {
+      name: "a node that had it mounted, and where a pod ended, is awaited for the pod",
+      pending: [pendingOn("n2")],
+      status: mountedStatus(["n2"]),
+      awaited: [{ node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
     },
     {
       name: "all nodes are awaited when it was mounted on too many to keep",
       status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
       awaited: [
-        { node: "n2", isSilent: false },
-        { node: "n3", isSilent: false },
+        { node: "n2", isSilent: false, why: "was-mounted" },
+        { node: "n3", isSilent: false, why: "was-mounted" },
       ],
     },
     {
@@ -106,6 +112,18 @@ describe("factsOf", () => {
 describe("the end of a use that this run has not witnessed", () => {
   const since = NOON;
   const began = NOON + 60_000;
+  const assumed = {
+    releaseId: "n1/gone",
+    node: "n1",
+    pod: undefined,
+    podUid: undefined,
+    evidence: "node-gone",
+  } as const;
+  const goneSince = statusWith({
+    unused: true,
+    reason: "NodeGone",
+    lastUse: { ...assumed, releasedAtMs: since, uncertaintyMs: undefined },
+  });
 
   it.each<{
     readonly name: string;
@@ -120,6 +138,25 @@ describe("the end of a use that this run has not witnessed", () => {
     {
       name: "a claim that counts as unused has none",
       status: statusWith({ unused: true, reason: "Unmounted" }),
+      blindEnd: undefined,
+    },
+    {
+      name: "an end that was assumed with its node's stands as long as the node is away",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: since })],
+      blindEnd: undefined,
+    },
+    {
+      name: "an end that was assumed with its node's is by the node's first read when it is back",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: began, observedSinceMs: began })],
+      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1" },
+    },
+    {
+      name: "a node that is back and was watched all the time tells the end itself",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: began })],
+      releases: [nodeRelease()],
       blindEnd: undefined,
     },
     {
@@ -225,14 +262,19 @@ describe("isSettledFor", () => {
     },
     { name: "an earlier use is stored", status: statusWith({ lastUse: stored }), settled: false },
     {
-      name: "unused since it or later",
+      name: "unused since it or later, but who used it last is not stored",
       status: statusWith({ unused: true, reason: "NoPodUsing" }),
-      settled: true,
+      settled: false,
     },
     {
-      name: "unused since earlier",
-      status: statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 1 }),
+      name: "a later end is stored that was only assumed with its own node's",
+      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node: "n1" } }),
       settled: false,
+    },
+    {
+      name: "a later end is stored that was assumed with another node's",
+      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node: "n2" } }),
+      settled: true,
     },
     {
       name: "mounted on its own node still, and that is stored",
@@ -262,6 +304,12 @@ describe("isSettledFor", () => {
     const result = isSettledFor(claimWith({ status }), release, { holders, releases: [release, ...others] });
 
     expect(result).toBe(settled);
+  });
+
+  it("a claim that is being deleted keeps its status", () => {
+    const release = nodeRelease();
+
+    expect(isSettledFor(claimWith({ isDeleting: true }), release, { holders: [], releases: [release] })).toBe(true);
   });
 
   it("of two releases at one time just one is settled", () => {
