@@ -1,5 +1,6 @@
-import type { Claim, UpstreamUnused } from "../common/storage/claim.ts";
+import type { Claim } from "../common/storage/claim.ts";
 import type { Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
+import type { UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
 /** `NotWatched`: bound, but Mooring has not written anything about it. `NotBound`: it has no volume that could be used. */
 export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "NotBound";

@@ -1,6 +1,9 @@
 import * as v from "valibot";
+import { ownersOf } from "./managed-fields.ts";
 import { formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 
+/** The field manager that owns our condition and annotations, by server-side apply. */
+export const FIELD_MANAGER = "mooring-aggregator";
 /** The condition that answers since when a claim is unused. */
 export const CONDITION_TYPE = "mooring.dev/Unused";
 /** Present exactly while the claim is unused and was seen in use before: RFC 3339, equal to the condition's time. */
@@ -52,6 +55,9 @@ export interface ClaimStatus {
 
 const REASONS = ["Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"] as const;
 
+/** The reasons of a claim that is in use; the others are those of one that is not. */
+const IN_USE: ReadonlySet<UnusedReason> = new Set<UnusedReason>(["Mounted", "Referenced"]);
+
 const condition = v.object({
   status: v.picklist(["True", "False"]),
   reason: v.picklist(REASONS),
@@ -86,15 +92,17 @@ export interface StatusFields {
 
 /**
  * Reads a claim's status. Annotations can be copied or forged by whoever may edit claims: they mean something only beside our
- * condition and with the claim's own UID.
+ * condition and with the claim's own UID. A condition that Mooring cannot have written is none.
  */
 export function readClaimStatus({ uid, condition: raw, annotations }: StatusFields): ClaimStatus | undefined {
   const own = v.safeParse(condition, raw);
   const sinceMs = own.success ? parseTimestamp(own.output.lastTransitionTime) : undefined;
   if (!own.success || sinceMs === undefined) return undefined;
   const { status, reason, message } = own.output;
+  const unused = status === "True";
+  if (unused === IN_USE.has(reason)) return undefined;
   return {
-    unused: status === "True",
+    unused,
     reason,
     message,
     sinceMs,
@@ -139,7 +147,6 @@ export function writeClaimStatus(
   status: ClaimStatus,
 ): { readonly condition: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> } {
   const since = formatSecondsUp(status.sinceMs);
-  const wasUsed = status.unused && status.reason !== "NeverObservedInUse";
   return {
     condition: {
       type: CONDITION_TYPE,
@@ -149,11 +156,50 @@ export function writeClaimStatus(
       lastTransitionTime: since,
     },
     annotations: {
-      ...(wasUsed ? { [UNUSED_SINCE]: since } : {}),
+      ...(hasUnusedSince(status) ? { [UNUSED_SINCE]: since } : {}),
       ...(status.mountedOn === undefined ? {} : { [MOUNTED_ON]: mountedOnText(uid, status.mountedOn) }),
       ...(status.lastUse === undefined ? {} : { [LAST_USE]: lastUseText(uid, status.lastUse) }),
     },
   };
+}
+
+function hasUnusedSince({ unused, reason }: ClaimStatus): boolean {
+  return unused && reason !== "NeverObservedInUse";
+}
+
+/** An annotation of ours that does not say what the condition beside it says. */
+export interface Stray {
+  readonly annotation: string;
+  /** It should not be there, or it should say something else (or be there at all). */
+  readonly fault: "unwanted" | "wrong";
+  /** Who owns it; nobody when it is missing. */
+  readonly managers: readonly string[];
+}
+
+/** The annotations that do not fit to the status that was read beside them: copied, forged, stale or removed by somebody. */
+export function straysBeside(
+  status: ClaimStatus | undefined,
+  { annotations, managedFields }: Pick<StatusFields, "annotations"> & { readonly managedFields: unknown },
+): readonly Stray[] {
+  const faults = [
+    { annotation: UNUSED_SINCE, fault: faultOfSince(status, annotations[UNUSED_SINCE]) },
+    { annotation: MOUNTED_ON, fault: faultOf(annotations[MOUNTED_ON], status?.mountedOn) },
+    { annotation: LAST_USE, fault: faultOf(annotations[LAST_USE], status?.lastUse) },
+  ];
+  return faults.flatMap(({ annotation, fault }) => {
+    if (fault === undefined) return [];
+    const owners = ownersOf(managedFields, ["f:metadata", "f:annotations", `f:${annotation}`]);
+    return [{ annotation, fault, managers: owners.map(({ manager }) => manager) }];
+  });
+}
+
+function faultOf(text: string | undefined, meaning: unknown): Stray["fault"] | undefined {
+  return text !== undefined && meaning === undefined ? "unwanted" : undefined;
+}
+
+function faultOfSince(status: ClaimStatus | undefined, text: string | undefined): Stray["fault"] | undefined {
+  if (status === undefined || !hasUnusedSince(status)) return faultOf(text, undefined);
+  return parseTimestamp(text) === status.sinceMs ? undefined : "wrong";
 }
 
 function mountedOnText(uid: string, { nodes, more }: MountedOn): string {

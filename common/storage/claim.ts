@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { type ClaimStatus, CONDITION_TYPE, readClaimStatus } from "./claim-status.ts";
-import { parseTimestamp } from "./timestamp.ts";
+import { type ClaimStatus, CONDITION_TYPE, readClaimStatus, type Stray, straysBeside } from "./claim-status.ts";
+import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
 
 /** The few fields of a PersistentVolumeClaim that Mooring looks at. */
 export interface Claim {
@@ -20,14 +20,10 @@ export interface Claim {
   readonly capacity: string | undefined;
   /** What Mooring has written. */
   readonly status: ClaimStatus | undefined;
+  /** Annotations that do not fit to that; none of them says anything. */
+  readonly strays?: readonly Stray[] | undefined;
   /** Kubernetes' own `Unused` condition (KEP-5541). */
   readonly upstream: UpstreamUnused | undefined;
-}
-
-/** Kubernetes' own answer: no pod names the claim. It does not know of mounts. */
-export interface UpstreamUnused {
-  readonly unused: boolean;
-  readonly sinceMs: number | undefined;
 }
 
 const schema = v.object({
@@ -38,6 +34,7 @@ const schema = v.object({
     resourceVersion: v.string(),
     deletionTimestamp: v.optional(v.string()),
     annotations: v.optional(v.record(v.string(), v.string()), {}),
+    managedFields: v.optional(v.unknown()),
     ownerReferences: v.optional(v.array(v.object({ uid: v.string(), controller: v.nullish(v.boolean()) })), []),
   }),
   spec: v.optional(v.object({ volumeName: v.optional(v.string()), storageClassName: v.nullish(v.string()) }), {}),
@@ -51,13 +48,14 @@ const schema = v.object({
   ),
 });
 
-const upstreamCondition = v.object({ status: v.string(), lastTransitionTime: v.nullish(v.string()) });
-
 /** Projects a claim from the API's JSON. Throws `ValiError` for what is no claim. */
 export function projectClaim(object: unknown): Claim {
   const { metadata, spec, status } = v.parse(schema, object);
   const { namespace, name, uid, resourceVersion, deletionTimestamp, annotations, ownerReferences } = metadata;
+  const { managedFields } = metadata;
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
+  const own = readClaimStatus({ uid, condition: conditionOf(CONDITION_TYPE), annotations });
+  const strays = straysBeside(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,
     uid,
@@ -70,13 +68,8 @@ export function projectClaim(object: unknown): Claim {
     volume: spec.volumeName || undefined,
     storageClass: spec.storageClassName || undefined,
     capacity: status.capacity?.storage,
-    status: readClaimStatus({ uid, condition: conditionOf(CONDITION_TYPE), annotations }),
-    upstream: readUpstream(conditionOf("Unused")),
+    status: own,
+    strays: strays.length === 0 ? undefined : strays,
+    upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
   };
-}
-
-function readUpstream(raw: unknown): UpstreamUnused | undefined {
-  const result = v.safeParse(upstreamCondition, raw);
-  if (!result.success) return undefined;
-  return { unused: result.output.status === "True", sinceMs: parseTimestamp(result.output.lastTransitionTime) };
 }

@@ -6,6 +6,7 @@ import {
   MAX_NODES,
   MOUNTED_ON,
   readClaimStatus,
+  straysBeside,
   UNUSED_SINCE,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
@@ -104,14 +105,17 @@ describe("readClaimStatus", () => {
   const mountedOn = fc.record({ nodes: fc.array(name, { maxLength: MAX_NODES }), more: fc.boolean() });
   const status = fc
     .record({
-      unused: fc.boolean(),
       reason: fc.constantFrom("Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"),
       message: fc.string(),
       sinceMs: whole.map((seconds) => seconds * 1_000),
       mountedOn,
       lastUse: fc.option(lastUse, { nil: undefined }),
     })
-    .map((one) => ({ ...one, mountedOn: one.reason === "Mounted" ? one.mountedOn : undefined }));
+    .map((one) => ({
+      ...one,
+      unused: one.reason !== "Mounted" && one.reason !== "Referenced",
+      mountedOn: one.reason === "Mounted" ? one.mountedOn : undefined,
+    }));
 
   it("reads back what was written", () => {
     fc.assert(
@@ -125,6 +129,8 @@ describe("readClaimStatus", () => {
     { name: "no condition", condition: undefined },
     { name: "a condition with an unknown reason", condition: { ...CONDITION, reason: "Other" } },
     { name: "a condition with an unknown status", condition: { ...CONDITION, status: "Unknown" } },
+    { name: "a condition that is unused although mounted", condition: { ...CONDITION, reason: "Mounted" } },
+    { name: "a condition that is in use although unmounted", condition: { ...CONDITION, status: "False" } },
     { name: "a condition without a time", condition: { ...CONDITION, lastTransitionTime: undefined } },
     { name: "a condition whose time is null", condition: { ...CONDITION, lastTransitionTime: null } },
     { name: "a condition whose time is none", condition: { ...CONDITION, lastTransitionTime: "soon" } },
@@ -173,10 +179,83 @@ describe("readClaimStatus", () => {
 
     const status = readClaimStatus({
       uid: UID,
-      condition: { ...CONDITION, reason },
+      condition: { ...CONDITION, status: reason === "Mounted" ? "False" : "True", reason },
       annotations: { [MOUNTED_ON]: text },
     });
 
     expect(status).toMatchObject({ reason, mountedOn: undefined });
+  });
+});
+
+describe("straysBeside", () => {
+  const { annotations: own } = writeClaimStatus(UID, STATUS);
+  const idle: ClaimStatus = { ...STATUS, reason: "NeverObservedInUse", lastUse: undefined };
+  const mounted: ClaimStatus = {
+    ...idle,
+    unused: false,
+    reason: "Mounted",
+    mountedOn: { nodes: ["node-1"], more: false },
+  };
+  const since = { [UNUSED_SINCE]: "2026-11-21T10:00:00Z" };
+
+  it.each([
+    { name: "what Mooring wrote", status: STATUS, annotations: own, strays: [] },
+    { name: "annotations of others", status: undefined, annotations: { a: "b" }, strays: [] },
+    {
+      name: "a time written in another way",
+      status: STATUS,
+      annotations: { ...own, [UNUSED_SINCE]: "2026-11-21T11:00:00+01:00" },
+      strays: [],
+    },
+    {
+      name: "a time that is not the condition's",
+      status: STATUS,
+      annotations: { ...own, [UNUSED_SINCE]: "2026-11-21T09:00:00Z" },
+      strays: [{ annotation: UNUSED_SINCE, fault: "wrong" }],
+    },
+    {
+      name: "a time that is none",
+      status: STATUS,
+      annotations: { ...own, [UNUSED_SINCE]: "" },
+      strays: [{ annotation: UNUSED_SINCE, fault: "wrong" }],
+    },
+    {
+      name: "a time that somebody removed",
+      status: { ...STATUS, lastUse: undefined },
+      annotations: {},
+      strays: [{ annotation: UNUSED_SINCE, fault: "wrong" }],
+    },
+    {
+      name: "a time beside a claim that was never seen in use",
+      status: idle,
+      annotations: since,
+      strays: [{ annotation: UNUSED_SINCE, fault: "unwanted" }],
+    },
+    {
+      name: "a time beside a claim that is in use",
+      status: mounted,
+      annotations: since,
+      strays: [{ annotation: UNUSED_SINCE, fault: "unwanted" }],
+    },
+    {
+      name: "everything beside no condition, even what is empty",
+      status: undefined,
+      annotations: { ...own, [MOUNTED_ON]: "" },
+      strays: [
+        { annotation: UNUSED_SINCE, fault: "unwanted" },
+        { annotation: MOUNTED_ON, fault: "unwanted" },
+        { annotation: LAST_USE, fault: "unwanted" },
+      ],
+    },
+    {
+      name: "nodes beside a claim that is not mounted",
+      status: STATUS,
+      annotations: { ...own, [MOUNTED_ON]: "{}" },
+      strays: [{ annotation: MOUNTED_ON, fault: "unwanted" }],
+    },
+  ] as const)("finds strays in $name: $strays", ({ status, annotations, strays }) => {
+    const found = straysBeside(status, { annotations, managedFields: undefined });
+
+    expect(found).toEqual(strays.map((stray) => ({ ...stray, managers: [] })));
   });
 });

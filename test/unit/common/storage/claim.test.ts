@@ -12,6 +12,8 @@ const STATUS: ClaimStatus = {
   lastUse: undefined,
 };
 
+const ITEM = { "f:status": { "f:conditions": { 'k:{"type":"Unused"}': { ".": {} } } } };
+
 describe("projectClaim", () => {
   it("keeps what Mooring needs of a bound claim", () => {
     const { condition, annotations } = writeClaimStatus("c1", STATUS);
@@ -44,7 +46,7 @@ describe("projectClaim", () => {
       storageClass: "fast",
       capacity: "10Gi",
       status: STATUS,
-      upstream: { unused: false, sinceMs: 9_000 },
+      upstream: { unused: false, sinceMs: 9_000, isOurs: false },
     });
   });
 
@@ -87,6 +89,33 @@ describe("projectClaim", () => {
       name: "an upstream condition without a time",
       object: { metadata: META, status: { conditions: [{ type: "Unused", status: "True" }] } },
       expected: { upstream: { unused: true, sinceMs: undefined } },
+    },
+    {
+      name: "an upstream condition that Mooring wrote",
+      object: {
+        metadata: { ...META, managedFields: [{ manager: "mooring-aggregator", operation: "Apply", fieldsV1: ITEM }] },
+        status: { conditions: [{ type: "Unused", status: "True" }] },
+      },
+      expected: { upstream: { unused: true, isOurs: true } },
+    },
+    {
+      name: "an annotation that was copied from another claim, and whose it is",
+      object: {
+        metadata: {
+          ...META,
+          annotations: { "mooring.dev/unused-since": "2026-11-21T10:00:00Z" },
+          managedFields: [
+            {
+              manager: "restore",
+              operation: "Update",
+              fieldsV1: { "f:metadata": { "f:annotations": { "f:mooring.dev/unused-since": {} } } },
+            },
+          ],
+        },
+      },
+      expected: {
+        strays: [{ annotation: "mooring.dev/unused-since", fault: "unwanted", managers: ["restore"] }],
+      },
     },
     {
       name: "a condition of ours that was damaged",

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { readUpstream, writeUpstream } from "../../../../common/storage/upstream-unused.ts";
+import { mountedStatus, NOON, statusWith } from "../../aggregator/world.ts";
+
+const ITEM = { "f:status": { "f:conditions": { 'k:{"type":"Unused"}': { ".": {}, "f:status": {} } } } };
+const ours = { manager: "mooring-aggregator", operation: "Apply", subresource: "status", fieldsV1: ITEM };
+const condition = { type: "Unused", status: "True", lastTransitionTime: "2026-11-21T10:00:00Z" };
+
+describe("Kubernetes' own condition", () => {
+  it("is written in kube-controller-manager's words, with our status and time", () => {
+    expect(writeUpstream(statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON + 1 }))).toEqual({
+      type: "Unused",
+      status: "True",
+      reason: "NoPodsUsingPVC",
+      message: "No pods are currently referencing this PVC",
+      lastTransitionTime: "2026-09-10T00:26:41Z",
+    });
+    expect(writeUpstream(mountedStatus(["n1"]))).toEqual({
+      type: "Unused",
+      status: "False",
+      reason: "PodUsingPVC",
+      message: "A pod is currently referencing this PVC",
+      lastTransitionTime: "2026-09-10T00:26:40Z",
+    });
+  });
+
+  it.each([
+    { name: "only Mooring's apply owns it", managedFields: [ours], isOurs: true },
+    { name: "it stands there without an owner", managedFields: undefined, isOurs: false },
+    {
+      name: "another manager owns it",
+      managedFields: [{ ...ours, manager: "kube-controller-manager", operation: "Update" }],
+      isOurs: false,
+    },
+    {
+      name: "another manager owns a part of it",
+      managedFields: [
+        ours,
+        {
+          manager: "kube-controller-manager",
+          operation: "Update",
+          fieldsV1: { "f:status": { "f:conditions": { 'k:{"type":"Unused"}': { "f:reason": {} } } } },
+        },
+      ],
+      isOurs: false,
+    },
+    {
+      name: "another kind of write in our name owns it",
+      managedFields: [{ ...ours, operation: "Update" }],
+      isOurs: false,
+    },
+  ])("is ours: $isOurs, when $name", ({ managedFields, isOurs }) => {
+    expect(readUpstream(condition, managedFields)).toEqual({ unused: true, sinceMs: 1_795_255_200_000, isOurs });
+  });
+
+  it("is nothing where there is none", () => {
+    expect(readUpstream(undefined, [ours])).toBeUndefined();
+  });
+});
