@@ -1,6 +1,8 @@
 import type { Printer } from "../demo/print.ts";
 import type { Stage } from "../stand-in/stage.ts";
-import { bundleAgent, residentMiB, startPodAgent, UNBUNDLED } from "./agent-process.ts";
+import { startPodAgent } from "./agent-process.ts";
+import { bundle, UNBUNDLED } from "./pod-process.ts";
+import { residentMiB } from "./process-figures.ts";
 
 /** What an agent costs that has nothing to do. */
 interface IdleCost {
@@ -16,10 +18,10 @@ export async function benchIdle(stage: Stage, printer: Printer, minutes: number)
   printer.title(`\nAn idle agent, in a pod's configuration, over ${minutes} minutes`);
   const bare = owner.child({ name: "bare", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });
   await bare.start();
-  const bundle = await bundleAgent(owner.folder);
-  const [unbundled, bundled] = await Promise.all([
-    idleCost(stage, { name: "unbundled", script: UNBUNDLED, minutes }),
-    idleCost(stage, { name: "bundled", script: bundle, minutes }),
+  const bundled = await bundle(owner.folder, "agent");
+  const [loose, packed] = await Promise.all([
+    idleCost(stage, { name: "unbundled", script: UNBUNDLED.agent, minutes }),
+    idleCost(stage, { name: "bundled", script: bundled, minutes }),
   ]);
   const baseline = residentMiB(bare.pid);
   const row = (name: string, { mib, cpuPercent, requests, connections }: IdleCost): string[] => [
@@ -33,8 +35,8 @@ export async function benchIdle(stage: Stage, printer: Printer, minutes: number)
   printer.table([
     ["WHAT", "RSS", "RATIO", "CPU OF A CORE", "API REQUESTS", "CONNECTIONS"],
     ["baseline, a Node.js process that does nothing", `${baseline.toFixed(0)} MiB`, "1", "-", "-", "-"],
-    row("agent, unbundled", unbundled),
-    row("agent, bundled", bundled),
+    row("agent, unbundled", loose),
+    row("agent, bundled", packed),
   ]);
   printer.text(
     "  Connections: one to the API server, one to the aggregator. Requests: those to the API server after the start.",

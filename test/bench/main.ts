@@ -1,14 +1,18 @@
 // Figures, side by side with a named baseline in one run; nothing here is asserted. `npm run bench -- parse mounts` runs some.
-// Root is needed where an agent runs in a pod's configuration (mounts, idle).
+// Root is needed where an agent runs in a pod's configuration (mounts, idle, first-fill,
+// transitions, scale).
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
 import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
+import { benchFirstFill } from "./first-fill.ts";
 import { benchIdle } from "./idle.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
+import { benchScale } from "./scale.ts";
 import { percentile, summary } from "./statistics.ts";
+import { benchTransitions } from "./transitions.ts";
 
 const ROUNDS = Number(process.env.MOORING_BENCH_ROUNDS ?? 200);
 
@@ -24,26 +28,51 @@ async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
   ]);
 }
 
-type Bench = (stage: Stage, printer: Printer) => Promise<void> | void;
+const MINUTES = process.env.MOORING_BENCH_MINUTES;
 
-const BENCHES: Readonly<Record<string, Bench>> = {
+/** What is measured on the demo's stage: two nodes, Mooring, a few claims. */
+const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Promise<void> | void>> = {
   latency: benchLatency,
   parse: benchParse,
   mounts: benchMounts,
-  idle: (stage, printer) => benchIdle(stage, printer, Number(process.env.MOORING_BENCH_MINUTES ?? 5)),
+  idle: (stage, printer) => benchIdle(stage, printer, Number(MINUTES ?? 5)),
 };
 
-async function bench(owner: Owner, names: readonly string[]): Promise<void> {
-  const printer = createPrinter(standardScreen());
+/** What brings a cluster of its own. */
+const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
+  "first-fill": benchFirstFill,
+  transitions: (owner, printer) => benchTransitions(owner, printer, Number(MINUTES ?? 1)),
+  scale: (owner, printer) =>
+    benchScale(owner, printer, {
+      fraction: Number(process.env.MOORING_BENCH_SCALE ?? 1),
+      minutes: Number(MINUTES ?? 3),
+      nodeOptions: process.env.MOORING_BENCH_NODE_OPTIONS?.split(" ") ?? [],
+    }),
+};
+
+/** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */
+const UNASKED = [...Object.keys(ON_STAGE), "first-fill", "transitions"];
+
+async function benchOnStage(owner: Owner, names: readonly string[]): Promise<void> {
   const cluster = await buildCluster(owner);
   const stage = { owner, ...cluster, ...(await startMooring(owner, cluster)) };
   await makeClaims(stage, ["orders", "cache"]);
-  for (const name of names) await BENCHES[name]?.(stage, printer);
+  for (const name of names) await ON_STAGE[name]?.(stage, printer);
 }
 
+const printer = createPrinter(standardScreen());
 const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !(name in BENCHES));
+const unknown = asked.filter((name) => !(name in ON_STAGE) && !(name in ALONE));
 if (unknown.length > 0) {
-  process.stderr.write(`mooring: no bench ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}\n`);
+  const known = [...Object.keys(ON_STAGE), ...Object.keys(ALONE)].join(", ");
+  process.stderr.write(`mooring: no bench ${unknown.join(", ")}; there are ${known}\n`);
   process.exitCode = 1;
-} else await runOwned((owner) => bench(owner, asked.length > 0 ? asked : Object.keys(BENCHES)));
+} else {
+  const names = asked.length > 0 ? asked : UNASKED;
+  const onStage = names.filter((name) => name in ON_STAGE);
+  if (onStage.length > 0) await runOwned((owner) => benchOnStage(owner, onStage));
+  // One after the other, each with a run of its own: another's API server would take part in what is measured.
+  for (const [name, bench] of Object.entries(ALONE)) {
+    if (names.includes(name)) await runOwned((owner) => bench(owner, printer));
+  }
+}

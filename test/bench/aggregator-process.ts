@@ -1,0 +1,42 @@
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { freePort } from "../control-plane/ports.ts";
+import type { OwnedChild } from "../process/child.ts";
+import type { Owner } from "../process/owner.ts";
+import { type Exposition, parseExposition } from "./exposition.ts";
+import { answered, bundle, startInPod } from "./pod-process.ts";
+
+/** An aggregator under measurement. */
+export interface MeasuredAggregator {
+  readonly child: OwnedChild;
+  readonly url: string;
+  readonly metrics: () => Promise<Exposition>;
+  /** Waits until it is ready: all is listed, and the nodes have been heard. */
+  readonly ready: (limitMs: number) => Promise<void>;
+}
+
+/** Starts the bundled aggregator as a pod runs it, with the rights of its manifest; returns as soon as it answers. */
+export async function startAggregator(
+  owner: Owner,
+  plane: ControlPlane,
+  { nodeOptions = [], nice = 0 }: { readonly nodeOptions?: readonly string[]; readonly nice?: number } = {},
+): Promise<MeasuredAggregator> {
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const url = `http://127.0.0.1:${port}`;
+  const child = await startInPod(owner, plane, {
+    name: "aggregator",
+    account: "mooring-aggregator",
+    script: await bundle(owner.folder, "aggregator"),
+    // A line for each transition is what a real one writes, too.
+    args: ["--listen", `127.0.0.1:${port}`],
+    nodeOptions,
+    nice,
+  });
+  await answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
+  return {
+    child,
+    url,
+    metrics: async () => parseExposition(await (await fetch(`${url}/metrics`)).text()),
+    ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
+  };
+}

@@ -1,0 +1,65 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { object, parse, string, unknown } from "valibot";
+import { connect } from "../../common/kube/connection.ts";
+import { type Claim, projectClaim } from "../../common/storage/claim.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+
+/** Sees every change of a claim as it is stored. */
+export interface ClaimWatch {
+  /** The newest resource version that was seen. */
+  readonly resourceVersion: () => string;
+  /** How many changes of claims have been seen. */
+  readonly changes: () => number;
+  /** Calls `see` for each change from now on, until the answer is called. `seenAt` is of the owner's monotonic clock. */
+  readonly listen: (see: (claim: Claim, seenAt: number) => void) => () => void;
+}
+
+const CLAIMS = "/api/v1/persistentvolumeclaims";
+/** Longer than any bench. */
+const WATCH_SECONDS = 7200;
+
+const listHead = object({ metadata: object({ resourceVersion: string() }) });
+const watchEvent = object({ type: string(), object: unknown() });
+const versioned = object({ metadata: object({ resourceVersion: string() }) });
+
+/** A watch of its own making: what is measured must not be measured by its own means. It begins with what is stored next. */
+export async function watchClaims(owner: Owner, plane: ControlPlane): Promise<ClaimWatch> {
+  const { clock, signal } = owner;
+  const { transport } = await connect({ inCluster: false, kubeconfig: plane.kubeconfig }, {});
+  owner.defer(() => transport.close());
+  const listeners = new Set<(claim: Claim, seenAt: number) => void>();
+  const head = parse(listHead, JSON.parse((await plane.api({ path: `${CLAIMS}?limit=1` })).text));
+  let { resourceVersion } = head.metadata;
+  let changes = 0;
+  const query = `watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}&timeoutSeconds=${WATCH_SECONDS}`;
+  const request = { method: "GET", path: `${CLAIMS}?${query}`, headers: { accept: "application/json" } } as const;
+  const response = await transport.send(request, signal);
+  const read = async (): Promise<void> => {
+    for await (const line of createInterface({ input: Readable.from(response.body) })) {
+      const seenAt = clock.monotonicMs();
+      const event = parse(watchEvent, JSON.parse(line));
+      if (event.type === "ERROR") throw new HarnessError(`the watch of claims ended: ${line}`);
+      ({ resourceVersion } = parse(versioned, event.object).metadata);
+      if (event.type === "BOOKMARK") continue;
+      changes += 1;
+      const claim = projectClaim(event.object);
+      for (const see of listeners) see(claim, seenAt);
+    }
+    if (!signal.aborted) throw new HarnessError("the watch of claims ended");
+  };
+  // A watch that breaks ends the run: nothing measured with it counts.
+  void read().catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  return {
+    resourceVersion: () => resourceVersion,
+    changes: () => changes,
+    listen: (see) => {
+      listeners.add(see);
+      return () => void listeners.delete(see);
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { OwnedChild } from "../process/child.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+import type { ClaimWatch } from "./claim-watch.ts";
+
+/** When each claim first became what is waited for, from the making of this on. */
+export class FirstConditions {
+  readonly #owner: Owner;
+  readonly #seen = new Map<string, number>();
+  readonly #stopListening: () => void;
+
+  constructor(owner: Owner, watch: ClaimWatch, isDone: (claim: Claim) => boolean) {
+    this.#owner = owner;
+    this.#stopListening = watch.listen((claim, seenAt) => {
+      if (isDone(claim) && !this.#seen.has(claim.key)) this.#seen.set(claim.key, seenAt);
+    });
+  }
+
+  /** Returns once so many claims are; throws a HarnessError when they are not after the limit, or `child` has ended. */
+  async reached(
+    count: number,
+    { limitMs, child }: { readonly limitMs: number; readonly child?: OwnedChild },
+  ): Promise<void> {
+    const check = async (): Promise<void> => {
+      if (this.#seen.size < count) throw new Error(`${this.#seen.size} of them have it`);
+    };
+    const dueToEnd = child === undefined ? {} : { child };
+    await waitUntil(this.#owner, { what: `condition of ${count} claims`, limitMs, ...dueToEnd, everyMs: 20, check });
+    this.#stopListening();
+  }
+
+  /** On the owner's monotonic clock, in the order in which they came. */
+  get times(): readonly number[] {
+    return [...this.#seen.values()];
+  }
+}

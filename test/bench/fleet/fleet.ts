@@ -1,0 +1,72 @@
+import { createLogger } from "../../../common/runtime/logger.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { createSystemRandom } from "../../../common/runtime/random.ts";
+import type { Owner } from "../../process/owner.ts";
+import type { LoadedCluster } from "../cluster/data-folder.ts";
+import {
+  agentPodOf,
+  bootIdOf,
+  type ClaimPlace,
+  claimPlace,
+  digestOf,
+  nodeName,
+  PODS_PER_NODE,
+  podPlace,
+} from "../cluster/layout.ts";
+import { CSI_DRIVER } from "../cluster/volumes.ts";
+import type { SimulatedHold } from "./node-story.ts";
+import { type FleetParts, SimulatedAgent } from "./simulated-agent.ts";
+
+/** The agents of all nodes of a cluster. */
+export interface Fleet {
+  readonly agentOf: (node: number) => SimulatedAgent;
+  /** How many have been heard. */
+  readonly heard: () => number;
+}
+
+/** Heartbeats are spread over this time; so are the first reports of a fleet that did not start at once. Milliseconds. */
+const SPREAD_MS = 30_000;
+
+/** Starts a fleet whose agents hold what the pods of the cluster use. They report until the owner's run ends. */
+export function startFleet(
+  owner: Owner,
+  cluster: LoadedCluster,
+  { url, podsResourceVersion }: Pick<FleetParts, "url" | "podsResourceVersion">,
+): Fleet {
+  const { clock, signal } = owner;
+  const random = createSystemRandom();
+  const reports = createMetrics().counter({ name: "mooring_reports_total", help: "Reports.", labels: ["outcome"] });
+  const parts = { clock, random, logger: createLogger("silent"), reports, url, podsResourceVersion };
+  const now = clock.monotonicMs();
+  const agents = Array.from({ length: cluster.sizes.nodes }, (_, node) => {
+    const podUid = cluster.index.podUids[agentPodOf(node)] ?? "";
+    const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now };
+    return new SimulatedAgent(parts, { ...identity, holds: holdsOf(node, cluster) });
+  });
+  for (const agent of agents) void agent.run(random.fraction() * SPREAD_MS, signal);
+  return {
+    agentOf: (node) => {
+      const agent = agents[node];
+      if (agent === undefined) throw new RangeError(`there is no node ${node}`);
+      return agent;
+    },
+    heard: () => agents.filter(({ isHeard }) => isHeard).length,
+  };
+}
+
+/** A pod hold for each claim that a pod of the node uses, and a staging hold for those on a block device. */
+function holdsOf(node: number, { sizes, index }: LoadedCluster): readonly SimulatedHold[] {
+  const pods = Array.from({ length: PODS_PER_NODE }, (_, slot) => podPlace(node * PODS_PER_NODE + slot, sizes));
+  return pods.flatMap((pod) =>
+    pod.claims.flatMap((claim): SimulatedHold[] => {
+      const place = claimPlace(claim, sizes);
+      const user = { podUid: index.podUids[pod.index] ?? "", pod: `${pod.namespace}/${pod.name}` };
+      const use = { kind: "pod", volume: { by: "name", name: place.volume }, ...user } as const;
+      return place.isStaged ? [use, stagingOf(place)] : [use];
+    }),
+  );
+}
+
+function stagingOf({ handle }: ClaimPlace): SimulatedHold {
+  return { kind: "staging", volume: { by: "handle", driver: CSI_DRIVER, handleHash: digestOf(handle) } };
+}

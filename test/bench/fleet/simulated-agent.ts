@@ -1,0 +1,91 @@
+import { createReportSender, type ReportSender } from "../../../agent/sinks/report-sender.ts";
+import { createUndiciTransport } from "../../../common/kube/undici-transport.ts";
+import type { Clock } from "../../../common/runtime/clock.ts";
+import type { Logger } from "../../../common/runtime/logger.ts";
+import type { Counter } from "../../../common/runtime/metrics.ts";
+import { jitter, type Random } from "../../../common/runtime/random.ts";
+import { isReport } from "../../../common/storage/node-report.ts";
+import { NodeStory, type NodeStoryOptions, type SimulatedHold } from "./node-story.ts";
+
+/** What the agents of a fleet share. */
+export interface FleetParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Base URL of the aggregator. */
+  readonly url: string;
+  readonly reports: Counter<"outcome">;
+  /** What the watch of its pods would have reached. */
+  readonly podsResourceVersion: () => string;
+}
+
+/** So often an agent reports when nothing happens, and by how much each wait differs. */
+const HEARTBEAT_MS = 30_000;
+const HEARTBEAT_JITTER = 0.2;
+
+/** An agent without a node: it holds a connection of its own and sends what an agent sends, when an agent sends it. */
+export class SimulatedAgent {
+  readonly #parts: FleetParts;
+  readonly #story: NodeStory;
+  readonly #sender: ReportSender;
+  readonly #transport: ReturnType<typeof createUndiciTransport>;
+  #acceptedGeneration: number | undefined;
+
+  constructor(parts: FleetParts, options: NodeStoryOptions) {
+    this.#parts = parts;
+    this.#story = new NodeStory(options);
+    this.#transport = createUndiciTransport({ origin: new URL(parts.url).origin, maxConnections: 1 });
+    this.#sender = createReportSender(
+      { ...parts, transport: this.#transport },
+      {
+        path: `/v1/nodes/${encodeURIComponent(options.node)}/report`,
+        onAnswer: ({ forget, whole }, sent) => {
+          this.#acceptedGeneration = whole === true ? undefined : sent.generation;
+          this.#story.forget(forget);
+          if (whole === true && !isReport(sent)) this.#submit();
+        },
+      },
+    );
+  }
+
+  /** True once a report has been accepted. */
+  get isHeard(): boolean {
+    return this.#sender.acceptedAt() !== undefined;
+  }
+
+  /** Something is mounted: known at once, and reported. */
+  mount(hold: SimulatedHold): void {
+    this.#story.mount(hold, this.#parts.clock.monotonicMs());
+    this.#submit();
+  }
+
+  /** It is unmounted again. */
+  unmount(hold: SimulatedHold): void {
+    this.#story.unmount(hold, this.#parts.clock.monotonicMs());
+    this.#submit();
+  }
+
+  /** Reports from `afterMs` on, until the signal is aborted. */
+  async run(afterMs: number, signal: AbortSignal): Promise<void> {
+    await this.#parts.clock.sleep(afterMs, signal);
+    await Promise.all([this.#sender.run(signal), this.#beat(signal)]);
+    await this.#transport.close();
+  }
+
+  async #beat(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#parts;
+    while (!signal.aborted) {
+      this.#submit();
+      await clock.sleep(jitter(random, HEARTBEAT_MS, HEARTBEAT_JITTER), signal);
+    }
+  }
+
+  #submit(): void {
+    const { clock, podsResourceVersion } = this.#parts;
+    this.#sender.submit(() => {
+      const moment = { now: clock.monotonicMs(), podsResourceVersion: podsResourceVersion() };
+      const isKnown = this.#story.generation === this.#acceptedGeneration;
+      return isKnown ? this.#story.heartbeat(moment) : this.#story.report(moment);
+    });
+  }
+}

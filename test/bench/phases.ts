@@ -1,0 +1,83 @@
+import type { Owner } from "../process/owner.ts";
+import type { MeasuredAggregator } from "./aggregator-process.ts";
+import { observedBetween, quantileBound, total } from "./exposition.ts";
+import { cpuMs, peakMiB, resetPeak, residentMiB } from "./process-figures.ts";
+
+/** What an aggregator cost over a span of its run. */
+export interface PhaseFigures {
+  readonly name: string;
+  readonly seconds: number;
+  /** Resident memory: the most, and at the end. MiB. */
+  readonly peakMiB: number;
+  readonly endMiB: number;
+  /** Share of one core. */
+  readonly cpuPercent: number;
+  /** The bounds that 99 % and all of the waits for the event loop kept to. Seconds. */
+  readonly lagP99: number;
+  readonly lagMax: number;
+  readonly requests: number;
+  /** Status writes that were stored, and those that were not. */
+  readonly written: number;
+  readonly refused: number;
+}
+
+const LAG = "mooring_event_loop_lag_seconds";
+const WRITES = "mooring_status_writes_total";
+
+/** Measures what the aggregator costs while `body` runs. */
+export async function measurePhase(
+  { clock }: Owner,
+  { child, metrics }: MeasuredAggregator,
+  { name, body }: { readonly name: string; readonly body: () => Promise<void> },
+): Promise<PhaseFigures> {
+  const before = await metrics();
+  const [begunAt, cpuBefore] = [clock.monotonicMs(), cpuMs(child.pid)];
+  resetPeak(child.pid);
+  await body();
+  const elapsedMs = clock.monotonicMs() - begunAt;
+  const after = await metrics();
+  const lag = observedBetween(before, after, LAG);
+  const grown = (series: string): number => total(after, series) - total(before, series);
+  const written = grown(`${WRITES}{outcome="written"}`);
+  return {
+    name,
+    seconds: elapsedMs / 1000,
+    peakMiB: peakMiB(child.pid),
+    endMiB: residentMiB(child.pid),
+    cpuPercent: (100 * (cpuMs(child.pid) - cpuBefore)) / elapsedMs,
+    lagP99: quantileBound(lag, 0.99),
+    lagMax: quantileBound(lag, 1),
+    requests: grown("mooring_api_requests"),
+    written,
+    refused: grown(WRITES) - written,
+  };
+}
+
+/** The phases as rows of a table. */
+export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly string[])[] {
+  const head = [
+    "PHASE",
+    "TIME",
+    "RSS PEAK",
+    "RSS END",
+    "CPU",
+    "LAG P99",
+    "LAG MAX",
+    "API REQUESTS",
+    "WRITES",
+    "REFUSED",
+  ];
+  const rows = phases.map((phase) => [
+    phase.name,
+    `${phase.seconds.toFixed(1)} s`,
+    `${phase.peakMiB.toFixed(0)} MiB`,
+    `${phase.endMiB.toFixed(0)} MiB`,
+    `${phase.cpuPercent.toFixed(1)} %`,
+    `<= ${phase.lagP99 * 1000} ms`,
+    `<= ${phase.lagMax * 1000} ms`,
+    String(phase.requests),
+    String(phase.written),
+    String(phase.refused),
+  ]);
+  return [head, ...rows];
+}

@@ -1,0 +1,89 @@
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import type { OwnedChild } from "../process/child.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+
+const project = new URL("../..", import.meta.url).pathname;
+const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** The programs as they lie here. */
+export const UNBUNDLED = { agent: `${project}agent/main.ts`, aggregator: `${project}aggregator/main.ts` } as const;
+
+/** As the image will have it: one file, koffi beside it because it is native, client-node left out because no pod uses it. */
+export async function bundle(parent: string, program: keyof typeof UNBUNDLED): Promise<string> {
+  const folder = mkdtempSync(`${parent}/bundle-`);
+  const outfile = `${folder}/${program}.mjs`;
+  symlinkSync(`${project}node_modules`, `${folder}/node_modules`);
+  await build({
+    entryPoints: [UNBUNDLED[program]],
+    bundle: true,
+    minify: true,
+    platform: "node",
+    format: "esm",
+    outfile,
+    banner: {
+      js: `import { createRequire } from "node:module"; const require = createRequire("${project}package.json");`,
+    },
+    external: ["koffi", "@kubernetes/client-node", "systeminformation"],
+    logLevel: "error",
+  });
+  return outfile;
+}
+
+/** What runs as in a pod, and as whom. */
+export interface PodRun {
+  readonly name: string;
+  /** The service account, in namespace `mooring`. */
+  readonly account: "mooring-agent" | "mooring-aggregator";
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly nodeOptions?: readonly string[];
+  /** Added to the niceness of this process; less than 0 needs root, as the mounts do. */
+  readonly nice?: number;
+}
+
+/** Starts a program as a pod runs it: with a service account where the kubelet puts it, and no kubeconfig. */
+export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun): Promise<OwnedChild> {
+  const { name, script, args, nodeOptions = [], nice = 0 } = run;
+  const account = `${owner.folder}/account-${name}`;
+  const kubeconfig = await plane.kubeconfigFor({ serviceAccount: { namespace: "mooring", name: run.account } });
+  await writeAccount(account, { ca: plane.ca, kubeconfig });
+  const inside = `mount -t tmpfs tmpfs /var/run && mkdir -p ${ACCOUNT} && cp ${account}/* ${ACCOUNT}/ && exec "$@"`;
+  const inNamespace = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh"];
+  const api = new URL(plane.url);
+  const child = owner.child({
+    name,
+    command: "nice",
+    args: ["-n", String(nice), ...inNamespace, process.execPath, ...nodeOptions, script, ...args],
+    env: { KUBERNETES_SERVICE_HOST: api.hostname, KUBERNETES_SERVICE_PORT: api.port },
+  });
+  await child.start();
+  return child;
+}
+
+async function writeAccount(
+  folder: string,
+  { ca, kubeconfig }: { readonly ca: string; readonly kubeconfig: string },
+): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  config.loadFromFile(kubeconfig);
+  writeFileSync(`${folder}/ca.crt`, ca);
+  writeFileSync(`${folder}/token`, config.getCurrentUser()?.token ?? "", { mode: 0o600 });
+}
+
+/** Waits until the program at `url` answers there with success. */
+export async function answered(
+  owner: Owner,
+  { child, url, limitMs }: { readonly child: OwnedChild; readonly url: string; readonly limitMs: number },
+): Promise<void> {
+  const check = async (): Promise<void> => {
+    const answer = await fetch(url);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(text);
+  };
+  await waitUntil(owner, { what: `${child.name} at ${url}`, limitMs, child, check });
+}
