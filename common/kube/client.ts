@@ -5,6 +5,7 @@ import { parseHttpDate } from "../runtime/http-date.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Connection } from "./connection.ts";
+import { retryAfterMs } from "./retry-after.ts";
 import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
 import { type ApiStatus, readStatus, type StatusDetails } from "./status.ts";
 import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
@@ -55,13 +56,15 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
   readonly contentType?: string | undefined;
+  /** The form of the answer, JSON unless told. */
+  readonly accept?: string | undefined;
 }
 
 /** The API server, with its clock. */
 export interface KubeClient {
-  /** The parsed body of a success. Throws `ApiError`, or `MooringError` when no answer came. */
+  /** The parsed body of a success, 64 MiB at most. Throws `ApiError`, or `MooringError` when no answer came within a minute. */
   readonly request: (request: ApiRequest, signal: AbortSignal) => Promise<unknown>;
-  /** The answer of a success, its body not yet read. */
+  /** The answer of a success as soon as its head is there, a minute at most; the body has no limit of time or size. */
   readonly open: (request: ApiRequest, signal: AbortSignal) => Promise<HttpResponse>;
   /** What the server's wall clock shows now; nothing before the first answer. */
   readonly serverTime: () => ServerTime | undefined;
@@ -80,14 +83,18 @@ export interface KubeParts {
   readonly logger: Logger;
 }
 
-/** A request is given up when its answer is not there after this time. */
+/** A request is given up when its answer is not there after this time, wherever it waits: also in the queue of a dead connection. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** A proxy that asks for more is confused, and must not stop us for days. */
-const LONGEST_RETRY_AFTER_MS = 300_000;
+/** What is held as one text; whatever may be larger is read as a stream or by pages. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_REFUSAL_BYTES = 1024 * 1024;
 
-/** A client on one shared transport. */
-export function createKubeClient(connection: Connection, { clock }: { readonly clock: Clock }): KubeClient {
+/** A client on one shared transport; `userAgent` is who asks, for the server's audit log. */
+export function createKubeClient(
+  connection: Connection,
+  { clock, userAgent = "mooring" }: { readonly clock: Clock; readonly userAgent?: string },
+): KubeClient {
   const { transport, basePath } = connection;
   let bounds: ServerClockBounds | undefined;
   let requests = 0;
@@ -97,20 +104,20 @@ export function createKubeClient(connection: Connection, { clock }: { readonly c
     const authorization = await orAborted(connection.authorization(), signal);
     requests += 1;
     const sentAt = clock.monotonicMs();
-    const response = await transport.send(toHttp(request, { basePath, authorization }), signal);
+    const response = await transport.send(toHttp(request, { basePath, userAgent, authorization }), signal);
     const dateMs = parseHttpDate(response.headers.date);
     if (dateMs !== undefined) {
       bounds = narrow(bounds, { dateMs, sentAt, receivedAt: clock.monotonicMs() }, clock.rate.driftPpm);
     }
-    if (response.status >= 300) throw await toError(request, response);
+    if (response.status >= 300) throw await toError(request, response, clock.wallMs());
     return response;
   };
 
   return {
-    open: send,
+    open: (request, signal) => withDeadline({ clock, signal }, REQUEST_TIMEOUT_MS, (limited) => send(request, limited)),
     request: async (request, signal) => {
       const text = await withDeadline({ clock, signal }, REQUEST_TIMEOUT_MS, async (limited) =>
-        readText(await send(request, limited)),
+        readText(await send(request, limited), MAX_ANSWER_BYTES),
       );
       return text === "" ? undefined : parseJson(text, request.path);
     },
@@ -122,13 +129,17 @@ export function createKubeClient(connection: Connection, { clock }: { readonly c
 }
 
 function toHttp(
-  { method, path, query, body, contentType }: ApiRequest,
-  { basePath, authorization }: { readonly basePath: string; readonly authorization: string | undefined },
+  { method, path, query, body, contentType, accept = "application/json" }: ApiRequest,
+  {
+    basePath,
+    userAgent,
+    authorization,
+  }: { readonly basePath: string; readonly userAgent: string; readonly authorization: string | undefined },
 ): HttpRequest {
   const search = new URLSearchParams(query).toString();
   const headers = {
-    accept: "application/json",
-    "user-agent": "mooring",
+    accept,
+    "user-agent": userAgent,
     ...(authorization === undefined ? {} : { authorization }),
     ...(body === undefined ? {} : { "content-type": contentType ?? "application/json" }),
   };
@@ -136,13 +147,12 @@ function toHttp(
   return { method, path: target, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
 }
 
-async function toError({ method, path }: ApiRequest, response: HttpResponse): Promise<ApiError> {
-  const text = await readText(response).catch(() => "");
+async function toError({ method, path }: ApiRequest, response: HttpResponse, nowMs: number): Promise<ApiError> {
+  const text = await readText(response, MAX_REFUSAL_BYTES).catch(() => "");
   const status = statusIn(text);
-  const asked = Number(response.headers["retry-after"]) || status?.details.retryAfterSeconds || 0;
   return new ApiError(`${method} ${path} answered ${response.status}: ${status?.message || text.slice(0, 200)}`, {
     status: response.status,
-    retryAfterMs: asked > 0 ? Math.min(asked * 1000, LONGEST_RETRY_AFTER_MS) : undefined,
+    retryAfterMs: retryAfterMs(response.headers, { seconds: status?.details.retryAfterSeconds, nowMs }),
     ...(status && { reason: status.reason, details: status.details }),
   });
 }

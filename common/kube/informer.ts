@@ -1,70 +1,94 @@
+import { runTogether } from "../runtime/lifecycle.ts";
 import type { KubeParts } from "./client.ts";
-import { type Collection, createReflector } from "./reflector.ts";
+import type { Collection } from "./collection.ts";
+import { createConsistencyChecker } from "./consistency-checker.ts";
+import { type IndexValues, ObjectIndex } from "./object-index.ts";
+import { Projector } from "./projector.ts";
+import { createReflector } from "./reflector.ts";
 import { Store, type StoreChange, type Stored } from "./store.ts";
 
-/** A local copy of a collection, kept true by a watch. */
-export interface Informer<T extends Stored> {
+/** A local copy of a collection, kept true by a watch. `I` are the names of its indexes. */
+export interface Informer<T extends Stored, I extends string = never> {
   readonly get: (key: string) => T | undefined;
   readonly all: () => Iterable<T>;
   readonly size: () => number;
+  /** The objects that an index finds by a value. */
+  readonly by: (index: I, value: string) => readonly T[];
   /** True from the end of the first list on. */
   readonly hasSynced: () => boolean;
-  /** The store holds everything up to this resource version. */
+  /** The store holds everything up to this resource version. Nothing before the first list, and while a new one is due. */
   readonly resourceVersion: () => string | undefined;
   /** Lists anew unless the store has reached this resource version. */
   readonly reach: (resourceVersion: string) => void;
-  /** How often an object could not be read; it is missing from the store. */
+  /** How often an object could not be read. */
   readonly undecodable: () => number;
+  /** How many objects cannot be read now: they are missing from the store, or shown in an older state. */
+  readonly unreadable: () => number;
+  /** Whether this object is one of them. */
+  readonly isStale: (key: string) => boolean;
+  /** In how many objects the store was found to differ from the server, for good reasons never; each time it was listed anew. */
+  readonly drift: () => number;
   /** Resolves when the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
 /** How an informer projects what it gets, and whom it tells. The listeners only note what changed; they must not throw. */
-export interface InformerOptions<T extends Stored> {
+export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly collection: Collection;
   /** Keeps the few fields that are needed; throws when the object is not what it should be. */
   readonly project: (object: unknown) => T;
+  /** By which values objects are found, by the name of the index. */
+  readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
+  /** After a list the whole store is as it should be before the first change is told. */
   readonly onChange?: (change: StoreChange<T>) => void;
   /** After each list, the first one included. */
   readonly onReplaced?: () => void;
 }
 
-export function createInformer<T extends Stored>(parts: KubeParts, options: InformerOptions<T>): Informer<T> {
+export function createInformer<T extends Stored, I extends string = never>(
+  parts: KubeParts,
+  options: InformerOptions<T, I>,
+): Informer<T, I> {
   const { collection, project, onChange = () => {}, onReplaced = () => {} } = options;
-  const store = new Store<T>(onChange);
+  const logger = parts.logger.child({ path: collection.path });
+  const indexes = new Map<string, ObjectIndex<T>>();
+  for (const [name, valuesOf] of Object.entries<IndexValues<T>>(options.indexes ?? {})) {
+    indexes.set(name, new ObjectIndex(valuesOf));
+  }
   let synced = false;
-  let undecodable = 0;
 
-  const decode = (raw: unknown): T[] => {
-    try {
-      return [project(raw)];
-    } catch (err) {
-      undecodable += 1;
-      parts.logger.warn({ err, path: collection.path }, "object not understood");
-      return [];
-    }
-  };
+  const store = new Store<T>((change) => {
+    for (const index of indexes.values()) index.apply(change);
+    if (change.kind === "deleted") checker.onDeleted(change.previous.uid);
+    onChange(change);
+  });
+  const projector = new Projector({ store, logger, project });
   const reflector = createReflector(parts, collection, {
+    project: (raw) => projector.project(raw),
+    upsert: (raw) => projector.upsert(raw),
+    remove: (raw) => projector.remove(raw),
     replace: (objects, resourceVersion) => {
-      store.replace(objects.flatMap(decode), resourceVersion);
+      projector.replace(objects, resourceVersion);
       synced = true;
       onReplaced();
     },
-    upsert: (raw) => {
-      for (const object of decode(raw)) store.put(object);
-    },
-    remove: (raw) => {
-      for (const object of decode(raw)) store.remove(object);
-    },
   });
+  const checker = createConsistencyChecker(
+    { ...parts, logger },
+    { ...reflector, collection, keys: () => store.keys(), newest: (key) => projector.newest(key) },
+  );
   return {
     get: (key) => store.get(key),
     all: () => store.all(),
     size: () => store.size,
+    by: (index, value) => [...(indexes.get(index)?.keys(value) ?? [])].flatMap((key) => store.get(key) ?? []),
     hasSynced: () => synced,
     resourceVersion: reflector.resourceVersion,
     reach: reflector.reach,
-    undecodable: () => undecodable,
-    run: reflector.run,
+    undecodable: () => projector.undecodable,
+    unreadable: () => projector.unreadable,
+    isStale: (key) => projector.isStale(key),
+    drift: checker.drift,
+    run: (signal) => runTogether([reflector.run, checker.run], signal),
   };
 }

@@ -1,22 +1,19 @@
 import * as v from "valibot";
-import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
-import { type BackOff, createBackOff } from "./back-off.ts";
-import { ApiError, type KubeClient, type KubeParts } from "./client.ts";
-import { readWatch, type WatchEvent } from "./watch-stream.ts";
-
-/** A collection to follow, such as `/api/v1/pods` with a field selector. */
-export interface Collection {
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  /** `cache`: the first list may be somewhat old and costs the server little; `quorum`: it shows all that was ever stored. */
-  readonly firstList: "cache" | "quorum";
-}
+import { ApiError, type KubeParts } from "./client.ts";
+import type { Collection } from "./collection.ts";
+import { createInterruptions, type Interruptions } from "./interruptions.ts";
+import { isLost, list, verifyPosition } from "./list.ts";
+import { isOlder } from "./resource-version.ts";
+import { isEndOfList, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
+import type { WatchEvent } from "./watch-stream.ts";
 
 /** Where a reflector puts what it sees. Calls never overlap and must not throw. */
-export interface ReflectorSink {
+export interface ReflectorSink<T> {
+  /** What is kept of an object of a list; nothing for what cannot be kept. Called as each object arrives: the raw one is dropped. */
+  readonly project: (object: unknown) => T | undefined;
   /** The whole collection as of a resource version. */
-  readonly replace: (objects: readonly unknown[], resourceVersion: string) => void;
+  readonly replace: (objects: readonly T[], resourceVersion: string) => void;
   readonly upsert: (object: unknown) => void;
   readonly remove: (object: unknown) => void;
 }
@@ -25,57 +22,73 @@ export interface ReflectorSink {
 export interface Reflector {
   /** Resolves when the signal is aborted; rejects only for a bug. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Everything up to this resource version has been put into the sink; nothing before the first list. */
+  /** Everything up to this resource version has been put into the sink; nothing before the first list, and while one is due. */
   readonly resourceVersion: () => string | undefined;
   /**
    * Lists anew unless the sink has reached this resource version. A watch of few objects hears of others' changes only by
    * bookmarks, about once a minute, so it can have seen everything and not know it.
    */
   readonly reach: (resourceVersion: string) => void;
+  /** Lists anew. */
+  readonly relist: () => void;
 }
 
-/** The server ends a watch after this time (milliseconds, plus up to as much again); ours ends a while later. */
-const WATCH_TIMEOUT_MS = 300_000;
-const WATCH_GRACE_MS = 15_000;
-/** A watch that ends sooner and brings nothing new counts as a failure, or a confused server would be asked without end. */
+/**
+ * Watches that end sooner and bring nothing new are worth nothing. After so many in a row the collection is listed anew: some
+ * servers end the watch of a version that they have forgotten without a word (kubernetes#137307).
+ */
 const SHORT_WATCH_MS = 1_000;
+const SHORT_WATCHES = 5;
 /** What stood for so long and broke is no sign of trouble: something on the way cuts idle connections. */
 const STEADY_MS = 30_000;
+/** A list that streams says something all the time. After so many that came to a halt, the server may not know such lists. */
+const LIST_SILENCE_MS = 20_000;
+const HALTED_STREAMS = 2;
+/** A server that sends bookmarks at all sends one each minute (k8s.io/apiserver: cacher.go, bookmarkFrequency). */
+const WATCH_SILENCE_MS = 180_000;
+/** Objects of a page, at first. A list that expires in the middle is tried again with pages twice as large. */
+const PAGE_SIZE = 500;
 
-const listed = v.object({
-  metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }),
-  items: v.nullish(v.array(v.unknown()), []),
-});
 const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
-const statusObject = v.object({ code: v.optional(v.number()), message: v.optional(v.string()) });
 
-export function createReflector(parts: KubeParts, collection: Collection, sink: ReflectorSink): Reflector {
+export function createReflector<T extends { readonly key: string }>(
+  parts: KubeParts,
+  collection: Collection,
+  sink: ReflectorSink<T>,
+): Reflector {
   const reflection = new Reflection(parts, collection, sink);
   return {
     run: (signal) => reflection.run(signal),
     resourceVersion: () => reflection.position,
     reach: (resourceVersion) => reflection.reach(resourceVersion),
+    relist: () => reflection.relist(),
   };
 }
 
-class Reflection {
+class Reflection<T extends { readonly key: string }> {
   position: string | undefined;
   readonly #parts: KubeParts;
   readonly #collection: Collection;
-  readonly #sink: ReflectorSink;
-  readonly #backOff: BackOff;
+  readonly #sink: ReflectorSink<T>;
+  readonly #interruptions: Interruptions;
   /** Ends the present list or watch, for the collection to be listed anew. */
   #interruption = new AbortController();
-  #firstList: Collection["firstList"];
-  #failures = 0;
+  #nextList: Collection["firstList"];
+  #pageSize = PAGE_SIZE;
+  #canStream = true;
+  #haltedStreams = 0;
+  /** After an interruption the server is asked whether it still knows the position. */
+  #isDoubtful = false;
+  #hasBookmarks = false;
+  #shortWatches = 0;
   #begunAt = 0;
 
-  constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink) {
+  constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink<T>) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
+    this.#interruptions = createInterruptions(this.#parts);
     this.#collection = collection;
-    this.#firstList = collection.firstList;
+    this.#nextList = collection.firstList;
     this.#sink = sink;
-    this.#backOff = createBackOff(parts.random, { firstMs: 200, maxMs: 30_000 });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -84,7 +97,8 @@ class Reflection {
       this.#interruption = new AbortController();
       this.#begunAt = clock.monotonicMs();
       try {
-        await this.#step(AbortSignal.any([signal, this.#interruption.signal]));
+        const end = await this.#follow(AbortSignal.any([signal, this.#interruption.signal]));
+        if (end === "early") await clock.sleep(this.#endedEarly(), signal);
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof MooringError)) throw error;
@@ -94,53 +108,132 @@ class Reflection {
   }
 
   reach(resourceVersion: string): void {
-    if (this.position === undefined || !isBehind(this.position, resourceVersion)) return;
+    if (this.position !== undefined && isOlder(this.position, resourceVersion)) this.relist();
+  }
+
+  relist(): void {
     this.position = undefined;
     this.#interruption.abort();
   }
 
-  async #step(signal: AbortSignal): Promise<void> {
-    const { client, logger } = this.#parts;
-    if (this.position === undefined) {
-      const collection = { ...this.#collection, firstList: this.#firstList };
-      this.position = await list(client, { collection, signal }, this.#sink);
-      // Any later list from the cache of a server that lags could go back behind what was seen.
-      this.#firstList = "quorum";
-      logger.debug({ resourceVersion: this.position }, "listed");
+  async #follow(signal: AbortSignal): Promise<WatchEnd> {
+    if (this.position === undefined && this.#nextList === "quorum" && this.#canStream) {
+      const end = await this.#stream(signal);
+      if (end !== "refused") return end;
     }
-    const from = this.position;
-    await watch(this.#parts, { collection: this.#collection, from, signal }, (event) => {
+    const { client } = this.#parts;
+    const collection = this.#collection;
+    const from = this.position ?? (await this.#list(signal));
+    if (this.#isDoubtful) await verifyPosition(client, { collection, signal }, from);
+    this.#isDoubtful = false;
+    return await this.#watch({ resourceVersion: from }, signal, (event) => this.#apply(event));
+  }
+
+  /** List and watch in one request. */
+  async #stream(signal: AbortSignal): Promise<WatchEnd | "refused"> {
+    const gathered = new Map<string, T>();
+    try {
+      const end = await this.#watch("whole-collection", signal, (event) => {
+        if (this.position !== undefined) return this.#apply(event);
+        if (!isEndOfList(event)) return this.#gather(gathered, event);
+        this.#replace(gathered, versionOf(event));
+        // It lives as long as the watch does.
+        gathered.clear();
+      });
+      if (this.position === undefined) throw new MooringError("list-invalid", "the list ended before it was whole");
+      return end;
+    } catch (error) {
+      if (this.position !== undefined || signal.aborted) throw error;
+      const isRefused = error instanceof ApiError && (error.status === 400 || error.status === 422);
+      this.#haltedStreams = this.#elapsedMs() >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
+      if (isRefused || this.#haltedStreams >= HALTED_STREAMS) this.#listByPages(messageOf(error));
+      if (isRefused) return "refused";
+      throw error;
+    }
+  }
+
+  #gather(gathered: Map<string, T>, { type, object }: WatchEvent): void {
+    if (type === "ERROR") throw watchError(object);
+    if (type === "BOOKMARK") {
+      this.#listByPages("the server does not mark the end of the list");
+      throw new MooringError("list-invalid", "the server does not mark the end of the list");
+    }
+    const kept = this.#sink.project(object);
+    if (kept === undefined) return;
+    if (type === "DELETED") gathered.delete(kept.key);
+    else gathered.set(kept.key, kept);
+  }
+
+  #listByPages(why: string): void {
+    this.#canStream = false;
+    this.#parts.logger.info({ why }, "the server does not stream lists, listing by pages");
+  }
+
+  async #list(signal: AbortSignal): Promise<string> {
+    const gathered = new Map<string, T>();
+    const query = this.#nextList === "cache" ? { resourceVersion: "0" } : { limit: String(this.#pageSize) };
+    const onPage = (items: readonly unknown[]): void => {
+      for (const item of items) this.#gather(gathered, { type: "ADDED", object: item });
+    };
+    try {
+      const version = await list(this.#parts.client, { collection: this.#collection, query, signal }, onPage);
+      this.#replace(gathered, version);
+      this.#pageSize = PAGE_SIZE;
+      return version;
+    } catch (error) {
+      if (isLost(error)) this.#pageSize *= 2;
+      throw error;
+    }
+  }
+
+  #replace(gathered: ReadonlyMap<string, T>, resourceVersion: string): void {
+    this.#sink.replace([...gathered.values()], resourceVersion);
+    this.position = resourceVersion;
+    // Any later list from the cache of a server that lags could go back behind what was seen.
+    this.#nextList = "quorum";
+    this.#isDoubtful = false;
+    this.#haltedStreams = 0;
+    this.#parts.logger.debug({ resourceVersion, objects: gathered.size }, "listed");
+  }
+
+  #watch(from: Watching["from"], signal: AbortSignal, onEvent: (event: WatchEvent) => void): Promise<WatchEnd> {
+    const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
+    const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
+    return watch(this.#parts, { collection: this.#collection, from, longestSilenceMs, signal }, (event) => {
       // What was still on its way when a new list was asked for is part of that list.
-      if (!signal.aborted) this.#apply(event);
+      if (!signal.aborted) onEvent(event);
     });
-    if (this.position === from && this.#elapsedMs() < SHORT_WATCH_MS)
-      throw new MooringError("watch-broken", "the watch ended at once");
   }
 
   #apply(event: WatchEvent): void {
-    const reached = apply(event, this.#sink);
-    if (reached === this.position) return;
+    const { type, object } = event;
+    if (type === "ERROR") throw watchError(object);
+    const reached = versionOf(event);
+    if (type === "BOOKMARK") this.#hasBookmarks = true;
+    else this.#sink[type === "DELETED" ? "remove" : "upsert"](object);
+    if (this.position === undefined || reached === this.position || isOlder(reached, this.position)) return;
     this.position = reached;
-    this.#calm();
+    this.#shortWatches = 0;
+    this.#interruptions.end();
+  }
+
+  /** Answers how many milliseconds to wait before the next try. */
+  #endedEarly(): number {
+    this.#shortWatches = this.#elapsedMs() < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
+    if (this.#shortWatches >= SHORT_WATCHES) {
+      this.position = undefined;
+      this.#shortWatches = 0;
+    }
+    return this.#interrupted(new MooringError("watch-broken", "the watch ended early"));
   }
 
   /** Answers how many milliseconds to wait before the next try. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    if (isExpired(error)) this.position = undefined;
-    if (this.#elapsedMs() >= STEADY_MS) this.#calm();
-    this.#failures += 1;
-    const waitMs = this.#backOff.next(error);
-    // The first failure of a row is news, the rest only at widening intervals.
-    const level = Number.isInteger(Math.log2(this.#failures)) ? "warn" : "debug";
-    const fields = { err: messageOf(error), failures: this.#failures, waitMs: Math.round(waitMs) };
-    this.#parts.logger[level](fields, "watch interrupted");
-    return waitMs;
-  }
-
-  #calm(): void {
-    this.#failures = 0;
-    this.#backOff.reset();
+    if (this.position !== undefined && this.#elapsedMs() >= STEADY_MS) this.#interruptions.end();
+    if (isLost(error)) this.position = undefined;
+    this.#isDoubtful = true;
+    return this.#interruptions.waitAfter(error);
   }
 
   #elapsedMs(): number {
@@ -148,66 +241,8 @@ class Reflection {
   }
 }
 
-/** Resource versions are decimal numbers since Kubernetes 1.35, and were in practice before; of others nothing is known. */
-function isBehind(position: string, resourceVersion: string): boolean {
-  const areDecimal = [position, resourceVersion].every((version) => /^\d+$/.test(version));
-  return areDecimal && BigInt(position) < BigInt(resourceVersion);
-}
-
-interface Following {
-  readonly collection: Collection;
-  readonly signal: AbortSignal;
-}
-
-async function list(client: KubeClient, { collection, signal }: Following, sink: ReflectorSink): Promise<string> {
-  const query = { ...collection.query, ...(collection.firstList === "cache" ? { resourceVersion: "0" } : {}) };
-  const answer = v.safeParse(listed, await client.request({ method: "GET", path: collection.path, query }, signal));
-  if (!answer.success) throw new MooringError("list-invalid", `the list of ${collection.path} is no list`);
-  const { items, metadata } = answer.output;
-  sink.replace(items ?? [], metadata.resourceVersion);
-  return metadata.resourceVersion;
-}
-
-/** Hands over each event; returns when the server ends the watch in good order. */
-async function watch(
-  { client, clock, random }: KubeParts,
-  { collection, from, signal }: Following & { readonly from: string },
-  onEvent: (event: WatchEvent) => void,
-): Promise<void> {
-  const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
-  const query = {
-    ...collection.query,
-    watch: "true",
-    allowWatchBookmarks: "true",
-    resourceVersion: from,
-    timeoutSeconds: String(Math.round(timeoutMs / 1000)),
-  };
-  await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, async (limited) => {
-    const response = await client.open({ method: "GET", path: collection.path, query }, limited);
-    for await (const event of readWatch(response.body)) onEvent(event);
-  });
-}
-
-/** Puts one event into the sink and says which resource version that reaches. */
-function apply(event: WatchEvent, sink: ReflectorSink): string {
-  if (event.type === "ERROR") throw watchError(event.object);
-  const object = v.safeParse(versioned, event.object);
-  if (!object.success) throw new MooringError("watch-broken", "the watch sent an object without a resource version");
-  if (event.type === "DELETED") sink.remove(event.object);
-  else if (event.type !== "BOOKMARK") sink.upsert(event.object);
-  return object.output.metadata.resourceVersion;
-}
-
-function watchError(object: unknown): MooringError {
-  const status = v.safeParse(statusObject, object);
-  const { code = 500, message = "no message" } = status.success ? status.output : {};
-  return new ApiError(`the watch ended with ${code}: ${message}`, { status: code, retryAfterMs: undefined });
-}
-
-/** 410: the server has forgotten the resource version, so the collection is listed again. */
-function isExpired(error: unknown): boolean {
-  return (
-    (error instanceof ApiError && error.status === 410) ||
-    (error instanceof MooringError && error.code === "list-invalid")
-  );
+function versionOf({ object }: WatchEvent): string {
+  const decoded = v.safeParse(versioned, object);
+  if (decoded.success) return decoded.output.metadata.resourceVersion;
+  throw new MooringError("watch-broken", "the watch sent an object without a resource version");
 }

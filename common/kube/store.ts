@@ -1,9 +1,8 @@
-/** What every projection keeps. `key` is `namespace/name`, or the name alone for cluster-scoped objects. */
-export interface Stored {
-  readonly key: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
+import { type Identity, isBefore } from "./identity.ts";
+import { isOlder } from "./resource-version.ts";
+
+/** What every projection keeps. */
+export type Stored = Identity;
 
 /** One change of a store. An object re-created under its name is a deletion followed by an addition, never an update. */
 export type StoreChange<T> =
@@ -15,9 +14,17 @@ export type StoreChange<T> =
    */
   | { readonly kind: "deleted"; readonly object: T; readonly previous: T; readonly gone: string };
 
-/** The objects of a collection by key; each call that changes something tells the listener what. */
+/** So many deletions are remembered, so that an event that comes late does not bring an object back. */
+const REMEMBERED_DELETIONS = 1_000;
+
+/**
+ * The objects of a collection by key; each call that changes something tells the listener what. Single changes never move it
+ * backwards: what is older than what it has or had, or the same again, is no change. A list is the truth, whatever it had.
+ */
 export class Store<T extends Stored> {
   readonly #objects = new Map<string, T>();
+  /** The resource versions of the latest deletions, by UID. */
+  readonly #gone = new Map<string, string>();
   readonly #onChange: (change: StoreChange<T>) => void;
 
   constructor(onChange: (change: StoreChange<T>) => void) {
@@ -32,38 +39,68 @@ export class Store<T extends Stored> {
     return this.#objects.values();
   }
 
+  keys(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
   get size(): number {
     return this.#objects.size;
   }
 
   put(object: T): void {
     const previous = this.#objects.get(object.key);
-    this.#objects.set(object.key, object);
-    if (previous?.uid === object.uid) {
-      this.#onChange({ kind: "updated", object, previous });
-      return;
-    }
-    if (previous !== undefined)
-      this.#onChange({ kind: "deleted", object: previous, previous, gone: object.resourceVersion });
-    this.#onChange({ kind: "added", object });
+    if (previous !== undefined && (isSame(previous, object) || isBefore(object, previous))) return;
+    if (isOlder(object.resourceVersion, this.#gone.get(object.uid) ?? "")) return;
+    if (previous !== undefined && previous.uid !== object.uid) this.#remember(previous.uid, object.resourceVersion);
+    for (const change of this.#set(object)) this.#onChange(change);
   }
 
-  /** Removes an object; its last state comes with the deletion and may be one that was not seen before. */
-  remove(last: T): void {
-    const known = this.#objects.get(last.key);
-    if (known !== undefined) this.#drop(known, known.uid === last.uid ? last : known, last.resourceVersion);
+  /**
+   * Removes an object that was deleted, or replaced by another one of its name. `last` is its last state, which may not have been
+   * seen before. The late deletion of a predecessor leaves its successor alone.
+   */
+  remove(deleted: Identity, last?: T): void {
+    this.#remember(deleted.uid, deleted.resourceVersion);
+    const known = this.#objects.get(deleted.key);
+    if (known === undefined || (known.uid !== deleted.uid && isBefore(deleted, known))) return;
+    this.#objects.delete(known.key);
+    const object = known.uid === deleted.uid ? (last ?? known) : known;
+    this.#onChange({ kind: "deleted", object, previous: known, gone: deleted.resourceVersion });
   }
 
-  /** Makes the store equal to a fresh list. */
+  /** Makes the store equal to a fresh list. The listener is told when it is. */
   replace(objects: readonly T[], resourceVersion: string): void {
+    this.#gone.clear();
     const keys = new Set(objects.map(({ key }) => key));
-    for (const known of [...this.#objects.values()])
-      if (!keys.has(known.key)) this.#drop(known, known, resourceVersion);
-    for (const object of objects) this.put(object);
+    const changes: StoreChange<T>[] = [];
+    for (const [key, object] of this.#objects) {
+      if (keys.has(key)) continue;
+      this.#objects.delete(key);
+      changes.push({ kind: "deleted", object, previous: object, gone: resourceVersion });
+    }
+    for (const object of objects) changes.push(...this.#set(object));
+    for (const change of changes) this.#onChange(change);
   }
 
-  #drop(previous: T, object: T, gone: string): void {
-    this.#objects.delete(previous.key);
-    this.#onChange({ kind: "deleted", object, previous, gone });
+  #remember(uid: string, gone: string): void {
+    this.#gone.set(uid, gone);
+    if (this.#gone.size <= REMEMBERED_DELETIONS) return;
+    for (const oldest of this.#gone.keys()) return void this.#gone.delete(oldest);
   }
+
+  #set(object: T): readonly StoreChange<T>[] {
+    const previous = this.#objects.get(object.key);
+    if (previous !== undefined && isSame(previous, object)) return [];
+    this.#objects.set(object.key, object);
+    if (previous === undefined) return [{ kind: "added", object }];
+    if (previous.uid === object.uid) return [{ kind: "updated", object, previous }];
+    return [
+      { kind: "deleted", object: previous, previous, gone: object.resourceVersion },
+      { kind: "added", object },
+    ];
+  }
+}
+
+function isSame(one: Identity, other: Identity): boolean {
+  return one.uid === other.uid && one.resourceVersion === other.resourceVersion;
 }

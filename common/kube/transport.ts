@@ -1,3 +1,5 @@
+import { MooringError } from "../runtime/errors.ts";
+
 /** A request as it goes over the wire. */
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -25,9 +27,16 @@ export interface ByteTransport {
   readonly close: () => Promise<void>;
 }
 
-/** The whole body as text. */
-export async function readText(response: HttpResponse): Promise<string> {
+/** The whole body as text. One of more than `maxBytes` is given up: rejects with `MooringError` "transport-failed". */
+export async function readText(response: HttpResponse, maxBytes = Number.POSITIVE_INFINITY): Promise<string> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes <= maxBytes) continue;
+    response.cancel();
+    throw new MooringError("transport-failed", `the answer is larger than ${maxBytes} bytes`);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

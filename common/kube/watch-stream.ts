@@ -12,19 +12,32 @@ const watchEvent = v.object({
   object: v.unknown(),
 });
 
+/** No object is larger: etcd takes 1.5 MiB at most, which JSON may double. Characters. */
+const LONGEST_LINE = 16 * 1024 * 1024;
+
 /**
- * Splits a watch into its events. Throws `MooringError` "watch-broken" for a line that is none, and for a stream that ends
- * inside a line: whatever it held must be asked for again.
+ * Splits a watch into its events, line by line, so that never more than a line is held. Throws `MooringError` "watch-broken" for a
+ * line that is none, for one that is longer than any object, and for a stream that ends inside a line: whatever it held must be
+ * asked for again.
  */
 export async function* readWatch(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
   const decoder = new TextDecoder();
-  let rest = "";
+  const pieces: string[] = [];
+  let length = 0;
   for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line !== "") yield parseEvent(line);
+    const [end = "", ...lines] = decoder.decode(chunk, { stream: true }).split("\n");
+    pieces.push(end);
+    length += end.length;
+    for (const next of lines) {
+      const line = pieces.splice(0).join("");
+      if (line !== "") yield parseEvent(line);
+      pieces.push(next);
+      length = next.length;
+    }
+    if (length > LONGEST_LINE)
+      throw new MooringError("watch-broken", "the watch sent a line that is longer than any object");
   }
-  if (rest.trim() !== "") throw new MooringError("watch-broken", "the watch ended inside a line");
+  if (pieces.join("").trim() !== "") throw new MooringError("watch-broken", "the watch ended inside a line");
 }
 
 function parseEvent(line: string): WatchEvent {

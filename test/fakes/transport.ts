@@ -22,11 +22,16 @@ export interface FakeTransport extends ByteTransport {
   readonly requests: readonly HttpRequest[];
 }
 
-export function createFakeTransport(server: FakeServer): FakeTransport {
+/**
+ * Like an API server without the feature gate WatchList it refuses lists as a stream, without asking the scripted one, unless
+ * that one can do it.
+ */
+export function createFakeTransport(server: FakeServer, { streamsLists = false } = {}): FakeTransport {
   const requests: HttpRequest[] = [];
   return {
     requests,
     send: async (request, signal) => {
+      if (!streamsLists && request.path.includes("sendInitialEvents=true")) return toResponse(NO_STREAM, signal);
       const index = requests.push(request) - 1;
       const answer = await orAborted(Promise.resolve(server(request, index)), signal);
       if (answer === "silence") return await orAborted(new Promise<never>(() => {}), signal);
@@ -46,6 +51,17 @@ export function inTurn(...answers: readonly FakeAnswer[]): FakeServer {
 export function json(body: unknown, status = 200): FakeAnswer {
   return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
+
+/** The words of a 1.36 server without the gate. */
+const NO_STREAM = {
+  status: 422,
+  body: JSON.stringify({
+    kind: "Status",
+    code: 422,
+    reason: "Invalid",
+    message: "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+  }),
+};
 
 /** A server address with nothing to prove. */
 export function createFakeConnection(transport: ByteTransport): Connection {

@@ -1,100 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createInformer } from "../../../../common/kube/informer.ts";
-import type { Collection } from "../../../../common/kube/reflector.ts";
-import type { StoreChange, Stored } from "../../../../common/kube/store.ts";
-import type { HttpRequest } from "../../../../common/kube/transport.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
-import { createFakeByteStream, type FakeByteStream } from "../../../fakes/byte-stream.ts";
+import type { FakeByteStream } from "../../../fakes/byte-stream.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
-import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
-
-function project(object: unknown): Stored & { readonly text: string } {
-  const { metadata, text = "" } = JSON.parse(JSON.stringify(object));
-  if (typeof metadata.name !== "string") throw new Error("no name");
-  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, text };
-}
-
-function thing(name: string, version: number, more: { readonly uid?: string; readonly text?: string } = {}) {
-  const { uid = `uid-${name}`, ...rest } = more;
-  return { metadata: { name, uid, resourceVersion: String(version) }, ...rest };
-}
-
-function listOf(version: number, ...items: readonly unknown[]): FakeAnswer {
-  return json({ metadata: { resourceVersion: String(version) }, items });
-}
-
-function status(code: number, message = "no", headers: Readonly<Record<string, string>> = {}): FakeAnswer {
-  return { status: code, headers, body: JSON.stringify({ kind: "Status", code, message }) };
-}
-
-interface Script {
-  readonly lists: readonly FakeAnswer[];
-  /** What the watches answer in turn; `open` is a stream that the test writes. */
-  readonly watches?: readonly (FakeAnswer | "open")[];
-  readonly firstList?: Collection["firstList"];
-  readonly onChange?: (change: StoreChange<Stored>) => void;
-}
-
-function describeChange(change: StoreChange<Stored>): string {
-  const { kind, object } = change;
-  return `${kind} ${object.uid}@${object.resourceVersion}${change.kind === "deleted" ? ` gone at ${change.gone}` : ""}`;
-}
-
-async function follow({ lists, watches = ["open"], firstList = "quorum", onChange = () => {} }: Script) {
-  const clock = createFakeClock();
-  const logger = createFakeLogger();
-  const streams: FakeByteStream[] = [];
-  const counts = { list: 0, watch: 0 };
-  const begin = clock.monotonicMs();
-  const times: { readonly what: "list" | "watch"; readonly at: number; readonly query: URLSearchParams }[] = [];
-  const transport = createFakeTransport(({ path }: HttpRequest) => {
-    const query = new URL(path, "http://x").searchParams;
-    const what = query.has("watch") ? "watch" : "list";
-    times.push({ what, at: clock.monotonicMs() - begin, query });
-    const script = what === "watch" ? watches : lists;
-    const answer = script[Math.min(counts[what], script.length - 1)] ?? "silence";
-    counts[what] += 1;
-    if (answer !== "open") return answer;
-    const stream = createFakeByteStream();
-    streams.push(stream);
-    return { body: stream };
-  });
-  const changes: string[] = [];
-  let replaced = 0;
-  const client = createKubeClient(createFakeConnection(transport), { clock });
-  const informer = createInformer(
-    // With the highest fraction each wait is the whole of 200, 400, 800 ms and so on, and a watch lasts 10 minutes.
-    { client, clock, logger, random: createFixedRandom(1) },
-    {
-      collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, firstList },
-      project,
-      onChange: (change) => {
-        changes.push(describeChange(change));
-        onChange(change);
-      },
-      onReplaced: () => {
-        replaced += 1;
-      },
-    },
-  );
-  const stop = new AbortController();
-  const ended = informer.run(stop.signal).catch((error: unknown) => error);
-  cleanUps.push(async () => {
-    stop.abort();
-    await ended;
-  });
-  await settle();
-  const last = (): FakeByteStream => streams.at(-1) ?? createFakeByteStream();
-  return { clock, logger, informer, stop, ended, changes, times, last, replaced: () => replaced };
-}
+import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
+import { bookmark, follow, listOf, project, status, TOO_LARGE, thing } from "./following.ts";
 
 describe("an informer", () => {
   it("lists, and watches from there", async () => {
@@ -106,7 +19,7 @@ describe("an informer", () => {
     expect(informer.size()).toBe(2);
     expect(replaced()).toBe(1);
     expect(times.map(({ what, query }) => `${what} ${query}`)).toEqual([
-      "list fieldSelector=a%3Db",
+      "list fieldSelector=a%3Db&limit=500",
       "watch fieldSelector=a%3Db&watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=600",
     ]);
   });
@@ -156,18 +69,26 @@ describe("an informer", () => {
   });
 
   it("goes on where it was when the server ends the watch", async () => {
-    const { last, times, clock } = await follow({ lists: [listOf(10)] });
+    const { last, times, asked, clock } = await follow({ lists: [listOf(10)] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 11) });
     await clock.advance(60_000);
     last().end();
+    await clock.advance(200);
+
+    expect(asked()).toEqual(["list", "watch 10", "verify 11", "watch 11"]);
+    expect(times.at(-1)?.at).toBe(60_200);
+  });
+
+  it("goes on at once, and asks nothing else, when the server ends the watch at its time", async () => {
+    const { last, asked, clock, logger } = await follow({ lists: [listOf(10)] });
+
+    await clock.advance(599_000);
+    last().end();
     await settle();
 
-    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
-      "list null",
-      "watch 10",
-      "watch 11",
-    ]);
+    expect(asked()).toEqual(["list", "watch 10", "watch 10"]);
+    expect(logger.messages("warn")).toEqual([]);
   });
 
   it("lists again when the server has forgotten the resource version, and tells what changed meanwhile", async () => {
@@ -178,7 +99,7 @@ describe("an informer", () => {
     last().writeLine({ type: "ERROR", object: { kind: "Status", code: 410, message: "too old resource version" } });
     await settle();
     expect(informer.resourceVersion()).toBeUndefined();
-    await clock.advance(200);
+    await clock.advance(2_200);
 
     expect(changes.slice(2)).toEqual(["deleted uid-a@3 gone at 50", "updated uid-b@40", "added uid-c@41"]);
     expect(times.map(({ what }) => what)).toEqual(["list", "watch", "list", "watch"]);
@@ -212,33 +133,24 @@ describe("an informer", () => {
   });
 
   it("lists again when the watch is answered with 410", async () => {
-    const { times, clock } = await follow({ lists: [listOf(10), listOf(50)], watches: [status(410), "open"] });
+    const { times, asked, clock } = await follow({ lists: [listOf(10), listOf(50)], watches: [status(410), "open"] });
 
-    await clock.advance(200);
+    await clock.advance(2_200);
 
-    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
-      "list null",
-      "watch 10",
-      "list null",
-      "watch 50",
-    ]);
+    expect(asked()).toEqual(["list", "watch 10", "list", "watch 50"]);
+    expect(times.at(-1)?.at).toBe(2_200);
   });
 
   it("may take the first list from the server's cache, but no later one: it could be older than what was seen", async () => {
-    const { times, clock } = await follow({
+    const { asked, clock } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: [status(410), "open"],
       firstList: "cache",
     });
 
-    await clock.advance(200);
+    await clock.advance(2_200);
 
-    expect(times.map(({ what, query }) => `${what} ${query.get("resourceVersion")}`)).toEqual([
-      "list 0",
-      "watch 10",
-      "list null",
-      "watch 50",
-    ]);
+    expect(asked()).toEqual(["list 0", "watch 10", "list", "watch 50"]);
   });
 
   it("tells a re-creation that a list shows as a deletion and an addition", async () => {
@@ -247,7 +159,7 @@ describe("an informer", () => {
       watches: [status(410), "open"],
     });
 
-    await clock.advance(200);
+    await clock.advance(2_200);
 
     expect(changes.slice(1)).toEqual(["deleted uid-a@3 gone at 40", "added other@40"]);
   });
@@ -380,7 +292,14 @@ describe("an informer", () => {
     last().fail(new MooringError("transport-failed", "reset"));
     await clock.advance(200);
 
-    expect(times.map(({ at }) => at)).toEqual([0, 200, 600, 600, 800]);
+    expect(times.map(({ what, at }) => `${what} ${at}`)).toEqual([
+      "list 0",
+      "list 200",
+      "list 600",
+      "watch 600",
+      "verify 800",
+      "watch 800",
+    ]);
   });
 
   it("gives up a watch that the server should have ended long ago", async () => {
@@ -464,6 +383,121 @@ describe("an informer", () => {
     expect(logger.messages("warn")).toEqual(["object not understood", "object not understood"]);
   });
 
+  it.each([
+    { name: "as an answer to its question", verifications: [json(TOO_LARGE, 504)] },
+    {
+      name: "in the words of an older server",
+      verifications: [status(504, "Too large resource version: 9, current: 5")],
+    },
+    { name: "because it has forgotten it", verifications: [status(410)] },
+  ])(
+    "lists again when the server, after an interruption, does not know where it was: $name",
+    async ({ verifications }) => {
+      // A server whose etcd was restored from a backup stays silent for a watch from what is in its future.
+      const { last, asked, clock, changes } = await follow({
+        lists: [listOf(10, thing("a", 7)), listOf(5, thing("a", 3))],
+        verifications,
+      });
+
+      last().fail(new MooringError("transport-failed", "reset"));
+      await clock.advance(200 + 1_000 + 400 + 2_000);
+
+      expect(asked()).toEqual(["list", "watch 10", "verify 10", "list", "watch 5"]);
+      expect(changes).toEqual(["added uid-a@7", "updated uid-a@3"]);
+    },
+  );
+
+  it("lists again when the watch itself says that the resource version is too large", async () => {
+    const { last, asked, clock } = await follow({ lists: [listOf(10), listOf(5)] });
+
+    last().writeLine({ type: "ERROR", object: TOO_LARGE });
+    await clock.advance(1_000 + 200 + 2_000);
+
+    expect(asked()).toEqual(["list", "watch 10", "list", "watch 5"]);
+  });
+
+  it("goes on where it was when the server cannot tell whether it knows that", async () => {
+    const { last, asked, clock } = await follow({ lists: [listOf(10)], verifications: [status(400)] });
+
+    last().fail(new MooringError("transport-failed", "reset"));
+    await clock.advance(200);
+
+    expect(asked()).toEqual(["list", "watch 10", "verify 10", "watch 10"]);
+  });
+
+  it("lists again when watch after watch ends at once without a word", async () => {
+    const { asked, clock } = await follow({ lists: [listOf(10)], watches: [{}, {}, {}, {}, {}, "open"] });
+
+    await clock.advance(6_200);
+
+    expect(asked().filter((what) => what.startsWith("list"))).toHaveLength(2);
+    expect(asked().at(-1)).toBe("watch 10");
+  });
+
+  it.each([
+    { name: "when bookmarks no longer come", before: [bookmark(11)], watches: 2 },
+    { name: "but not where none ever came", before: [{ type: "ADDED", object: thing("a", 11) }], watches: 1 },
+  ])("ends a watch that is silent for three minutes $name", async ({ before, watches }) => {
+    const { last, times, clock } = await follow({ lists: [listOf(10)] });
+
+    await clock.advance(50_000);
+    for (const event of before) last().writeLine(event);
+    await clock.advance(180_000 + 200);
+
+    expect(times.filter(({ what }) => what === "watch")).toHaveLength(watches);
+  });
+
+  it("waits as long as the watch asks", async () => {
+    const { last, times, clock } = await follow({ lists: [listOf(10)] });
+
+    last().writeLine({ type: "ERROR", object: { code: 429, message: "busy", details: { retryAfterSeconds: 7 } } });
+    await clock.advance(7_200);
+
+    expect(times.at(-1)).toMatchObject({ what: "watch", at: 7_200 });
+  });
+
+  it.each([
+    { name: "an older state", events: [{ type: "MODIFIED", object: thing("a", 9) }] },
+    { name: "the same state again", events: [{ type: "MODIFIED", object: thing("a", 12) }] },
+    {
+      name: "a state of what it was before it was re-created",
+      events: [{ type: "MODIFIED", object: thing("a", 9, { uid: "older" }) }],
+    },
+    {
+      name: "the late deletion of what it was before",
+      events: [{ type: "DELETED", object: thing("a", 9, { uid: "older" }) }],
+    },
+    { name: "an older bookmark", events: [bookmark(9)] },
+    {
+      name: "a state of what was deleted since",
+      events: [
+        { type: "ADDED", object: thing("b", 13) },
+        { type: "DELETED", object: thing("b", 14) },
+        { type: "ADDED", object: thing("b", 13) },
+        { type: "DELETED", object: thing("b", 14) },
+      ],
+      changes: ["added uid-b@13", "deleted uid-b@14 gone at 14"],
+      version: "14",
+    },
+    {
+      name: "an event that was overtaken, which is told",
+      events: [
+        { type: "ADDED", object: thing("c", 14) },
+        { type: "ADDED", object: thing("b", 13) },
+      ],
+      changes: ["added uid-c@14", "added uid-b@13"],
+      version: "14",
+    },
+  ])("is not moved backwards by $name", async ({ events, changes: expected = [], version = "12" }) => {
+    const { last, changes, informer } = await follow({ lists: [listOf(12, thing("a", 12))] });
+
+    for (const event of events) last().writeLine(event);
+    await settle();
+
+    expect(changes.slice(1)).toEqual(expected);
+    expect(informer.resourceVersion()).toBe(version);
+  });
+
   it("logs failures of a row at widening intervals", async () => {
     const { logger, clock } = await follow({ lists: ["broken"] });
 
@@ -472,6 +506,6 @@ describe("an informer", () => {
     expect(logger.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields.failures)).toEqual([
       1, 2, 4, 8, 16,
     ]);
-    expect(logger.lines[0]?.fields.path).toBe("/api/v1/things");
+    expect(logger.lines.find(({ level }) => level === "warn")?.fields.path).toBe("/api/v1/things");
   });
 });

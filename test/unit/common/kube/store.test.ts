@@ -39,7 +39,7 @@ describe("a store", () => {
     },
     {
       name: "a deletion with a last state that was not seen",
-      act: (store: Store<Stored>) => store.remove(objectOf("a1@9")),
+      act: (store: Store<Stored>) => store.remove(objectOf("a1@9"), objectOf("a1@9")),
       changes: ["deleted a1@9 from 5 gone 9"],
     },
     {

@@ -1,0 +1,116 @@
+import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { KubeParts } from "./client.ts";
+import type { Collection } from "./collection.ts";
+import { ConsistencyCheck, type Drift, type Lookup } from "./consistency.ts";
+import { readIdentity } from "./identity.ts";
+import { list, METADATA_LIST } from "./list.ts";
+import type { Reflector } from "./reflector.ts";
+import { isOlder } from "./resource-version.ts";
+
+/** The store that is compared with the server, and the reflector that fills it. */
+export interface Checked extends Pick<Reflector, "resourceVersion" | "relist"> {
+  readonly collection: Collection;
+  readonly keys: () => Iterable<string>;
+  readonly newest: Lookup;
+}
+
+/** Compares a store with its server from time to time. */
+export interface ConsistencyChecker {
+  /** Tells of what the store drops. */
+  readonly onDeleted: (uid: string) => void;
+  /** In how many objects the store was found to differ. */
+  readonly drift: () => number;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Time between two checks: this and up to twice as much again. Milliseconds. */
+const CHECK_MS = 600_000;
+const CHECK_SPREAD_MS = 1_200_000;
+/** Objects of a page, and a pause after it: there is no hurry. A server forgets a list after five minutes. */
+const PAGE_SIZE = 500;
+const PAGE_PAUSE_MS = 20;
+/** A watch brings everything up to a moment within about a minute, by a bookmark if nothing happens. */
+const CATCH_UP_MS = 180_000;
+const LOOK_MS = 2_000;
+const EXAMPLES = 5;
+
+/**
+ * A watch that works misses nothing. This is for what nobody thought of: client-go has lost deletions, too (kubernetes#115658),
+ * and a store that is wrong stays wrong until something changes. What differs is counted, logged, and healed by a new list.
+ */
+export function createConsistencyChecker(parts: KubeParts, checked: Checked): ConsistencyChecker {
+  const { clock, random, logger } = parts;
+  let current: ConsistencyCheck | undefined;
+  let drifted = 0;
+
+  const heal = (drift: readonly Drift[]): void => {
+    drifted += drift.length;
+    const examples = drift.slice(0, EXAMPLES).map(({ kind, key }) => `${kind} ${key}`);
+    logger.warn({ objects: drift.length, examples }, "store has drifted from the server, listing anew");
+    checked.relist();
+  };
+  const check = async (signal: AbortSignal): Promise<void> => {
+    const before = checked.resourceVersion();
+    // Without a position a list is due anyway.
+    if (before === undefined) return;
+    current = new ConsistencyCheck(checked.keys(), checked.newest);
+    const listedAt = await compare(parts, { check: current, checked, signal });
+    if (isOlder(listedAt, before)) {
+      logger.warn({ resourceVersion: before, now: listedAt }, "server has gone back in time, listing anew");
+      return checked.relist();
+    }
+    const drift = await lasting(parts, { check: current, checked, listedAt, signal });
+    if (drift.length > 0) return heal(drift);
+    logger.debug({ resourceVersion: listedAt }, "store is consistent with the server");
+  };
+
+  return {
+    onDeleted: (uid) => current?.onDeleted(uid),
+    drift: () => drifted,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        await clock.sleep(CHECK_MS + CHECK_SPREAD_MS * random.fraction(), signal);
+        await check(signal).catch((error: unknown) => {
+          if (!(error instanceof MooringError)) throw error;
+          // The next one will do; whether the server can be reached at all is the watch's to say.
+          if (!signal.aborted) logger.debug({ err: messageOf(error) }, "consistency not checked");
+        });
+        current = undefined;
+      }
+    },
+  };
+}
+
+interface Checking {
+  readonly check: ConsistencyCheck;
+  readonly checked: Checked;
+  readonly signal: AbortSignal;
+}
+
+/** Lists identities page by page, and compares each page as it comes. */
+async function compare({ client, clock }: KubeParts, { check, checked, signal }: Checking): Promise<string> {
+  const { collection } = checked;
+  const listing = { collection, query: { limit: String(PAGE_SIZE) }, accept: METADATA_LIST, signal };
+  const pause = (): Promise<void> => clock.sleep(PAGE_PAUSE_MS, signal);
+  const listedAt = await list(client, { ...listing, pause }, (items) =>
+    check.compare(items.flatMap((item) => readIdentity(item) ?? [])),
+  );
+  check.end(listedAt);
+  return listedAt;
+}
+
+/** What still differs when the store has come as far as the list, or should have. */
+async function lasting(
+  { clock }: KubeParts,
+  { check, checked, listedAt, signal }: Checking & { readonly listedAt: string },
+): Promise<readonly Drift[]> {
+  const until = clock.monotonicMs() + CATCH_UP_MS;
+  for (;;) {
+    const position = checked.resourceVersion();
+    const drift = check.drift();
+    // A new list is under way, or was: there is nothing to heal any more.
+    if (drift.length === 0 || position === undefined || signal.aborted) return [];
+    if (!isOlder(position, listedAt) || clock.monotonicMs() >= until) return drift;
+    await clock.sleep(LOOK_MS, signal);
+  }
+}

@@ -1,0 +1,30 @@
+import { IndexMap } from "./index-map.ts";
+import type { StoreChange, Stored } from "./store.ts";
+
+/** The values that an object of a collection is found by; it may have none, or the same one several times. */
+export type IndexValues<T> = (object: T) => readonly string[];
+
+/** Keys of objects by values that are computed from them, kept true by the changes of their store. */
+export class ObjectIndex<T extends Stored> {
+  readonly #keys = new IndexMap();
+  readonly #valuesOf: IndexValues<T>;
+
+  constructor(valuesOf: IndexValues<T>) {
+    this.#valuesOf = valuesOf;
+  }
+
+  apply(change: StoreChange<T>): void {
+    const { object } = change;
+    if (change.kind !== "added") this.#forget(change.previous);
+    if (change.kind === "deleted") return;
+    for (const value of this.#valuesOf(object)) this.#keys.add(value, object.key);
+  }
+
+  keys(value: string): Iterable<string> {
+    return this.#keys.get(value);
+  }
+
+  #forget(object: T): void {
+    for (const value of this.#valuesOf(object)) this.#keys.remove(value, object.key);
+  }
+}

@@ -1,0 +1,85 @@
+import * as v from "valibot";
+import { withDeadline } from "../runtime/deadline.ts";
+import { ApiError, type KubeParts } from "./client.ts";
+import type { Following } from "./collection.ts";
+import { LONGEST_RETRY_AFTER_MS } from "./retry-after.ts";
+import { withSilenceLimit } from "./silence.ts";
+import { readStatus } from "./status.ts";
+import { readWatch, type WatchEvent } from "./watch-stream.ts";
+
+/** The server ends a watch after this time (milliseconds, plus up to as much again); ours ends a while later. */
+const WATCH_TIMEOUT_MS = 300_000;
+const WATCH_GRACE_MS = 15_000;
+/** A server ends its watches somewhat before their time. */
+const EARLY_MS = 10_000;
+
+/** Where a watch begins, and how long it may be silent. */
+export interface Watching extends Following {
+  /**
+   * After this resource version; or with the whole collection as it is now (KEP-3157): additions, then a bookmark for which `isEndOfList`
+   * holds, then what changes.
+   */
+  readonly from: { readonly resourceVersion: string } | "whole-collection";
+  /** Looked at while it runs, at least each minute. Milliseconds. */
+  readonly longestSilenceMs: () => number;
+}
+
+/** How a server ended a watch in good order. */
+export type WatchEnd = "at its time" | "early";
+
+const WHOLE_COLLECTION = { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" };
+
+/**
+ * Hands over each event. Resolves when the server ends the watch in good order: at the time that was agreed, or before. Rejects
+ * with `MooringError` for everything else, in the end also for a server or a connection that stays silent.
+ */
+export async function watch(
+  { client, clock, random }: KubeParts,
+  { collection, from, longestSilenceMs, signal }: Watching,
+  onEvent: (event: WatchEvent) => void,
+): Promise<WatchEnd> {
+  const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
+  const query = {
+    ...collection.query,
+    watch: "true",
+    allowWatchBookmarks: "true",
+    ...(from === "whole-collection" ? WHOLE_COLLECTION : from),
+    timeoutSeconds: String(Math.round(timeoutMs / 1000)),
+  };
+  const begin = clock.monotonicMs();
+  await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, (limited) =>
+    withSilenceLimit({ clock, signal: limited }, longestSilenceMs, async (heardSignal, heard) => {
+      const response = await client.open({ method: "GET", path: collection.path, query }, heardSignal);
+      for await (const event of readWatch(listened(response.body, heard))) onEvent(event);
+    }),
+  );
+  return clock.monotonicMs() - begin < timeoutMs - EARLY_MS ? "early" : "at its time";
+}
+
+async function* listened(body: AsyncIterable<Uint8Array>, heard: () => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    heard();
+    yield chunk;
+  }
+}
+
+const endOfList = v.object({
+  metadata: v.object({ annotations: v.object({ "k8s.io/initial-events-end": v.literal("true") }) }),
+});
+
+/** Whether the collection that the watch began with is whole. */
+export function isEndOfList({ type, object }: WatchEvent): boolean {
+  return type === "BOOKMARK" && v.is(endOfList, object);
+}
+
+/** What an ERROR event means. */
+export function watchError(object: unknown): ApiError {
+  const { code = 500, reason, message = "no message", details } = readStatus(object) ?? {};
+  const seconds = details?.retryAfterSeconds ?? 0;
+  return new ApiError(`the watch ended with ${code}: ${message}`, {
+    status: code,
+    retryAfterMs: seconds > 0 ? Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS) : undefined,
+    ...(reason !== undefined && { reason }),
+    ...(details !== undefined && { details }),
+  });
+}
