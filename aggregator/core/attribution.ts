@@ -57,7 +57,8 @@ function mayMean(
   return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }
 
-function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {
+/** The PVs that a mount path may mean: one by its name, one or several by a handle. */
+export function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {
   if (volume.by === "handle") return directory.volumesByHandle(volume.driver, volume.handleHash);
   // No API object repeats what the in-tree plugins call a device.
   if (volume.by === "device") return [];

@@ -112,3 +112,8 @@ export function durationParameter(name: string): Parameter<number> {
   };
   return { name, allowed: "a time like 90s, 12h, 30d or 1d12h", isRepeatable: false, parse };
 }
+
+/** True for a value that is wanted; where nothing is named, everything is. */
+export function allows(wanted: ReadonlySet<string>, value: string | undefined): boolean {
+  return wanted.size === 0 || (value !== undefined && wanted.has(value));
+}

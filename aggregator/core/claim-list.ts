@@ -1,0 +1,164 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { Awaited } from "./claim-status.ts";
+import type { Pod } from "./cluster-objects.ts";
+import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/**
+ * How a claim is used by everything that is known: `NotWatched` is bound, but Mooring has not written anything about it yet;
+ * `NotBound` has no volume that could be used.
+ */
+export const USE_STATUSES = ["Mounted", "Referenced", "Unused", "NotWatched", "NotBound"] as const;
+export type UseStatus = (typeof USE_STATUSES)[number];
+
+/** A claim, and what pods and mount tables say of it at this moment. */
+export interface ClaimSight {
+  readonly claim: Claim;
+  readonly use: VolumeUse;
+  /** Pods that refer to the claim and are not over. */
+  readonly references: readonly Pod[];
+  readonly awaited: readonly Awaited[];
+}
+
+/** A claim in the answer of `/v1/claims`. Every field is always there, `null` is not known or not applicable. Times are RFC 3339. */
+export interface ClaimItem {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly phase: string;
+  readonly deleting: boolean;
+  readonly storageClass: string | null;
+  readonly capacity: string | null;
+  readonly volume: string | null;
+  readonly status: UseStatus;
+  /** Begin of `status`. */
+  readonly since: string | null;
+  /** As it stands on the claim. */
+  readonly condition: {
+    readonly status: "True" | "False";
+    readonly reason: UnusedReason;
+    readonly message: string;
+    readonly since: string;
+  } | null;
+  readonly lastUse: {
+    readonly release: string;
+    readonly node: string | null;
+    readonly pod: string | null;
+    readonly podUid: string | null;
+    readonly releasedAt: string;
+    readonly uncertaintyMs: number | null;
+    readonly evidence: LastUse["evidence"];
+  } | null;
+  /** As it stands on the claim. */
+  readonly mountedOn: { readonly nodes: readonly string[]; readonly more: boolean } | null;
+  /** Beyond what stands on the claim. */
+  readonly live: {
+    readonly heldOn: Capped<HolderItem>;
+    readonly stagedOn: Capped<{ readonly node: string; readonly state: NodeState }>;
+    readonly references: Capped<{ readonly pod: string; readonly node: string | null }>;
+    readonly awaited: Capped<AwaitedItem>;
+  };
+  readonly kubernetes: { readonly unused: boolean; readonly since: string | null } | null;
+  readonly disagrees: boolean;
+}
+
+/** A node whose word is needed before the claim may count as unused. */
+export interface AwaitedItem {
+  readonly node: string;
+  /** What keeps it: no reports any more, none yet, or it has to read its mount table once more. */
+  readonly state: "silent" | "unheard" | "read";
+  /** Why its word is needed; `start`: that of every node is, after a start of the aggregator. */
+  readonly why: "pod-ended" | "was-mounted" | "attached" | "start";
+}
+
+/** In use when either side says so: what is written may be behind what is known, and a node that is silent says nothing. */
+export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaited">): UseStatus {
+  const { status, phase } = claim;
+  if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
+  if (references.length > 0 || status?.reason === "Referenced") return "Referenced";
+  if (status?.unused === true) return "Unused";
+  return phase === "Bound" ? "NotWatched" : "NotBound";
+}
+
+/** Nothing shows a use of the claim, but a node whose word is needed has not given it yet. */
+export function isWaiting({ claim, use, references, awaited }: ClaimSight): boolean {
+  const isJudged = claim.phase === "Bound" && !claim.isDeleting;
+  return isJudged && awaited.length > 0 && use.held.length === 0 && references.length === 0;
+}
+
+/** Kubernetes says that the claim is unused while it is mounted. */
+export function disagrees(sight: ClaimSight): boolean {
+  return sight.claim.upstream?.unused === true && useStatusOf(sight) === "Mounted";
+}
+
+/** One claim of the list. */
+export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
+  const { claim, use, references, awaited } = sight;
+  const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
+  const known = useStatusOf(sight);
+  return {
+    namespace,
+    name,
+    uid,
+    phase,
+    deleting: isDeleting,
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    volume: volume ?? null,
+    status: known,
+    since: sinceOf(claim, known),
+    condition: conditionOf(claim),
+    lastUse: status?.lastUse === undefined ? null : lastUseOf(status.lastUse),
+    mountedOn: status?.mountedOn ?? null,
+    live: {
+      heldOn: capped(use.held, (held) => holderItem(held, words)),
+      stagedOn: capped(use.staged, (node) => ({ node, state: words.stateOf(node) })),
+      references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
+      awaited: capped(oncePerNode(awaited), (one) => awaitedItem(one, words)),
+    },
+    kubernetes: upstream === undefined ? null : { unused: upstream.unused, since: secondsOf(upstream.sinceMs) },
+    disagrees: disagrees(sight),
+  };
+}
+
+/** The stored time tells only of what is stored; in use is in use, however, and the time stays over a change of reason. */
+function sinceOf({ status }: Claim, known: UseStatus): string | null {
+  const isUnused = known === "Unused";
+  return status === undefined || status.unused !== isUnused ? null : formatSecondsUp(status.sinceMs);
+}
+
+function conditionOf({ status }: Claim): ClaimItem["condition"] {
+  if (status === undefined) return null;
+  const { unused, reason, message, sinceMs } = status;
+  return { status: unused ? "True" : "False", reason, message, since: formatSecondsUp(sinceMs) };
+}
+
+function lastUseOf(use: LastUse): ClaimItem["lastUse"] {
+  const { releaseId, node, pod, podUid, releasedAtMs, uncertaintyMs, evidence } = use;
+  return {
+    release: releaseId,
+    node: node ?? null,
+    pod: pod ?? null,
+    podUid: podUid ?? null,
+    releasedAt: formatMillisecondsUp(releasedAtMs),
+    uncertaintyMs: uncertaintyMs ?? null,
+    evidence,
+  };
+}
+
+/** A node may be awaited for several reasons, the nearest first. */
+function oncePerNode(awaited: readonly Awaited[]): readonly Awaited[] {
+  const nodes = new Map(awaited.toReversed().map((one) => [one.node, one]));
+  return [...nodes.values()].toReversed();
+}
+
+function awaitedItem({ node, isSilent, why }: Awaited, { isKnown }: NodeWords): AwaitedItem {
+  const waiting = isKnown(node) ? "read" : "unheard";
+  return { node, state: isSilent ? "silent" : waiting, why: why ?? "start" };
+}
+
+function secondsOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : formatSecondsUp(ms);
+}

@@ -1,0 +1,99 @@
+import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { Pod, Volume } from "./cluster-objects.ts";
+import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
+export const LEAKED_AFTER_MS = 300_000;
+
+/** A PersistentVolume, and what nodes and the API say of it at this moment. */
+export interface VolumeSight {
+  readonly volume: Volume;
+  readonly use: VolumeUse;
+  /** Pods that name its claim and are not over. */
+  readonly references: readonly Pod[];
+  /** Nodes that it is attached to, or nothing where that is not known. */
+  readonly attached: readonly string[] | undefined;
+  /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
+  readonly idleSince: (node: string) => number | undefined;
+  readonly nowMs: number;
+}
+
+/** A node on which a volume is staged. */
+export interface StagingItem {
+  readonly node: string;
+  readonly state: NodeState;
+  /** Not used there at least since then. */
+  readonly unusedSince: string | null;
+  /** For so long that nobody will unstage it any more. */
+  readonly leaked: boolean;
+}
+
+/** A volume in the answer of `/v1/volumes`. Every field is always there, `null` is not known or not applicable. Times are RFC 3339. */
+export interface VolumeItem {
+  readonly name: string;
+  readonly uid: string;
+  readonly phase: string;
+  readonly phaseSince: string | null;
+  readonly storageClass: string | null;
+  readonly capacity: string | null;
+  readonly reclaimPolicy: string | null;
+  readonly driver: string | null;
+  readonly claim: { readonly namespace: string; readonly name: string; readonly uid: string } | null;
+  readonly live: {
+    readonly heldOn: Capped<HolderItem>;
+    readonly stagedOn: Capped<StagingItem>;
+    readonly attachedTo: Capped<string> | null;
+  };
+  readonly leaked: boolean;
+}
+
+/** True for a volume that is staged on some node for long although nobody uses it there. */
+export function isLeaked(sight: VolumeSight): boolean {
+  return sight.use.staged.some((node) => isLeakedOn(node, sight));
+}
+
+function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight): boolean {
+  const sinceMs = idleSince(node);
+  // A pod that has just come to the node may be about to use it.
+  const isWanted = references.some((pod) => pod.node === node);
+  return sinceMs !== undefined && nowMs - sinceMs >= LEAKED_AFTER_MS && !isWanted;
+}
+
+/** One volume of the list. */
+export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
+  const { volume, use, attached } = sight;
+  const { key, uid, phase, phaseSinceMs, storageClass, capacity, reclaimPolicy, csi } = volume;
+  const staging = (node: string): StagingItem => {
+    const sinceMs = sight.idleSince(node);
+    return {
+      node,
+      state: words.stateOf(node),
+      unusedSince: sinceMs === undefined ? null : formatMillisecondsUp(sinceMs),
+      leaked: isLeakedOn(node, sight),
+    };
+  };
+  return {
+    name: key,
+    uid,
+    phase,
+    phaseSince: phaseSinceMs === undefined ? null : formatSecondsUp(phaseSinceMs),
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    reclaimPolicy: reclaimPolicy ?? null,
+    driver: csi?.driver ?? null,
+    claim: claimOf(volume),
+    live: {
+      heldOn: capped(use.held, (held) => holderItem(held, words)),
+      stagedOn: capped(use.staged, staging),
+      attachedTo: attached === undefined ? null : capped(attached, (node) => node),
+    },
+    leaked: isLeaked(sight),
+  };
+}
+
+function claimOf({ claim }: Volume): VolumeItem["claim"] {
+  if (claim === undefined) return null;
+  const slash = claim.key.indexOf("/");
+  return { namespace: claim.key.slice(0, slash), name: claim.key.slice(slash + 1), uid: claim.uid };
+}

@@ -1,0 +1,66 @@
+import { isUseHold, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { Volume } from "./cluster-objects.ts";
+import type { NodeHold, NodeView } from "./fleet.ts";
+import { compareText } from "./sorted-list.ts";
+
+/** A pod with a mount of a volume. */
+export interface PodUse {
+  readonly uid: string;
+  /** `namespace/name`, where the agent knew it. */
+  readonly name: string | undefined;
+}
+
+/** A node with use-holds of a volume. */
+export interface NodeUse {
+  readonly node: string;
+  readonly pods: readonly PodUse[];
+}
+
+/** Where a volume is mounted by the nodes' last reports. */
+export interface VolumeUse {
+  /** Nodes with a use-hold, by name. */
+  readonly held: readonly NodeUse[];
+  /** Names of nodes with a staging hold, in order. */
+  readonly staged: readonly string[];
+}
+
+/** What mount tables call a volume: the PV's name, and its handle if it has one. */
+export function identitiesOf(name: string, csi: Volume["csi"]): readonly VolumeIdentity[] {
+  return [{ by: "name", name }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
+}
+
+/** Where a volume is held, of holds that are called like it and are really its own. */
+export function volumeUse(
+  views: readonly NodeView[],
+  identities: readonly VolumeIdentity[],
+  isOwn: (hold: NodeHold) => boolean,
+): VolumeUse {
+  const found = views.map(({ node, holds }) => {
+    const own = holds.filter((hold) => identities.some((one) => isSame(one, hold.volume)) && isOwn(hold));
+    return { node, pods: podsIn(own), isStaged: own.some(({ kind }) => kind === "staging") };
+  });
+  return {
+    held: found
+      .filter(({ pods }) => pods.length > 0)
+      .map(({ node, pods }) => ({ node, pods }))
+      .toSorted((one, other) => compareText(one.node, other.node)),
+    staged: found
+      .filter(({ isStaged }) => isStaged)
+      .map(({ node }) => node)
+      .toSorted(compareText),
+  };
+}
+
+/** A pod may hold a volume by several mounts. */
+function podsIn(holds: readonly NodeHold[]): readonly PodUse[] {
+  const pods = new Map(holds.filter(isUseHold).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
+  return [...pods.values()];
+}
+
+/** Without the text of a key: a node has thousands of holds, and most are not looked for. */
+function isSame(one: VolumeIdentity, other: VolumeIdentity): boolean {
+  if (one.by === "name") return other.by === "name" && other.name === one.name;
+  return (
+    one.by === "handle" && other.by === "handle" && other.driver === one.driver && other.handleHash === one.handleHash
+  );
+}

@@ -1,0 +1,146 @@
+import type { KubeClient } from "../common/kube/client.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import type { Route } from "../common/runtime/http-server.ts";
+import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import type { DecidedClaim } from "./core/claim-facts.ts";
+import { CLAIM_PARAMETERS } from "./core/claim-query.ts";
+import type { NodeView } from "./core/fleet.ts";
+import { type IdleStagings, idleStagings, NO_STAGINGS } from "./core/idle-staging.ts";
+import type { NodeState } from "./core/list-items.ts";
+import { VOLUME_PARAMETERS } from "./core/volume-query.ts";
+import type { FleetState } from "./fleet-state.ts";
+import { claimListing } from "./sources/claim-listing.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import { Pager } from "./sources/list-pager.ts";
+import { type ListHead, listRoute } from "./sources/list-route.ts";
+import { NODE_PARAMETERS, type NodeSources, nodeListing } from "./sources/node-listing.ts";
+import { type VolumeSources, volumeListing } from "./sources/volume-listing.ts";
+
+/** What the read API answers from. */
+export interface ReadApiParts {
+  readonly clock: Clock;
+  readonly client: Pick<KubeClient, "serverTime">;
+  readonly cluster: Cluster;
+  readonly fleet: FleetState;
+  readonly stateOf: (node: string) => NodeState;
+  readonly claimFacts: (key: string) => DecidedClaim | undefined;
+  readonly clusterUid: () => string | undefined;
+  /** Everything has been listed from the API server. */
+  readonly isSynced: () => boolean;
+}
+
+/** `/v1/claims`, `/v1/volumes` and `/v1/nodes`. */
+export class ReadApi {
+  readonly #parts: ReadApiParts;
+  readonly #stagings = new Map<string, IdleStagings>();
+
+  constructor(parts: ReadApiParts) {
+    this.#parts = parts;
+  }
+
+  /** A report with news was accepted. */
+  onReport(view: NodeView): void {
+    const { cluster, fleet } = this.#parts;
+    this.#stagings.set(view.node, idleStagings(this.#stagings.get(view.node) ?? NO_STAGINGS, view, cluster));
+    if (this.#stagings.size <= fleet.size) return;
+    for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
+  }
+
+  /** Pages that are being made when the signal is aborted are not finished. */
+  routes(signal: AbortSignal): readonly Route[] {
+    const lists = { pager: new Pager(this.#parts.clock, signal), head: () => this.#head() };
+    const [volumes, nodes] = [this.#volumeSources(), this.#nodeSources()];
+    return [
+      listRoute(
+        {
+          path: "/v1/claims",
+          kind: "ClaimList",
+          parameters: Object.values(CLAIM_PARAMETERS),
+          orderOf: (query) => `claims/${query.one(CLAIM_PARAMETERS.sort) ?? "key"}`,
+          open: (query) => claimListing(query, volumes),
+        },
+        lists,
+      ),
+      listRoute(
+        {
+          path: "/v1/volumes",
+          kind: "VolumeList",
+          parameters: Object.values(VOLUME_PARAMETERS),
+          orderOf: () => "volumes",
+          open: (query) => volumeListing(query, volumes),
+        },
+        lists,
+      ),
+      listRoute(
+        {
+          path: "/v1/nodes",
+          kind: "NodeList",
+          parameters: Object.values(NODE_PARAMETERS),
+          orderOf: () => "nodes",
+          open: (query) => nodeListing(query, nodes),
+        },
+        lists,
+      ),
+    ];
+  }
+
+  #head(): ListHead | undefined {
+    const { isSynced, clusterUid, client, fleet, stateOf } = this.#parts;
+    if (!isSynced() || client.serverTime() === undefined) return undefined;
+    const names = this.#nodeNames();
+    return {
+      cluster: clusterUid() ?? null,
+      serverTime: formatMillisecondsUp(Math.floor(this.#earliestMs())),
+      synced: true,
+      nodes: {
+        total: names.length,
+        silent: names.filter((name) => stateOf(name) === "silent").length,
+        unheard: fleet.expected.length,
+      },
+    };
+  }
+
+  #nodeNames(): readonly string[] {
+    const { cluster, fleet } = this.#parts;
+    return [...new Set([...cluster.nodeNames(), ...fleet.nodes()])];
+  }
+
+  #earliestMs(): number {
+    const time = this.#parts.client.serverTime();
+    return time === undefined ? 0 : time.latestMs - time.widthMs;
+  }
+
+  #volumeSources(): VolumeSources {
+    const { cluster, fleet, stateOf, claimFacts } = this.#parts;
+    return {
+      cluster,
+      claimFacts,
+      view: (node) => fleet.view(node),
+      viewsOf: (volumes) => fleet.viewsOf(volumes),
+      words: {
+        stateOf,
+        isKnown: (node) => fleet.view(node) !== undefined,
+        podName: (uid) => cluster.podByUid(uid)?.key,
+        isPodThere: cluster.isPodThere,
+      },
+      earliestMs: () => this.#earliestMs(),
+      idleSince: (node, uid) => this.#stagings.get(node)?.get(uid),
+    };
+  }
+
+  #nodeSources(): NodeSources {
+    const { cluster, fleet, stateOf, client } = this.#parts;
+    return {
+      nodeNames: () => this.#nodeNames(),
+      stateOf,
+      standingOf: (name) => ({
+        name,
+        object: cluster.node(name),
+        view: fleet.view(name),
+        lastReportAgeMs: fleet.lastReportAgeMs(name),
+        isSilent: fleet.isSilent(name),
+      }),
+      nowMs: () => client.serverTime()?.latestMs ?? 0,
+    };
+  }
+}

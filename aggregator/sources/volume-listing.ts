@@ -1,0 +1,55 @@
+import type { Pod, Volume } from "../core/cluster-objects.ts";
+import type { NodeHold } from "../core/fleet.ts";
+import type { Query } from "../core/list-query.ts";
+import type { Listing } from "../core/paging.ts";
+import { BATCH_SIZE } from "../core/paging.ts";
+import { namesClaim } from "../core/references.ts";
+import { type VolumeSight, volumeItem } from "../core/volume-list.ts";
+import { volumeFilter } from "../core/volume-query.ts";
+import { identitiesOf, volumeUse } from "../core/volume-use.ts";
+import type { ListSources } from "./claim-listing.ts";
+
+/** What the list of volumes needs beside. */
+export interface VolumeSources extends ListSources {
+  /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
+  readonly idleSince: (node: string, uid: string) => number | undefined;
+}
+
+/** The volumes that a query asks for, by name. */
+export function volumeListing(query: Query, sources: VolumeSources): Listing {
+  const { cluster, words } = sources;
+  const nowMs = sources.earliestMs();
+  const { mayMatch, matches } = volumeFilter(query, nowMs);
+  return {
+    batch: (after) => {
+      const names = cluster.volumeOrder.from((name) => after === undefined || name > after.key, BATCH_SIZE);
+      const entries = names.map((key) => ({ key }));
+      return { entries, reached: entries.length < BATCH_SIZE ? undefined : entries.at(-1) };
+    },
+    item: ({ key }) => {
+      const volume = cluster.volumeByName(key);
+      if (volume === undefined || !mayMatch(volume)) return undefined;
+      const sight = sightOf(volume, sources, nowMs);
+      return matches(sight) ? JSON.stringify(volumeItem(sight, words)) : undefined;
+    },
+  };
+}
+
+function sightOf(volume: Volume, { cluster, viewsOf, idleSince }: VolumeSources, nowMs: number): VolumeSight {
+  const identities = identitiesOf(volume.key, volume.csi);
+  const isOwn = ({ podUid }: NodeHold): boolean => isMeant(volume, podUid && cluster.podByUid(podUid));
+  const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
+  return {
+    volume,
+    use: volumeUse(viewsOf(identities), identities, isOwn),
+    references: pods.filter(({ isTerminal }) => !isTerminal),
+    attached: undefined,
+    idleSince: (node) => idleSince(node, volume.uid),
+    nowMs,
+  };
+}
+
+/** A pod that is known and does not name the volume's claim has an inline volume that happens to be called like it. */
+function isMeant({ claim }: Volume, pod: Pod | "" | undefined): boolean {
+  return !pod || (claim !== undefined && namesClaim(pod, claim.key));
+}

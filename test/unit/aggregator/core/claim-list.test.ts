@@ -1,0 +1,195 @@
+import { describe, expect, it } from "vitest";
+import {
+  type ClaimSight,
+  claimItem,
+  disagrees,
+  isWaiting,
+  useStatusOf,
+} from "../../../../aggregator/core/claim-list.ts";
+import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
+import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
+import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
+
+const WORDS: NodeWords = {
+  stateOf: (node) => (node === "n9" ? "silent" : "agent"),
+  isKnown: (node) => node !== "n5",
+  podName: (uid) => (uid === "pod-1" ? "shop/web-0" : undefined),
+  isPodThere: (uid) => uid === "pod-1",
+};
+
+function sightOf(fields: Partial<ClaimSight> = {}): ClaimSight {
+  return { claim: claimWith(), use: { held: [], staged: [] }, references: [], awaited: [], ...fields };
+}
+
+function heldOn(...nodes: readonly string[]): ClaimSight["use"] {
+  return { held: nodes.map((node) => ({ node, pods: [{ uid: "pod-1", name: "shop/web-0" }] })), staged: [] };
+}
+
+const unused: Partial<ClaimStatus> = { unused: true, reason: "Unmounted", sinceMs: NOON };
+const upstream = { unused: true, sinceMs: NOON + 1_000 };
+
+describe("useStatusOf", () => {
+  it.each([
+    { name: "what is written", status: statusWith(unused), expected: "Unused" },
+    { name: "a mount that is not written yet", status: statusWith(unused), use: heldOn("n1"), expected: "Mounted" },
+    {
+      name: "a mount that is not seen any more, until that is written",
+      status: mountedStatus(["n1"]),
+      expected: "Mounted",
+    },
+    {
+      name: "a pod that is not written yet",
+      status: statusWith(unused),
+      references: [podWith()],
+      expected: "Referenced",
+    },
+    {
+      name: "a mount before a pod",
+      status: statusWith(),
+      use: heldOn("n1"),
+      references: [podWith()],
+      expected: "Mounted",
+    },
+    { name: "a pod that is written", status: statusWith(), expected: "Referenced" },
+    { name: "a bound claim of which nothing is written", status: undefined, expected: "NotWatched" },
+    { name: "a claim without a volume", status: undefined, phase: "Pending", expected: "NotBound" },
+  ])("tells of $name: $expected", ({ status, phase = "Bound", use, references, expected }) => {
+    const sight = sightOf({
+      claim: claimWith({ status, phase }),
+      ...(use && { use }),
+      ...(references && { references }),
+    });
+
+    expect(useStatusOf(sight)).toBe(expected);
+  });
+});
+
+describe("disagrees", () => {
+  it.each([
+    { name: "Kubernetes calls unused what is mounted", fields: { upstream }, use: heldOn("n1"), expected: true },
+    { name: "it is only written as mounted", fields: { upstream, status: mountedStatus(["n1"]) }, expected: true },
+    {
+      name: "a pod refers to it, as Kubernetes must know",
+      fields: { upstream, status: statusWith() },
+      expected: false,
+    },
+    { name: "both say unused", fields: { upstream, status: statusWith(unused) }, expected: false },
+    {
+      name: "both say in use",
+      fields: { upstream: { ...upstream, unused: false } },
+      use: heldOn("n1"),
+      expected: false,
+    },
+    { name: "Kubernetes says nothing", fields: {}, use: heldOn("n1"), expected: false },
+  ])("is $expected where $name", ({ fields, use, expected }) => {
+    expect(disagrees(sightOf({ claim: claimWith(fields), ...(use && { use }) }))).toBe(expected);
+  });
+});
+
+describe("isWaiting", () => {
+  const awaited = [{ node: "n1", isSilent: true }];
+
+  it.each([
+    { name: "a node's word is missing", sight: { awaited }, expected: true },
+    { name: "no node's is", sight: {}, expected: false },
+    { name: "it is mounted elsewhere anyhow", sight: { awaited, use: heldOn("n2") }, expected: false },
+    { name: "a pod refers to it anyhow", sight: { awaited, references: [podWith()] }, expected: false },
+    { name: "the claim is being deleted", sight: { awaited, claim: claimWith({ isDeleting: true }) }, expected: false },
+    { name: "the claim has lost its volume", sight: { awaited, claim: claimWith({ phase: "Lost" }) }, expected: false },
+  ])("is $expected when $name", ({ sight, expected }) => {
+    expect(isWaiting(sightOf(sight))).toBe(expected);
+  });
+});
+
+describe("claimItem", () => {
+  it("has everything of a claim that is mounted", () => {
+    const lastUse: LastUse = {
+      ...{ releaseId: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" as const },
+      ...{ releasedAtMs: NOON - 1_499.5, uncertaintyMs: 12 },
+    };
+    const claim = claimWith({ status: mountedStatus(["n1"], { message: "Mounted on n1", lastUse }), upstream });
+    const held = [
+      { node: "n1", pods: [{ uid: "pod-1", name: "shop/web-0" }] },
+      { node: "n9", pods: [{ uid: "pod-9", name: undefined }] },
+    ];
+    const awaited = [
+      { node: "n9", isSilent: true, why: "pod-ended" },
+      { node: "n9", isSilent: true, why: "attached" },
+      { node: "n5", isSilent: false },
+      { node: "n1", isSilent: false, why: "attached" },
+    ] as const;
+
+    const item = claimItem(sightOf({ claim, use: { held, staged: ["n9"] }, references: [podWith()], awaited }), WORDS);
+
+    expect(item).toEqual({
+      ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Bound", deleting: false },
+      ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
+      ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true },
+      condition: { status: "False", reason: "Mounted", message: "Mounted on n1", since: "2026-09-10T00:26:40Z" },
+      lastUse: {
+        ...{ release: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ releasedAt: "2026-09-10T00:26:38.501Z", uncertaintyMs: 12 },
+      },
+      mountedOn: { nodes: ["n1"], more: false },
+      live: {
+        heldOn: {
+          items: [
+            {
+              node: "n1",
+              state: "agent",
+              pods: { items: [{ uid: "pod-1", name: "shop/web-0", gone: false }], omitted: 0 },
+            },
+            { node: "n9", state: "silent", pods: { items: [{ uid: "pod-9", name: null, gone: true }], omitted: 0 } },
+          ],
+          omitted: 0,
+        },
+        stagedOn: { items: [{ node: "n9", state: "silent" }], omitted: 0 },
+        references: { items: [{ pod: "shop/web-0", node: "n1" }], omitted: 0 },
+        awaited: {
+          items: [
+            { node: "n9", state: "silent", why: "pod-ended" },
+            { node: "n5", state: "unheard", why: "start" },
+            { node: "n1", state: "read", why: "attached" },
+          ],
+          omitted: 0,
+        },
+      },
+      kubernetes: { unused: true, since: "2026-09-10T00:26:41Z" },
+    });
+  });
+
+  it("has the same fields, with null, of a claim of which nothing is known", () => {
+    const claim = claimWith({ phase: "Pending", storageClass: undefined, capacity: undefined, volume: undefined });
+    const none = { items: [], omitted: 0 };
+
+    expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
+      ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false },
+      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
+      ...{ condition: null, lastUse: null, mountedOn: null, kubernetes: null, disagrees: false },
+      live: { heldOn: none, stagedOn: none, references: none, awaited: none },
+    });
+  });
+
+  it.each([
+    { name: "the stored time while it says the same", status: statusWith(unused), since: "2026-09-10T00:26:40Z" },
+    { name: "no time for a use that is not written yet", status: statusWith(unused), use: heldOn("n1"), since: null },
+    {
+      name: "the begin of the use over a change of its kind",
+      status: statusWith(),
+      use: heldOn("n1"),
+      since: "2026-09-10T00:26:40Z",
+    },
+  ])("gives $name", ({ status, use, since }) => {
+    expect(claimItem(sightOf({ claim: claimWith({ status }), ...(use && { use }) }), WORDS).since).toBe(since);
+  });
+
+  it("counts what is too much to name", () => {
+    const nodes = Array.from({ length: 40 }, (_, index) => `n${index}`);
+    const awaited = nodes.map((node) => ({ node, isSilent: false }));
+
+    const { live } = claimItem(sightOf({ use: heldOn(...nodes), awaited }), WORDS);
+
+    expect([live.heldOn.items.length, live.heldOn.omitted]).toEqual([32, 8]);
+    expect([live.awaited.items.length, live.awaited.omitted]).toEqual([32, 8]);
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
+import { readQuery } from "../../../../aggregator/core/list-query.ts";
+import { isLeaked, type VolumeSight, volumeItem } from "../../../../aggregator/core/volume-list.ts";
+import { VOLUME_PARAMETERS, volumeFilter } from "../../../../aggregator/core/volume-query.ts";
+import { NOON, podWith, volumeWith } from "../world.ts";
+
+const MINUTE_MS = 60_000;
+const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
+const WORDS: NodeWords = {
+  stateOf: (node) => (node === "n9" ? "silent" : "agent"),
+  isKnown: () => true,
+  podName: () => undefined,
+  isPodThere: () => false,
+};
+
+function sightOf(fields: Partial<VolumeSight> = {}): VolumeSight {
+  return {
+    volume: volumeWith(),
+    use: { held: [], staged: [] },
+    references: [],
+    attached: undefined,
+    idleSince: () => undefined,
+    nowMs: NOON,
+    ...fields,
+  };
+}
+
+function idleFor(minutes: number): Pick<VolumeSight, "use" | "idleSince"> {
+  return { use: { held: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
+}
+
+describe("isLeaked", () => {
+  it.each([
+    { name: "staged and unused for five minutes", sight: idleFor(5), expected: true },
+    { name: "staged and unused for a moment", sight: idleFor(4.9), expected: false },
+    {
+      name: "staged, and since when unused is not known",
+      sight: { ...idleFor(5), idleSince: () => undefined },
+      expected: false,
+    },
+    { name: "not staged any more", sight: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
+    {
+      name: "about to be used by a pod there",
+      sight: { ...idleFor(5), references: [podWith({ node: "n1" })] },
+      expected: false,
+    },
+    {
+      name: "used by a pod elsewhere",
+      sight: { ...idleFor(5), references: [podWith({ node: "n2" })] },
+      expected: true,
+    },
+  ])("is $expected for a volume that is $name", ({ sight, expected }) => {
+    expect(isLeaked(sightOf(sight))).toBe(expected);
+  });
+});
+
+describe("volumeItem", () => {
+  it("has everything of a volume that is held, staged and attached", () => {
+    const volume = volumeWith({ csi, phase: "Released", phaseSinceMs: NOON - 1_000, reclaimPolicy: "Retain" });
+    const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
+    const sight = sightOf({ ...idleFor(7), volume, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
+
+    expect(volumeItem(sight, WORDS)).toEqual({
+      ...{ name: "pv-1", uid: "volume-1", phase: "Released", phaseSince: "2026-09-10T00:26:39Z" },
+      ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
+      claim: { namespace: "shop", name: "data", uid: "claim-1" },
+      live: {
+        heldOn: {
+          items: [
+            {
+              node: "n9",
+              state: "silent",
+              pods: { items: [{ uid: "pod-9", name: "shop/old", gone: true }], omitted: 0 },
+            },
+          ],
+          omitted: 0,
+        },
+        stagedOn: {
+          items: [{ node: "n1", state: "agent", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }],
+          omitted: 0,
+        },
+        attachedTo: { items: ["n1", "n9"], omitted: 0 },
+      },
+      leaked: true,
+    });
+  });
+
+  it("has the same fields, with null, of a volume of which nothing is known", () => {
+    const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
+
+    expect(volumeItem(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
+      ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, storageClass: null, capacity: null },
+      ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
+      live: { heldOn: { items: [], omitted: 0 }, stagedOn: { items: [], omitted: 0 }, attachedTo: null },
+    });
+  });
+});
+
+describe("volumeFilter", () => {
+  const released = volumeWith({ csi, phase: "Released", phaseSinceMs: NOON - 3 * 24 * 60 * MINUTE_MS });
+
+  it.each([
+    { query: "", found: true },
+    { query: "name=pv-1", found: true },
+    { query: "name=pv-2", found: false },
+    { query: "namespace=shop", found: true },
+    { query: "namespace=sho", found: false },
+    { query: "phase=Released&phase=Failed", found: true },
+    { query: "phase=Bound", found: false },
+    { query: "phaseFor=3d", found: true },
+    { query: "phaseFor=4d", found: false },
+    { query: "storageClass=fast&driver=csi.example", found: true },
+    { query: "storageClass=fast&driver=other", found: false },
+    { query: "node=n1", found: true },
+    { query: "node=n8", found: true },
+    { query: "node=n3", found: false },
+    { query: "leaked=true", found: true },
+    { query: "leaked=false", found: false },
+  ])('"$query" finds a released volume that was left staged on n1 and attached to n8: $found', ({ query, found }) => {
+    const read = readQuery(Object.values(VOLUME_PARAMETERS), [...new URLSearchParams(query)]);
+    if (read.kind === "problems") throw new Error(read.problems.join());
+
+    const { mayMatch, matches } = volumeFilter(read.query, NOON);
+
+    expect(mayMatch(released) && matches(sightOf({ ...idleFor(9), volume: released, attached: ["n8"] }))).toBe(found);
+  });
+
+  it("finds no volume by its age in a phase where that is not known", () => {
+    const read = readQuery(Object.values(VOLUME_PARAMETERS), [["phaseFor", "0s"]]);
+    if (read.kind === "problems") throw new Error(read.problems.join());
+
+    expect(volumeFilter(read.query, NOON).mayMatch(volumeWith({ phaseSinceMs: undefined }))).toBe(false);
+  });
+});
