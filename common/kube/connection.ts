@@ -54,7 +54,7 @@ async function connectInCluster(
   const [authority, token] = [folder.file("ca.crt"), folder.file("token")];
   await authority.read();
   folder.follow();
-  const open = (ca: string): RetirableTransport => createUndiciTransport({ origin, ca });
+  const open = (ca: string): RetirableTransport => createUndiciTransport({ origin, ca }, { clock });
   const transport = createRotatingTransport({ authority, logger, open });
   return {
     transport: {

@@ -1,5 +1,7 @@
-import { Pool } from "undici";
+import { buildConnector, Pool } from "undici";
+import { type Clock, createSystemClock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
+import { guardPeer } from "./peer-guard.ts";
 import type { ByteTransport, HttpRequest, HttpResponse } from "./transport.ts";
 
 /** Where a transport connects to, and as whom. PEM texts. */
@@ -25,26 +27,40 @@ export interface RetirableTransport extends ByteTransport {
 const CONNECT_TIMEOUT_MS = 5_000;
 const HEADERS_TIMEOUT_MS = 60_000;
 
+/** How a transport finds out that its peer is gone. */
+export interface TransportOptions {
+  readonly clock?: Clock;
+  /** A peer over HTTP/2 is pinged so often; its connection is ended when nothing came for two to three times as long. Milliseconds. */
+  readonly pingMs?: number;
+}
+
+/** A dead peer is noticed within 45 s, as by client-go (it pings after 30 s of silence and waits 15 s). */
+const PING_MS = 15_000;
+/** Probes of the kernel over any connection, for a host that is gone. */
+const KEEP_ALIVE_PROBES = 3;
+
 /**
  * One shared pool of connections for everything that goes to one server: undici multiplexes requests and watches over
- * HTTP/2 where the server offers it, and its pings notice a dead peer.
+ * HTTP/2 where the server offers it. What was sent over a connection whose peer turns out to be dead fails.
  */
-export function createUndiciTransport(target: TransportTarget): RetirableTransport {
-  const { ca, certificate, key, serverName, verifyServer = true, maxConnections } = target;
+export function createUndiciTransport(target: TransportTarget, options: TransportOptions = {}): RetirableTransport {
+  const { clock = createSystemClock(), pingMs = PING_MS } = options;
+  const { maxConnections } = target;
+  const connect = connectorFor(target);
   // Not an Agent: closing one, it forgets its connections and can no longer destroy them.
   const pool = new Pool(target.origin, {
-    allowH2: true,
     ...(maxConnections === undefined ? {} : { connections: maxConnections }),
     headersTimeout: HEADERS_TIMEOUT_MS,
     // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
     bodyTimeout: 0,
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      rejectUnauthorized: verifyServer,
-      ...(ca === undefined ? {} : { ca }),
-      ...(certificate === undefined ? {} : { cert: certificate }),
-      ...(key === undefined ? {} : { key }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
+    h2Options: { pingInterval: pingMs },
+    connect: (to, done) => {
+      connect(to, (...[error, socket]) => {
+        if (error !== null) return done(error, null);
+        socket.setKeepAlive(true, pingMs, pingMs, KEEP_ALIVE_PROBES);
+        if ("alpnProtocol" in socket && socket.alpnProtocol === "h2") void guardPeer(socket, { clock, pingMs });
+        done(null, socket);
+      });
     },
   });
   return {
@@ -60,6 +76,19 @@ export function createUndiciTransport(target: TransportTarget): RetirableTranspo
     retire: () => pool.close(),
     close: () => pool.destroy(),
   };
+}
+
+function connectorFor(target: TransportTarget): buildConnector.connector {
+  const { ca, certificate, key, serverName, verifyServer = true } = target;
+  return buildConnector({
+    allowH2: true,
+    timeout: CONNECT_TIMEOUT_MS,
+    rejectUnauthorized: verifyServer,
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  });
 }
 
 async function dispatch(pool: Pool, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {

@@ -1,0 +1,209 @@
+import { createServer as createPlainServer, type RequestListener } from "node:http";
+import { createSecureServer, type Http2SecureServer } from "node:http2";
+import type { AddressInfo, Server } from "node:net";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createInformer } from "../../../../common/kube/informer.ts";
+import { guardPeer } from "../../../../common/kube/peer-guard.ts";
+import { type HttpRequest, readText } from "../../../../common/kube/transport.ts";
+import { createUndiciTransport, type RetirableTransport } from "../../../../common/kube/undici-transport.ts";
+import { createAuthority, type KeyPair } from "../../../control-plane/certificates.ts";
+import { createFakeClock, eventually } from "../../../fakes/clock.ts";
+import { type FreezingProxy, startFreezingProxy } from "../../../fakes/freezing-proxy.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection } from "../../../fakes/transport.ts";
+import { bookmark, project, thing } from "./following.ts";
+
+const PING_MS = 30;
+const never = new AbortController().signal;
+const WATCH: HttpRequest = { method: "GET", path: "/watch", headers: {} };
+const ANSWER: HttpRequest = { method: "GET", path: "/answer", headers: {} };
+
+let identity: KeyPair;
+let ca: string;
+beforeAll(async () => {
+  const authority = await createAuthority("test");
+  identity = await authority.server(["127.0.0.1"]);
+  ca = authority.certificate;
+});
+
+async function listening(server: Server | Http2SecureServer): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address: AddressInfo | string | null = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+interface Scene {
+  readonly proxy: FreezingProxy;
+  readonly transport: RetirableTransport;
+  /** How many pings the server has answered. */
+  readonly pings: () => number;
+}
+
+/** A transport to a server over HTTP/2, by way of a proxy that can freeze. */
+async function connected(): Promise<Scene> {
+  const server = createSecureServer({ key: identity.key, cert: identity.certificate });
+  let pings = 0;
+  server.on("session", (session) => session.on("ping", () => (pings += 1)).on("error", () => {}));
+  server.on("request", ({ url }, response) => {
+    response.writeHead(200);
+    response.write("first");
+    if (url === ANSWER.path) response.end();
+  });
+  const proxy = await startFreezingProxy(await listening(server));
+  const transport = createUndiciTransport({ origin: `https://127.0.0.1:${proxy.port}`, ca }, { pingMs: PING_MS });
+  onTestFinished(async () => {
+    await transport.close();
+    await proxy.close();
+  });
+  return { proxy, transport, pings: () => pings };
+}
+
+describe("a transport whose peer falls silent without a word", () => {
+  it("fails what waits for it, and connects anew", async () => {
+    const { proxy, transport } = await connected();
+    const watch = await transport.send(WATCH, never);
+    const read = readText(watch).catch((error: unknown) => error);
+
+    proxy.freeze();
+    const asked = await transport.send(ANSWER, never).catch((error: unknown) => error);
+
+    expect(asked).toMatchObject({ code: "transport-failed", message: expect.stringContaining("did not answer") });
+    expect(await read).toMatchObject({ code: "transport-failed", message: expect.stringContaining("did not answer") });
+    expect(await readText(await transport.send(ANSWER, never))).toBe("first");
+    expect(proxy.connections()).toBe(2);
+  });
+
+  it("gives up a request on the dead connection at its own deadline, if that is sooner", async () => {
+    const { proxy, transport } = await connected();
+    const watch = await transport.send(WATCH, never);
+    const stop = new AbortController();
+
+    proxy.freeze();
+    const asked = transport.send(ANSWER, stop.signal).catch((error: unknown) => error);
+    stop.abort(new Error("its time is over"));
+
+    expect(await asked).toMatchObject({ message: expect.stringContaining("its time is over") });
+    watch.cancel();
+  });
+
+  it("leaves a watch alone on which nothing happens while the peer answers", async () => {
+    const { transport, pings, proxy } = await connected();
+    const watch = await transport.send(WATCH, never);
+    const chunks = watch.body[Symbol.asyncIterator]();
+    await chunks.next();
+    let isOver = false;
+    const more = chunks.next().finally(() => {
+      isOver = true;
+    });
+
+    await eventually(() => pings() >= 8);
+
+    expect([isOver, proxy.connections()]).toEqual([false, 1]);
+    watch.cancel();
+    await more.catch(() => {});
+  });
+});
+
+describe("a watch over HTTP/1.1, which knows no pings", () => {
+  it("goes on over a new connection when the bookmarks no longer come over the old one", async () => {
+    const clock = createFakeClock();
+    const answer: RequestListener = ({ url = "" }, response) => {
+      // No connection but the watch's is there to freeze.
+      response.writeHead(200, { connection: "close" });
+      const isWatch = url.includes("watch=true");
+      if (isWatch) response.write(`${JSON.stringify(bookmark(11))}\n`);
+      else response.end(JSON.stringify({ metadata: { resourceVersion: "10" }, items: [thing("a", 3)] }));
+    };
+    const server = createPlainServer(answer);
+    const proxy = await startFreezingProxy(await listening(server));
+    const transport = createUndiciTransport({ origin: `http://127.0.0.1:${proxy.port}` });
+    const client = createKubeClient(createFakeConnection(transport), { clock });
+    const informer = createInformer(
+      { client, clock, logger: createFakeLogger(), random: createFixedRandom(1) },
+      { collection: { path: "/things", firstList: "cache" }, project },
+    );
+    const stop = new AbortController();
+    const running = informer.run(stop.signal);
+    onTestFinished(async () => {
+      stop.abort();
+      await running;
+      await transport.close();
+      await proxy.close();
+      server.closeAllConnections();
+    });
+    await eventually(() => informer.resourceVersion() === "11");
+    const before = client.requests();
+
+    proxy.freeze();
+    await clock.advance(180_000);
+    await eventually(() => clock.sleeps().includes(200));
+    await clock.advance(200);
+    await eventually(() => client.requests() === before + 2);
+
+    expect(informer.size()).toBe(1);
+  });
+});
+
+describe("the guard of a peer", () => {
+  function guarded() {
+    const clock = createFakeClock();
+    let close = (): void => {};
+    const ends: string[] = [];
+    const socket = {
+      bytesRead: 100,
+      destroy: ({ message }: Error) => {
+        ends.push(message);
+        close();
+      },
+      once: (_: "close", listener: () => void) => {
+        close = listener;
+      },
+    };
+    const over = guardPeer(socket, { clock, pingMs: 15_000 });
+    onTestFinished(async () => {
+      close();
+      await over;
+    });
+    return { clock, socket, ends, close: () => close(), over };
+  }
+
+  it.each([
+    { name: "after two pings without an answer", heardAt: [], endsAt: 30_000 },
+    { name: "counted from the look that saw the last answer", heardAt: [20_000], endsAt: 60_000 },
+    { name: "and never while something comes now and then", heardAt: [20_000, 40_000, 70_000], endsAt: 105_000 },
+  ])("ends a connection $name", async ({ heardAt, endsAt }) => {
+    const { clock, socket, ends } = guarded();
+
+    let now = 0;
+    while (ends.length === 0 && now < 200_000) {
+      if (heardAt.some((at) => at === now)) socket.bytesRead += 17;
+      await clock.advance(5_000);
+      now += 5_000;
+    }
+
+    expect(now).toBe(endsAt);
+    expect(ends).toEqual(["the peer did not answer for 30000 ms"]);
+  });
+
+  it("does not blame the peer when this process stood still", async () => {
+    const { clock, ends } = guarded();
+
+    await clock.advance(15_000);
+    clock.pass(60_000);
+    await clock.advance(15_000);
+
+    expect(ends).toEqual([]);
+  });
+
+  it("ends with its connection", async () => {
+    const { close, over, clock } = guarded();
+
+    close();
+    await over;
+
+    expect(clock.sleeps()).toEqual([]);
+  });
+});
