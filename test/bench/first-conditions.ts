@@ -35,3 +35,12 @@ export class FirstConditions {
     return [...this.#seen.values()];
   }
 }
+
+/** Returns once no claim has changed for so long: what came after the first conditions is over. */
+export async function calm({ clock, signal }: Owner, watch: ClaimWatch, quietMs: number): Promise<void> {
+  let known: number | undefined;
+  while (known !== watch.changes() && !signal.aborted) {
+    known = watch.changes();
+    await clock.sleep(quietMs, signal);
+  }
+}

@@ -29,6 +29,8 @@ async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
 }
 
 const MINUTES = process.env.MOORING_BENCH_MINUTES;
+/** Told to the aggregator's Node.js: a limit of its heap, a profile. */
+const NODE_OPTIONS = process.env.MOORING_BENCH_NODE_OPTIONS?.split(" ") ?? [];
 
 /** What is measured on the demo's stage: two nodes, Mooring, a few claims. */
 const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Promise<void> | void>> = {
@@ -41,12 +43,13 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
 /** What brings a cluster of its own. */
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
   "first-fill": benchFirstFill,
-  transitions: (owner, printer) => benchTransitions(owner, printer, Number(MINUTES ?? 1)),
+  transitions: (owner, printer) =>
+    benchTransitions(owner, printer, { minutes: Number(MINUTES ?? 1), nodeOptions: NODE_OPTIONS }),
   scale: (owner, printer) =>
     benchScale(owner, printer, {
       fraction: Number(process.env.MOORING_BENCH_SCALE ?? 1),
       minutes: Number(MINUTES ?? 3),
-      nodeOptions: process.env.MOORING_BENCH_NODE_OPTIONS?.split(" ") ?? [],
+      nodeOptions: NODE_OPTIONS,
     }),
 };
 

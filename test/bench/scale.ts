@@ -7,7 +7,7 @@ import { type MeasuredAggregator, startAggregator } from "./aggregator-process.t
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
 import { type LoadedCluster, openLoadedCluster } from "./cluster/data-folder.ts";
 import { sizesOf } from "./cluster/layout.ts";
-import { FirstConditions } from "./first-conditions.ts";
+import { calm, FirstConditions } from "./first-conditions.ts";
 import { type Fleet, startFleet } from "./fleet/fleet.ts";
 import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
 import { percentile } from "./statistics.ts";
@@ -26,7 +26,7 @@ const NICE = 10;
 const LIST_LIMIT_MS = 900_000;
 const READY_LIMIT_MS = 180_000;
 const FILL_LIMIT_MS = 3_600_000;
-/** Reason-only changes and the fleet's first heartbeats are over after this time. */
+/** Nothing follows a status any more after this time without a change: reason-only changes wait for 5 s. */
 const CALM_MS = 10_000;
 
 /** Everything a run at scale works with. */
@@ -75,14 +75,14 @@ async function measure(run: ScaleRun, { minutes }: ScaleOptions): Promise<ScaleF
   const fill = await phase("first fill", () =>
     conditions.reached(sizes.claims, { limitMs: FILL_LIMIT_MS, child: aggregator.child }),
   );
-  await owner.clock.sleep(CALM_MS, owner.signal);
+  const settle = await phase("second thoughts", () => calm(owner, watch, CALM_MS));
   const rest = await phase("rest", () => owner.clock.sleep(minutes * 60_000, owner.signal));
   let transitions: TransitionFigures = { mounts: [], unmounts: [] };
   const changes = await phase(`${PER_SECOND} transitions/s`, async () => {
     const pace = { perSecond: PER_SECOND, seconds: minutes * 60 };
     transitions = await driveTransitions(owner, { sizes, fleet, watch }, pace);
   });
-  return { phases: [list, hear, fill, rest, changes], transitions };
+  return { phases: [list, hear, fill, settle, rest, changes], transitions };
 }
 
 /** Waits until the aggregator has listed everything. */
@@ -106,7 +106,7 @@ function aimTable({
   transitions,
   conditions,
 }: ScaleFigures & { readonly conditions: FirstConditions }): readonly (readonly string[])[] {
-  const [, , , rest, changes] = phases;
+  const [rest, changes] = phases.slice(-2);
   const { times } = conditions;
   const fillMs = (times.at(-1) ?? Number.NaN) - (times.at(0) ?? Number.NaN);
   const count = transitions.mounts.length + transitions.unmounts.length;

@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import type { Printer } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { applyManifests } from "../stand-in/mooring.ts";
@@ -5,7 +6,7 @@ import { startAggregator } from "./aggregator-process.ts";
 import { watchClaims } from "./claim-watch.ts";
 import { openLoadedCluster } from "./cluster/data-folder.ts";
 import { sizesOf } from "./cluster/layout.ts";
-import { FirstConditions } from "./first-conditions.ts";
+import { calm, FirstConditions } from "./first-conditions.ts";
 import { startFleet } from "./fleet/fleet.ts";
 import { measurePhase, phaseTable } from "./phases.ts";
 import { driveTransitions, latencyTable, type TransitionFigures } from "./transition-load.ts";
@@ -14,18 +15,33 @@ import { driveTransitions, latencyTable, type TransitionFigures } from "./transi
 const FRACTION = 0.05;
 const PER_SECOND = 50;
 const LIMIT_MS = 300_000;
+const CALM_MS = 10_000;
+/** The API server and the fleet would be on other machines: on this one they step back. */
+const NICE = 10;
+
+/** For how long, and what else Node.js is told. */
+export interface TransitionOptions {
+  readonly minutes: number;
+  readonly nodeOptions: readonly string[];
+}
 
 /** Transitions at a steady rate, from reports as agents send them until the status is stored. */
-export async function benchTransitions(owner: Owner, printer: Printer, minutes: number): Promise<void> {
+export async function benchTransitions(
+  owner: Owner,
+  printer: Printer,
+  { minutes, nodeOptions }: TransitionOptions,
+): Promise<void> {
+  setPriority(NICE);
   const cluster = await openLoadedCluster(owner, sizesOf(FRACTION));
   const { plane, sizes } = cluster;
   await applyManifests(plane);
   const watch = await watchClaims(owner, plane);
   const conditions = new FirstConditions(owner, watch, ({ status }) => status !== undefined);
-  const aggregator = await startAggregator(owner, plane);
+  const aggregator = await startAggregator(owner, plane, { nodeOptions, nice: -NICE });
   const { url } = aggregator;
   const fleet = startFleet(owner, cluster, { url, podsResourceVersion: watch.resourceVersion });
   await conditions.reached(sizes.claims, { limitMs: LIMIT_MS, child: aggregator.child });
+  await calm(owner, watch, CALM_MS);
   let figures: TransitionFigures | undefined;
   const seenBefore = watch.changes();
   const phase = await measurePhase(owner, aggregator, {
