@@ -82,6 +82,8 @@ class Reflection<T extends { readonly key: string }> {
   #hasBookmarks = false;
   #shortWatches = 0;
   #begunAt = 0;
+  /** When the present watch was answered. */
+  #openedAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink<T>) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
@@ -96,6 +98,7 @@ class Reflection<T extends { readonly key: string }> {
     while (!signal.aborted) {
       this.#interruption = new AbortController();
       this.#begunAt = clock.monotonicMs();
+      this.#openedAt = Number.POSITIVE_INFINITY;
       try {
         const end = await this.#follow(AbortSignal.any([signal, this.#interruption.signal]));
         if (end === "early") await clock.sleep(this.#endedEarly(), signal);
@@ -199,7 +202,11 @@ class Reflection<T extends { readonly key: string }> {
   #watch(from: Watching["from"], signal: AbortSignal, onEvent: (event: WatchEvent) => void): Promise<WatchEnd> {
     const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
     const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
-    return watch(this.#parts, { collection: this.#collection, from, longestSilenceMs, signal }, (event) => {
+    const onOpen = (): void => {
+      this.#openedAt = this.#parts.clock.monotonicMs();
+    };
+    const watching = { collection: this.#collection, from, longestSilenceMs, onOpen, signal };
+    return watch(this.#parts, watching, (event) => {
       // What was still on its way when a new list was asked for is part of that list.
       if (!signal.aborted) onEvent(event);
     });
@@ -230,7 +237,8 @@ class Reflection<T extends { readonly key: string }> {
   /** Answers how many milliseconds to wait before the next try. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    if (this.position !== undefined && this.#elapsedMs() >= STEADY_MS) this.#interruptions.end();
+    const stoodMs = this.#parts.clock.monotonicMs() - this.#openedAt;
+    if (this.position !== undefined && stoodMs >= STEADY_MS) this.#interruptions.end();
     if (isLost(error)) this.position = undefined;
     this.#isDoubtful = true;
     return this.#interruptions.waitAfter(error);

@@ -22,6 +22,8 @@ export interface Watching extends Following {
   readonly from: { readonly resourceVersion: string } | "whole-collection";
   /** Looked at while it runs, at least each minute. Milliseconds. */
   readonly longestSilenceMs: () => number;
+  /** Called when the server has taken it on. */
+  readonly onOpen: () => void;
 }
 
 /** How a server ended a watch in good order. */
@@ -35,7 +37,7 @@ const WHOLE_COLLECTION = { sendInitialEvents: "true", resourceVersionMatch: "Not
  */
 export async function watch(
   { client, clock, random }: KubeParts,
-  { collection, from, longestSilenceMs, signal }: Watching,
+  { collection, from, longestSilenceMs, onOpen, signal }: Watching,
   onEvent: (event: WatchEvent) => void,
 ): Promise<WatchEnd> {
   const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
@@ -50,6 +52,7 @@ export async function watch(
   await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, (limited) =>
     withSilenceLimit({ clock, signal: limited }, longestSilenceMs, async (heardSignal, heard) => {
       const response = await client.open({ method: "GET", path: collection.path, query }, heardSignal);
+      onOpen();
       for await (const event of readWatch(listened(response.body, heard))) onEvent(event);
     }),
   );

@@ -283,6 +283,19 @@ describe("an informer", () => {
     );
   });
 
+  it.each([
+    { name: "the question for its place is never answered", verifications: ["silence"], watches: ["open"] },
+    { name: "the watch is never answered", verifications: [listOf(0)], watches: ["open", "silence"] },
+  ] as const)("goes on to wait longer each time when $name: to hang is not to stand", async (script) => {
+    const { times, clock, last } = await follow({ lists: [listOf(10)], ...script });
+    last().fail(new MooringError("transport-failed", "reset"));
+
+    await clock.advance(200 + 60_000 + 400 + 60_000 + 800);
+
+    const verifications = times.filter(({ what }) => what === "verify").map(({ at }) => at);
+    expect(verifications).toEqual([200, 60_600, 121_400]);
+  });
+
   it("begins with short waits again after an event", async () => {
     const { times, clock, last } = await follow({ lists: ["broken", "broken", listOf(10)], watches: ["open"] });
     await clock.advance(600);
