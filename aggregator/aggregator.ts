@@ -10,13 +10,16 @@ import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
-import { type NodeList, nodeList } from "./core/node-list.ts";
+import type { StandingLimits } from "./core/standing.ts";
 import { FleetState } from "./fleet-state.ts";
+import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
 import { createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
-import { nodesRoute } from "./sources/api.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
+import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
+import { createNodeLeases } from "./sources/node-leases.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
+import { Standings } from "./standings.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
@@ -41,7 +44,7 @@ export async function runAggregator(
   const routes = [
     ...observabilityRoutes(metrics, aggregator.checks()),
     reportRoute((report) => aggregator.onReport(report), reports),
-    nodesRoute(() => aggregator.nodes()),
+    ...aggregator.api.routes(signal),
   ];
   const server = await listen(routes, config.listen, ports.logger);
   ports.logger.info(
@@ -61,7 +64,10 @@ class Aggregator {
   readonly #ports: AggregatorPorts;
   readonly #fleet: FleetState;
   readonly #cluster: Cluster;
+  readonly #standings: Standings;
   readonly #reconciler: Reconciler;
+  readonly #identity: ClusterIdentity;
+  readonly api: ReadApi;
   readonly #silentAfterMs: number;
   #isSynced = false;
 
@@ -73,8 +79,11 @@ class Aggregator {
     this.#cluster = createCluster(ports, {
       onClaim: (key) => this.#reconciler.enqueue(key),
       onClaimGone: (claim) => this.#reconciler.onClaimGone(claim),
-      onPodEnded: (pod, gone) => this.#reconciler.onPodEnded(pod, gone),
+      onPodEnded: (end) => this.#reconciler.onPodEnded(end),
+      onNode: (name) => this.#standings.onNode(name),
+      onAgentPod: (node) => this.#standings.onAgentPod(node),
     });
+    this.#standings = this.#newStandings(config);
     const writes = metrics.counter({
       name: "mooring_status_writes_total",
       help: "Writes of claim status.",
@@ -85,12 +94,36 @@ class Aggregator {
         ...ports,
         cluster: this.#cluster,
         fleet: this.#fleet,
+        standings: this.#standings,
         writer: createClaimStatusWriter({ client, logger, writes }),
         nowMs: () => this.#nowMs(),
       },
       config,
     );
+    this.#identity = createClusterIdentity(ports);
+    this.api = new ReadApi({
+      ...ports,
+      cluster: this.#cluster,
+      fleet: this.#fleet,
+      stateOf: (node) => this.#standings.of(node).kind,
+      claimFacts: (key) => this.#reconciler.claimFacts(key),
+      clusterUid: this.#identity.uid,
+      isSynced: () => this.#isSynced,
+    });
     this.#registerGauges(metrics);
+  }
+
+  #newStandings(limits: StandingLimits): Standings {
+    const parts = {
+      ...this.#ports,
+      cluster: this.#cluster,
+      fleet: this.#fleet,
+      leases: createNodeLeases(this.#ports.client),
+      nowMs: () => this.#nowMs(),
+      onChange: (node: string) => this.#reconciler.onStanding(node),
+      onForgotten: (node: string) => this.#reconciler.onForgotten(node),
+    };
+    return new Standings(parts, limits);
   }
 
   #registerGauges(metrics: Metrics): void {
@@ -100,7 +133,7 @@ class Aggregator {
     );
     metrics.gauge({ name: "mooring_nodes_reporting", help: "Nodes that have reported." }, () => this.#fleet.size);
     metrics.gauge({ name: "mooring_nodes_silent", help: "Nodes that have stopped reporting." }, () =>
-      this.#fleet.silentCount(),
+      this.#standings.count("silent"),
     );
     metrics.gauge({ name: "mooring_undecodable_objects", help: "API objects that were not understood." }, () =>
       this.#cluster.undecodable(),
@@ -119,7 +152,7 @@ class Aggregator {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [this.#cluster.run, (signal) => this.#reconcile(signal)];
+    return [this.#cluster.run, this.#identity.run, (signal) => this.#reconcile(signal)];
   }
 
   checks(): { readonly live: Checks; readonly ready: Checks } {
@@ -143,15 +176,16 @@ class Aggregator {
     while (this.#cluster.unsynced().length > 0 && !signal.aborted) await clock.sleep(SYNC_CHECK_MS, signal);
     if (signal.aborted) return;
     this.#fleet.expect(this.#cluster.nodeNames());
+    this.#standings.begin();
     this.#isSynced = true;
     logger.info({ nodes: this.#fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
-    await Promise.all([this.#reconciler.run(signal), this.#endExpectation(signal)]);
+    await Promise.all([this.#reconciler.run(signal), this.#standings.run(signal), this.#endExpectation(signal)]);
   }
 
   /** Nodes that never report may hold up the start, but not for ever. */
   async #endExpectation(signal: AbortSignal): Promise<void> {
     await this.#ports.clock.sleep(this.#silentAfterMs + SYNC_CHECK_MS, signal);
-    this.#reconciler.enqueueAll();
+    this.#reconciler.onAllHeard();
   }
 
   onReport(report: NodeMessage): ReportOutcome {
@@ -165,27 +199,14 @@ class Aggregator {
       return change;
     }
     if (change.kind === "unknown") return change;
+    if (change.touched.length > 0) this.api.onReport(change.view);
     const reach = this.#reconciler.awaitedVersion(change.view);
+    this.#standings.onReport(report.node);
     this.#reconciler.onReport(report.node, change.touched);
-    if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.enqueueAll();
+    if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.onAllHeard();
     const settled = this.#reconciler.settled(change.view);
     this.#fleet.settle(report.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
-  }
-
-  /** Nodes without a report, and reports without a node, are shown: these are the ones that somebody looks for. */
-  nodes(): NodeList | undefined {
-    if (!this.#isSynced) return undefined;
-    const fleet = this.#fleet;
-    const names = new Set([...this.#cluster.nodeNames(), ...fleet.nodes()]);
-    const nodes = [...names].map((name) => ({
-      name,
-      object: this.#cluster.node(name),
-      view: fleet.view(name),
-      lastReportAgeMs: fleet.lastReportAgeMs(name),
-      isSilent: fleet.isSilent(name),
-    }));
-    return nodeList(nodes, this.#nowMs());
   }
 
   #nowMs(): number {

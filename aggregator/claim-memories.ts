@@ -1,9 +1,20 @@
 import type { Claim } from "../common/storage/claim.ts";
-import { isUseHold, type VolumeIdentity } from "../common/storage/volume-identity.ts";
+import { isUseHold, type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
+import type { FoundUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type ClaimEvidence, type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
-import type { NodeRelease } from "./core/fleet.ts";
-import { type ClaimHistory, EMPTY_HISTORY, pruneHistory, refersTo, settleReferences } from "./core/references.ts";
+import type { UseEnd } from "./core/claim-status.ts";
+import type { Pod, Volume } from "./core/cluster-objects.ts";
+import type { NodeHold, NodeRelease, NodeView } from "./core/fleet.ts";
+import {
+  type ClaimHistory,
+  EMPTY_HISTORY,
+  type EndedReference,
+  type NodeWords,
+  pruneHistory,
+  refersTo,
+  settleReferences,
+} from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 
@@ -12,9 +23,9 @@ export interface ClaimMemory {
   readonly uid: string;
   history: ClaimHistory;
   isWitnessed: boolean;
-  readonly witnessedNodes: Set<string>;
+  witnessedNodes: readonly string[];
   /** Pods, still to be settled, of which the mount table has shown that they use or used the claim. */
-  observedPods: ReadonlySet<string>;
+  observedPods: readonly string[];
   /** Our own last write, until the watch has caught up with it. */
   written: Claim | undefined;
   /** Since when a reason-only change waits to be written, on the monotonic clock. */
@@ -31,32 +42,34 @@ const UNATTRIBUTED_MS = 900_000;
 export class ClaimMemories {
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
+  readonly #words: NodeWords;
+  /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
 
-  constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }) {
+  constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }, words: NodeWords) {
     this.#cluster = cluster;
     this.#fleet = fleet;
+    this.#words = words;
   }
 
   known(key: string): ClaimMemory | undefined {
     return this.#memories.get(key);
   }
 
+  get size(): number {
+    return this.#memories.size;
+  }
+
   /** A claim that was re-created under its name starts anew. */
-  of({ key, uid }: Claim): ClaimMemory {
+  of(claim: Claim): ClaimMemory {
+    const memory = this.#peek(claim);
+    this.#memories.set(claim.key, memory);
+    return memory;
+  }
+
+  #peek({ key, uid }: Claim): ClaimMemory {
     const known = this.#memories.get(key);
-    if (known?.uid === uid) return known;
-    const fresh: ClaimMemory = {
-      uid,
-      history: EMPTY_HISTORY,
-      isWitnessed: false,
-      witnessedNodes: new Set(),
-      observedPods: new Set(),
-      written: undefined,
-      reasonChangedAt: undefined,
-    };
-    this.#memories.set(key, fresh);
-    return fresh;
+    return known?.uid === uid ? known : emptyMemory(uid);
   }
 
   forget({ key, uid }: Claim): void {
@@ -66,29 +79,67 @@ export class ClaimMemories {
   /** Our own last write counts until the watch has brought it, or the claim would be decided on an old state. */
   newest(key: string): Claim | undefined {
     const claim = this.#cluster.claim(key);
-    const written = this.#memories.get(key)?.written;
-    if (claim === undefined || written?.uid !== claim.uid) return claim;
-    return BigInt(written.resourceVersion) > BigInt(claim.resourceVersion) ? written : claim;
+    const memory = this.#memories.get(key);
+    const written = memory?.written;
+    if (claim === undefined || memory === undefined || written?.uid !== claim.uid) return claim;
+    if (BigInt(written.resourceVersion) > BigInt(claim.resourceVersion)) return written;
+    memory.written = undefined;
+    return claim;
+  }
+
+  /** A pod that referred to the claim is over. */
+  noteEnd(claim: Claim, reference: EndedReference): void {
+    const memory = this.of(claim);
+    memory.isWitnessed ||= reference.wasOver !== true;
+    memory.history = { ...memory.history, pending: [...memory.history.pending, reference] };
+  }
+
+  /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
+  witness({ claim, holders, references }: DecidedClaim): void {
+    if (holders.length === 0 && references.length === 0) return;
+    const memory = this.of(claim);
+    memory.isWitnessed = true;
+    const further = holders.filter((node) => !memory.witnessedNodes.includes(node));
+    if (further.length > 0) memory.witnessedNodes = [...memory.witnessedNodes, ...further];
+  }
+
+  /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
+  keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
+    const { history } = this.#peek(claim);
+    const latest = ends.reduce((best, end) => (best && best.byMs >= end.byMs ? best : end), history.latest);
+    if (latest !== history.latest) this.of(claim).history = pruneHistory({ ...history, latest }, claim.status);
+  }
+
+  /** Nothing is to be written of the claim: lets go of a memory that can no longer matter. */
+  rest({ claim, holders, references }: DecidedClaim): void {
+    const memory = this.#memories.get(claim.key);
+    if (memory === undefined) return;
+    memory.reasonChangedAt = undefined;
+    if (memory.written !== undefined) return;
+    const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
+    const { history, observedPods } = memory;
+    const isOpen = history.pending.length > 0 || history.latest !== undefined || observedPods.length > 0;
+    if (!isOpen && !(memory.isWitnessed && isInUse)) this.forget(claim);
   }
 
   /** What nodes and pods tell about the claim now; settles references whose nodes have answered. */
   evidence(claim: Claim): ClaimEvidence {
-    const memory = this.of(claim);
-    const views = this.#fleet.viewsOf(this.#identitiesOf(claim));
-    const isOurs = (fact: Fact): boolean => claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
-    const holds = views.flatMap(({ node, holds }) =>
-      holds
-        .filter(isUseHold)
-        .filter(isOurs)
-        .map((hold) => ({ ...hold, node })),
-    );
-    const releases = views.flatMap((view) => [...view.releases.values()].filter(isOurs));
+    const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
+    const identities = identitiesOf(claim, volume);
+    const names = new Set(identities.map(volumeKey));
+    // Most of what a node shows is of other volumes.
+    const isOurs = (fact: Fact): boolean =>
+      names.has(volumeKey(fact.volume)) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
+    const found = this.#fleet.viewsOf(identities).map((view) => ({ view, holds: view.holds.filter(isOurs) }));
+    const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
+    const releases = found.flatMap(({ view }) => [...view.releases.values()].filter(isOurs));
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
-    const shown = [...holds, ...releases].map(({ podUid }) => podUid);
-    this.#settleReferences(memory, { claim, shown, pods: pods.map(({ uid }) => uid) });
+    const memory = this.#settle(claim, { shown: [...uses, ...releases].map(({ podUid }) => podUid), pods });
     return {
       claim,
-      holders: [...new Set(holds.map(({ node }) => node))],
+      uses,
+      shownOn: found.filter(({ holds }) => holds.length > 0).map(({ view }) => view.node),
+      attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
       releases,
       history: memory.history,
@@ -97,24 +148,12 @@ export class ClaimMemories {
     };
   }
 
-  /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
-  witness({ claim, holders, references }: DecidedClaim): void {
-    const memory = this.of(claim);
-    memory.isWitnessed ||= holders.length > 0 || references.length > 0;
-    for (const node of holders) memory.witnessedNodes.add(node);
-  }
-
-  #settleReferences(
-    memory: ClaimMemory,
-    {
-      claim,
-      shown,
-      pods,
-    }: { readonly claim: Claim; readonly shown: readonly string[]; readonly pods: readonly string[] },
-  ): void {
+  #settle(claim: Claim, seen: { readonly shown: readonly string[]; readonly pods: readonly Pod[] }): ClaimMemory {
+    const memory = this.#peek(claim);
+    const { shown, pods } = seen;
     const observedPods = new Set([...memory.observedPods, ...shown]);
     const history = settleReferences(memory.history, {
-      viewOf: (node) => this.#fleet.view(node),
+      ...this.#words,
       shownPods: new Set(shown),
       observedPods,
       isHostPath: this.#cluster.volumeByName(claim.volume ?? "")?.isHostPath ?? false,
@@ -122,14 +161,15 @@ export class ClaimMemories {
     });
     memory.history = pruneHistory(history, claim.status);
     // A pod's release may be settled long before its reference ends, so what was shown is kept until then.
-    const unsettled = new Set([...shown, ...pods, ...history.pending.map(({ podUid }) => podUid)]);
-    memory.observedPods = observedPods.intersection(unsettled);
-  }
-
-  #identitiesOf({ volume }: Claim): readonly VolumeIdentity[] {
-    if (volume === undefined) return [];
-    const csi = this.#cluster.volumeByName(volume)?.csi;
-    return [{ by: "name", name: volume }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
+    const users = pods.filter(({ isTerminal }) => !isTerminal);
+    const unsettled = new Set([
+      ...shown,
+      ...users.map(({ uid }) => uid),
+      ...history.pending.map(({ podUid }) => podUid),
+    ]);
+    memory.observedPods = [...observedPods].filter((pod) => unsettled.has(pod));
+    if (memory.observedPods.length > 0 || memory.history !== EMPTY_HISTORY) this.#memories.set(claim.key, memory);
+    return memory;
   }
 
   /** True when a release can no longer change any status. */
@@ -143,4 +183,27 @@ export class ClaimMemories {
     }
     return known.every((claim) => isSettledFor(claim, release, this.evidence(claim)));
   }
+}
+
+function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): readonly VolumeIdentity[] {
+  if (name === undefined) return [];
+  return [{ by: "name", name }, ...(volume?.csi === undefined ? [] : [{ by: "handle", ...volume.csi } as const])];
+}
+
+function emptyMemory(uid: string): ClaimMemory {
+  return {
+    uid,
+    history: EMPTY_HISTORY,
+    isWitnessed: false,
+    witnessedNodes: NONE,
+    observedPods: NONE,
+    written: undefined,
+    reasonChangedAt: undefined,
+  };
+}
+
+const NONE: readonly string[] = [];
+
+function toUse({ node, bootId }: NodeView, { volume, podUid, pod }: NodeHold & { readonly podUid: string }): FoundUse {
+  return { node, bootId, volume, podUid, pod };
 }

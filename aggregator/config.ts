@@ -27,6 +27,19 @@ export const AGGREGATOR_SETTINGS = {
     { min: 1_000, max: 3_600_000 },
     "90s",
   ),
+  agentlessAfter: durationSetting(
+    {
+      name: "agentless-after",
+      description: "a node without a report and without an agent pod for this long has no agent, if its kubelet lives",
+    },
+    { min: 1_000, max: 86_400_000 },
+    "10m",
+  ),
+  nodeGoneAfter: durationSetting(
+    { name: "node-gone-after", description: "a node whose Node object has been deleted for this long is gone" },
+    { min: 1_000, max: 86_400_000 },
+    "5m",
+  ),
   reasonDelay: durationSetting(
     { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
     { min: 0, max: 60_000 },
@@ -40,6 +53,8 @@ export interface AggregatorConfig {
   readonly kubeconfig: string | undefined;
   readonly listen: Address;
   readonly silentAfterMs: number;
+  readonly agentlessAfterMs: number;
+  readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
   readonly logLevel: LogLevel;
 }
@@ -58,6 +73,8 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
     listen: get(AGGREGATOR_SETTINGS.listen),
     silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
+    agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
+    nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });

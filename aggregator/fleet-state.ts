@@ -12,10 +12,17 @@ export type FleetChange =
   /** A heartbeat for a state that is not known. */
   | { readonly kind: "unknown" };
 
+/** When a node was last heard of, on the monotonic clock. */
+interface Hearing {
+  readonly acceptedAt: number;
+  /** The end of its last complete read, at the latest. */
+  readonly readEndedAt: number;
+}
+
 /** The latest view of every node, and who must still be heard of after a start. */
 export class FleetState {
   readonly #views = new Map<string, NodeView>();
-  readonly #acceptedAt = new Map<string, number>();
+  readonly #heard = new Map<string, Hearing>();
   readonly #nodesByVolume = new IndexMap();
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
@@ -51,8 +58,14 @@ export class FleetState {
 
   /** How long ago the last report was accepted, or nothing before the first. Milliseconds. */
   lastReportAgeMs(node: string): number | undefined {
-    const acceptedAt = this.#acceptedAt.get(node);
-    return acceptedAt === undefined ? undefined : this.#clock.monotonicMs() - acceptedAt;
+    const heard = this.#heard.get(node);
+    return heard && this.#clock.monotonicMs() - heard.acceptedAt;
+  }
+
+  /** How long ago the last complete read ended that a report told of; not longer than in truth. Milliseconds. */
+  lastReadAgeMs(node: string): number | undefined {
+    const heard = this.#heard.get(node);
+    return heard && this.#clock.monotonicMs() - heard.readEndedAt;
   }
 
   get size(): number {
@@ -61,7 +74,7 @@ export class FleetState {
 
   /** No report for so long that none is on its way. */
   isSilent(node: string): boolean {
-    const last = this.#acceptedAt.get(node) ?? this.#startedAt;
+    const last = this.#heard.get(node)?.acceptedAt ?? this.#startedAt;
     return this.#clock.monotonicMs() - last > this.#silentAfterMs;
   }
 
@@ -80,7 +93,9 @@ export class FleetState {
     const result = isReport(message) ? acceptReport(known, message, receipt) : acceptHeartbeat(known, message, receipt);
     if (result.kind !== "accepted") return result;
     const { view } = result;
-    this.#acceptedAt.set(view.node, this.#clock.monotonicMs());
+    const acceptedAt = this.#clock.monotonicMs();
+    const readAgeMs = Math.max(0, message.sentAt - message.read.endedAt);
+    this.#heard.set(view.node, { acceptedAt, readEndedAt: acceptedAt - readAgeMs });
     this.#expected.delete(view.node);
     this.#put(known, view);
     const isNews = known?.generation !== view.generation || known.instance !== view.instance;
@@ -91,6 +106,13 @@ export class FleetState {
     for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(volumeKey(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(volumeKey(volume), view.node);
     this.#views.set(view.node, view);
+  }
+
+  /** Forgets a node that is gone for good. */
+  drop(node: string): void {
+    for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(volumeKey(volume), node);
+    this.#views.delete(node);
+    this.#heard.delete(node);
   }
 
   /** Forgets releases that can no longer change any status. */

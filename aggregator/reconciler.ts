@@ -4,16 +4,19 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
+import { isUseHold } from "../common/storage/volume-identity.ts";
 import { ClaimMemories, type ClaimMemory } from "./claim-memories.ts";
+import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
-import { desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
-import type { Pod } from "./core/cluster-objects.ts";
+import { type Awaited, desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
 import type { NodeView } from "./core/fleet.ts";
-import { claimKeysOf, refersTo } from "./core/references.ts";
+import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
+import type { PodEnd } from "./sources/pods.ts";
+import type { Standings } from "./standings.ts";
 
 export interface ReconcilerParts {
   readonly clock: Clock;
@@ -21,21 +24,14 @@ export interface ReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
+  readonly standings: Pick<Standings, "of" | "assumedEnd">;
   readonly writer: ClaimStatusWriter;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
 
 export interface ReconcilerLimits {
-  readonly silentAfterMs: number;
   readonly reasonDelayMs: number;
-}
-
-/** A pod that is over, at a resource version and a time. */
-interface EndedPod {
-  readonly pod: Pod;
-  readonly gone: string;
-  readonly seenAtMs: number;
 }
 
 /** Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. */
@@ -45,15 +41,24 @@ export class Reconciler {
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
   /** Pods that ended before all collections were listed: which claims they named is known only then. */
-  #early: EndedPod[] | undefined = [];
+  #early: (PodEnd & { readonly seenAtMs: number })[] | undefined = [];
   /** Claims that wait for a node's word. */
   readonly #awaiting = new Map<string, Set<string>>();
+  /** Claims that wait for whichever nodes have not been heard of since the start. */
+  readonly #awaitingAny = new Set<string>();
+  readonly #words: NodeWords;
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
     this.#limits = limits;
     this.#queue = new WorkQueue(parts);
-    this.#memories = new ClaimMemories(parts);
+    const { fleet, standings } = parts;
+    this.#words = {
+      viewOf: (node) => fleet.view(node),
+      standingOf: (node) => standings.of(node).kind,
+      assumedEnd: (node) => standings.assumedEnd(node),
+    };
+    this.#memories = new ClaimMemories(parts, this.#words);
   }
 
   get depth(): number {
@@ -81,21 +86,18 @@ export class Reconciler {
   }
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
-  onPodEnded(pod: Pod, gone: string): void {
-    const ended = { pod, gone, seenAtMs: this.#parts.nowMs() };
+  onPodEnded(end: PodEnd): void {
+    const ended = { ...end, seenAtMs: this.#parts.nowMs() };
     if (this.#early === undefined) this.#noteEnd(ended);
-    else this.#early.push(ended);
+    else if (end.pod.claims.length > 0) this.#early.push(ended);
   }
 
-  #noteEnd({ pod, gone, seenAtMs }: EndedPod): void {
+  #noteEnd({ pod, gone, wasOver, seenAtMs }: PodEnd & { readonly seenAtMs: number }): void {
     for (const key of claimKeysOf(pod)) {
       const claim = this.#parts.cluster.claim(key);
       if (claim === undefined || !refersTo(pod, claim)) continue;
-      const memory = this.#memories.of(claim);
-      const { key: name, uid: podUid, node, hasStarted } = pod;
-      const reference = { pod: name, podUid, node, hasStarted, gone, seenAtMs };
-      memory.isWitnessed = true;
-      memory.history = { ...memory.history, pending: [...memory.history.pending, reference] };
+      const { key: name, uid: podUid, node, hasStarted, createdAtMs } = pod;
+      this.#memories.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
       this.enqueue(key);
     }
   }
@@ -106,6 +108,34 @@ export class Reconciler {
     this.#awaiting.delete(node);
     const touchedKeys = touched.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
     for (const key of new Set([...waiting, ...touchedKeys])) this.enqueue(key);
+  }
+
+  /** The node's word is another one by its standing alone: the claims that waited for it, and those that it had mounted. */
+  onStanding(node: string): void {
+    this.onReport(node, this.#parts.fleet.view(node)?.holds ?? []);
+  }
+
+  /** All nodes have been heard of since the start, or their time for it is over. */
+  onAllHeard(): void {
+    for (const key of this.#awaitingAny) this.enqueue(key);
+    this.#awaitingAny.clear();
+  }
+
+  /** What the node showed is about to be forgotten: the ends that were assumed for it may still be somebody's latest. */
+  onForgotten(node: string): void {
+    const { fleet, cluster } = this.#parts;
+    const view = fleet.view(node);
+    for (const hold of view?.holds.filter(isUseHold) ?? []) {
+      const ends = assumedUse(
+        { ...hold, node, bootId: view?.bootId ?? "" },
+        { ...this.#words, podName: cluster.podName },
+      );
+      for (const { key, uid } of claimsOf(hold, cluster)) {
+        const claim = cluster.claim(key);
+        if (claim?.uid === uid) this.#memories.keepEnds(claim, ends);
+      }
+    }
+    this.#awaiting.delete(node);
   }
 
   /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
@@ -135,8 +165,7 @@ export class Reconciler {
     if (claim === undefined) return undefined;
     const { cluster, fleet, nowMs } = this.#parts;
     const facts = factsOf(this.#memories.evidence(claim), {
-      viewOf: (node) => fleet.view(node),
-      isSilent: (node) => fleet.isSilent(node),
+      ...this.#words,
       nodes: cluster.nodeNames,
       expected: fleet.expected,
       podName: cluster.podName,
@@ -148,21 +177,22 @@ export class Reconciler {
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const facts = this.claimFacts(key);
     if (facts === undefined) return;
-    const { claim, awaited } = facts;
-    const memory = this.#memories.of(claim);
+    const { claim } = facts;
     this.#memories.witness(facts);
-    for (const { node, isSilent } of awaited) {
-      this.#await(node, key);
-      if (!isSilent) this.#queue.addAfter(key, this.#limits.silentAfterMs);
-    }
+    for (const awaited of facts.awaited) this.#await(awaited, key);
     const desired = desiredClaimStatus(facts);
-    if (desired === undefined || isSameStatus(claim.status, desired)) memory.reasonChangedAt = undefined;
-    else if (this.#mayWrite(memory, { claim, desired })) await this.#write(memory, { claim, desired, signal });
+    if (desired === undefined || isSameStatus(claim.status, desired)) {
+      this.#memories.rest(facts);
+      return;
+    }
+    const memory = this.#memories.of(claim);
+    if (this.#mayWrite(memory, { claim, desired })) await this.#write(memory, { claim, desired, signal });
   }
 
-  #await(node: string, key: string): void {
-    const keys = this.#awaiting.get(node) ?? new Set();
-    this.#awaiting.set(node, keys.add(key));
+  #await({ node, why }: Awaited, key: string): void {
+    const keys = why === undefined ? this.#awaitingAny : (this.#awaiting.get(node) ?? new Set());
+    keys.add(key);
+    if (why !== undefined) this.#awaiting.set(node, keys);
   }
 
   /** Reason-only changes wait a little: most are followed by the next one. */

@@ -2,6 +2,7 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { endOf, type UseEnd } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import type { NodeView } from "./fleet.ts";
+import type { AssumedEnd, Standing } from "./standing.ts";
 
 /** A pod that named a claim and is over: finished, or gone from the API. */
 export interface EndedReference {
@@ -15,6 +16,10 @@ export interface EndedReference {
   readonly gone: string;
   /** When its end was seen, by the API server's clock. */
   readonly seenAtMs: number;
+  /** It was over when this run began, and may have been for long. */
+  readonly wasOver?: boolean | undefined;
+  /** When the pod was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
 }
 
 /** What is known of a claim's past users, beyond what stands in its status. */
@@ -27,9 +32,17 @@ export interface ClaimHistory {
 
 export const EMPTY_HISTORY: ClaimHistory = { pending: [], latest: undefined };
 
-/** What tells how an ended reference's mount ended. */
-export interface ReferenceContext {
+/** What is known of the nodes at a moment. */
+export interface NodeWords {
+  /** What a node's last accepted report says. */
   readonly viewOf: (node: string) => NodeView | undefined;
+  readonly standingOf: (node: string) => Standing["kind"];
+  /** Since when what the node showed counts as ended. */
+  readonly assumedEnd: (node: string) => AssumedEnd | undefined;
+}
+
+/** What tells how an ended reference's mount ended. */
+export interface ReferenceContext extends NodeWords {
   /** Pods of which the mount table shows that they use the claim, or a release that is not settled that they did. */
   readonly shownPods: ReadonlySet<string>;
   /** The same, and those of which it was shown before. */
@@ -68,8 +81,7 @@ export function claimKeysOf(pod: Pod): readonly string[] {
 
 /** The history after the nodes' newest reports: references whose mounts are now known to have ended are no longer pending. */
 export function settleReferences(history: ClaimHistory, context: ReferenceContext): ClaimHistory {
-  const isSettled = (reference: EndedReference): boolean =>
-    reference.node === undefined || isReadAfter(context.viewOf(reference.node), reference);
+  const isSettled = (reference: EndedReference): boolean => wordOn(reference, context) !== undefined;
   const settled = history.pending.filter(isSettled);
   if (settled.length === 0) return history;
   const ends = settled.map((reference) => useEndOf(reference, context)).filter((end) => end !== undefined);
@@ -79,33 +91,76 @@ export function settleReferences(history: ClaimHistory, context: ReferenceContex
   };
 }
 
+/** Who has the last word on an ended reference's mount. */
+type LastWord =
+  /** The node's agent: it read the mount table after the pod's end. */
+  | { readonly by: "agent"; readonly view: NodeView }
+  /** The pod's status: it was bound to no node, or to one without an agent. */
+  | { readonly by: "pod" }
+  /** Nobody any more: the node is gone. */
+  | { readonly by: "nobody"; readonly goneAtMs: number };
+
+function wordOn(reference: EndedReference, { viewOf, standingOf, assumedEnd }: NodeWords): LastWord | undefined {
+  const { node } = reference;
+  if (node === undefined) return { by: "pod" };
+  const view = viewOf(node);
+  if (view !== undefined && isReadAfter(view, reference)) return { by: "agent", view };
+  const standing = standingOf(node);
+  if (standing === "agentless") return { by: "pod" };
+  const assumed = assumedEnd(node);
+  return standing === "gone" && assumed !== undefined ? { by: "nobody", goneAtMs: assumed.atMs } : undefined;
+}
+
 /**
  * True when the node's last complete read was begun by an agent that had already seen the pod's end: only then does the read
  * tell how the pod's mounts ended. Resource versions of one resource are decimal numbers that can be compared (KEP-5504).
  */
-function isReadAfter(view: NodeView | undefined, { gone }: EndedReference): boolean {
-  const reached = view?.podsResourceVersion;
+function isReadAfter({ podsResourceVersion: reached }: NodeView, { gone }: EndedReference): boolean {
   return reached !== undefined && BigInt(reached) >= BigInt(gone);
 }
 
-/**
- * The end of use that an ended reference stands for. Nothing where the mount table tells it better. A pod that had started,
- * and whose mount no read ever showed, had unmounted by the end of the first complete read after its end.
- */
+/** The end of use that an ended reference stands for. Nothing where the mount table tells it better, or what is stored. */
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
-  const { pod, podUid, node, hasStarted, seenAtMs } = reference;
-  if (context.shownPods.has(podUid)) return undefined;
-  const last = context.stored?.lastUse;
+  const { podUid } = reference;
+  const { stored } = context;
+  if (context.shownPods.has(podUid) || isToldByStatus(reference, stored)) return undefined;
+  const last = stored?.lastUse;
   // A release is settled when it is stored, or something later is: then that is the latest end of use.
   const isStored = last?.podUid === podUid && last.evidence === "mount-table";
   if (last !== undefined && (isStored || context.observedPods.has(podUid))) return endOf(last);
-  const base = { id: `${podUid}/${reference.gone}`, widthMs: undefined, node, pod, podUid, wasUse: hasStarted };
+  return unseenEnd(reference, context);
+}
+
+/**
+ * What was over before this run began is part of what an earlier one wrote, unless the pod was made after the time that is
+ * stored: then it came and went while nobody watched.
+ */
+function isToldByStatus({ wasOver, createdAtMs }: EndedReference, stored: ClaimStatus | undefined): boolean {
+  if (wasOver !== true) return false;
+  // Both are whole seconds, of which one was rounded down and the other up.
+  const isLater = stored?.unused === true && createdAtMs !== undefined && createdAtMs + 1000 >= stored.sinceMs;
+  return !isLater;
+}
+
+/**
+ * The end of a use that no read showed. A pod that had started had unmounted by the end of the first complete read after its
+ * end. One that had not did not use the volume, but volumes are mounted before a container starts, and unmounted after the
+ * pod's end: one may have come and gone unread.
+ */
+function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd {
+  const { pod, podUid, node, hasStarted, gone, seenAtMs } = reference;
+  const base = { id: `${podUid}/${gone}`, widthMs: undefined, node, pod, podUid, wasUse: hasStarted };
+  const byPod = { ...base, reason: "NoPodUsing", evidence: "pod-status" } as const;
+  const word = wordOn(reference, context) ?? { by: "pod" };
+  if (word.by === "nobody") {
+    const byMs = Math.max(seenAtMs, word.goneAtMs);
+    return hasStarted ? { ...base, reason: "NodeGone", evidence: "node-gone", byMs } : { ...byPod, byMs };
+  }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
-  const view = node === undefined || context.isHostPath ? undefined : context.viewOf(node);
-  if (view === undefined) return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: seenAtMs };
-  if (hasStarted) return { ...base, reason: "Unmounted", evidence: "mount-table", byMs: view.readEndedMs };
-  // Volumes are mounted before a container starts, and unmounted after the pod's end: one may have come and gone unread.
-  return { ...base, reason: "NoPodUsing", evidence: "pod-status", byMs: Math.max(seenAtMs, view.readEndedMs) };
+  if (word.by === "pod" || context.isHostPath) return { ...byPod, byMs: seenAtMs };
+  const { readEndedMs } = word.view;
+  if (hasStarted) return { ...base, reason: "Unmounted", evidence: "mount-table", byMs: readEndedMs };
+  return { ...byPod, byMs: Math.max(seenAtMs, readEndedMs) };
 }
 
 /** The history without what the claim's status already tells. */

@@ -1,20 +1,19 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { createInformer, type Informer } from "../../common/kube/informer.ts";
-import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { Informer } from "../../common/kube/informer.ts";
+import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import { type Claim, projectClaim } from "../../common/storage/claim.ts";
+import type { Claim } from "../../common/storage/claim.ts";
 import type { Directory } from "../core/attribution.ts";
-import { ClaimOrder } from "../core/claim-order.ts";
-import type { Node, Pod } from "../core/cluster-objects.ts";
+import type { ClaimOrder } from "../core/claim-order.ts";
+import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { SortedList } from "../core/sorted-list.ts";
-import { projectNode } from "./node-projections.ts";
+import { type ClaimListener, createClaims } from "./claims.ts";
+import { createNodes, type NodeListener } from "./nodes.ts";
 import { createPods, type PodListener } from "./pods.ts";
 import { createVolumes } from "./volumes.ts";
 
 /** Whom the cluster tells. Listeners only note what changed. */
-export interface ClusterListener extends PodListener {
-  readonly onClaimGone: (claim: Claim) => void;
-}
+export type ClusterListener = PodListener & ClaimListener & NodeListener;
 
 /** Pods, claims, volumes and nodes as the API server has them, each a moment old. */
 export interface Cluster extends Directory {
@@ -22,6 +21,12 @@ export interface Cluster extends Directory {
   readonly claims: () => Iterable<Claim>;
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
+  /** Nodes that the volume, or another one with its handle, is attached to or in use on by the API. */
+  readonly nodesWith: (volume: Volume) => readonly string[];
+  /** A pod of Mooring's agent that is not over is bound to the node. */
+  readonly hasAgentPod: (node: string) => boolean;
+  /** Some claim's stored status names the node as one that had it mounted. */
+  readonly isStoredHolder: (node: string) => boolean;
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
@@ -38,36 +43,27 @@ export interface Cluster extends Directory {
 export function createCluster(parts: KubeParts, listener: ClusterListener): Cluster {
   const pods = createPods(parts, listener);
   const volumes = createVolumes(parts, listener.onClaim);
-  const nodes = createInformer(parts, {
-    collection: { path: "/api/v1/nodes", firstList: "quorum" },
-    project: projectNode,
-  });
-  const claims = createInformer(parts, {
-    collection: { path: "/api/v1/persistentvolumeclaims", firstList: "quorum" },
-    project: projectClaim,
-    onChange: (change) => {
-      trackClaim(claimOrder, change);
-      const { kind, object } = change;
-      if (kind === "deleted") listener.onClaimGone(object);
-      else listener.onClaim(object.key);
-    },
-  });
-  const claimOrder = new ClaimOrder(claims.get);
+  const nodes = createNodes(parts, { ...listener, volumes });
+  const claims = createClaims(parts, listener);
   const informers: readonly (readonly [string, Informer<Stored>])[] = [
     ["pods", pods.informer],
     ["persistentvolumes", volumes.informer],
-    ["nodes", nodes],
-    ["persistentvolumeclaims", claims],
+    ["nodes", nodes.informer],
+    ["volumeattachments", nodes.attachments],
+    ["persistentvolumeclaims", claims.informer],
   ];
   return {
-    claim: claims.get,
-    claims: claims.all,
-    node: nodes.get,
-    nodeNames: () => [...nodes.all()].map(({ key }) => key),
+    claim: claims.informer.get,
+    claims: claims.informer.all,
+    node: nodes.informer.get,
+    nodeNames: nodes.names,
+    nodesWith: nodes.withVolume,
+    hasAgentPod: pods.isAgentOn,
+    isStoredHolder: claims.isStoredHolder,
     podsOf: pods.ofClaim,
     podName: pods.nameOf,
     isPodThere: pods.isThere,
-    claimOrder,
+    claimOrder: claims.order,
     volumeOrder: volumes.order,
     podByUid: pods.byUid,
     volumeByName: volumes.informer.get,
@@ -80,9 +76,4 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
         signal,
       ),
   };
-}
-
-function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
-  if (change.kind === "deleted") order.remove(change.previous);
-  else order.put(change.object, change.kind === "updated" ? change.previous : undefined);
 }

@@ -15,17 +15,29 @@ export interface Pods {
   readonly byUid: (uid: string) => Pod | undefined;
   /** Pods that name the claim, finished ones included. */
   readonly ofClaim: (claimKey: string) => readonly Pod[];
+  /** A pod of Mooring's agent that is not over is bound to the node. */
+  readonly isAgentOn: (node: string) => boolean;
   /** The API server has a pod with this UID. */
   readonly isThere: (uid: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
   readonly nameOf: (uid: string) => string;
 }
 
+/** A pod that finished or vanished. */
+export interface PodEnd {
+  readonly pod: Pod;
+  /** A resource version at which it was over. */
+  readonly gone: string;
+  /** The first list showed it finished: that may have been long ago. */
+  readonly wasOver: boolean;
+}
+
 /** Whom the pods tell. */
 export interface PodListener {
   readonly onClaim: (key: string) => void;
-  /** A pod finished or vanished; at resource version `gone` it was over. */
-  readonly onPodEnded: (pod: Pod, gone: string) => void;
+  readonly onPodEnded: (end: PodEnd) => void;
+  /** The first of Mooring's agent pods came to a node, or one left it. */
+  readonly onAgentPod: (node: string) => void;
 }
 
 /** So many vanished pods are remembered: their mounts and releases may still be to come. */
@@ -34,6 +46,7 @@ const REMEMBERED_PODS = 20_000;
 export function createPods(parts: KubeParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
+  const agents = new IndexMap();
   const live = new Set<string>();
   const vanished = new Map<string, Pod>();
 
@@ -45,8 +58,9 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
       remember(vanished, object);
     } else keys.set(object.uid, object.key);
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
-    const gone = endOf(change, live);
-    if (gone !== undefined) listener.onPodEnded(object, gone);
+    const end = endOf(change, { live, isFirstList: !informer.hasSynced() });
+    if (end !== undefined) listener.onPodEnded(end);
+    for (const node of trackAgent(agents, change)) listener.onAgentPod(node);
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
@@ -56,6 +70,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     informer,
     byUid,
     ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
+    isAgentOn: (node) => [...agents.get(node)].length > 0,
     isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
   };
@@ -70,15 +85,33 @@ function remember(pods: Map<string, Pod>, pod: Pod): void {
 }
 
 /**
- * The resource version at which the pod was over, when this change ended it. A deletion can be the first to show that the pod
- * had finished, so what counts is whether it was `live` before.
+ * How the pod ended, when this change ended it. A deletion can be the first to show that the pod had finished, so what counts is
+ * whether it was `live` before; what is first seen finished came and went between two lists, unless the first one shows it.
  */
-function endOf(change: StoreChange<StoredPod>, live: Set<string>): string | undefined {
-  const { object } = change;
-  if (change.kind !== "deleted" && !object.isTerminal) {
-    live.add(object.uid);
+function endOf(
+  change: StoreChange<StoredPod>,
+  { live, isFirstList }: { readonly live: Set<string>; readonly isFirstList: boolean },
+): PodEnd | undefined {
+  const { object: pod } = change;
+  if (change.kind !== "deleted" && !pod.isTerminal) {
+    live.add(pod.uid);
     return undefined;
   }
-  if (!live.delete(object.uid)) return undefined;
-  return change.kind === "deleted" ? change.gone : object.resourceVersion;
+  if (change.kind === "added") return { pod, gone: pod.resourceVersion, wasOver: isFirstList };
+  if (!live.delete(pod.uid)) return undefined;
+  return { pod, gone: change.kind === "deleted" ? change.gone : pod.resourceVersion, wasOver: false };
+}
+
+/** Keeps which nodes have an agent pod; answers those for which that may have changed. */
+function trackAgent(agents: IndexMap, change: StoreChange<StoredPod>): readonly string[] {
+  const before = change.kind === "added" ? undefined : agentNode(change.previous);
+  const after = change.kind === "deleted" ? undefined : agentNode(change.object);
+  if (before === after) return [];
+  if (before !== undefined) agents.remove(before, change.object.key);
+  if (after !== undefined) agents.add(after, change.object.key);
+  return [before, after].filter((node) => node !== undefined);
+}
+
+function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
+  return isAgent === true && !isTerminal ? node : undefined;
 }

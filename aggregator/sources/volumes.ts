@@ -2,7 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
-import type { Volume } from "../core/cluster-objects.ts";
+import { attachedKey, type Volume } from "../core/cluster-objects.ts";
 import { compareText, SortedList } from "../core/sorted-list.ts";
 import { projectVolume } from "./projections.ts";
 
@@ -15,6 +15,8 @@ export interface Volumes {
   readonly order: SortedList<string>;
   /** One handle may stand in several volumes. */
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
+  /** Those that Kubernetes attaches as one, by their `attachedKey`. */
+  readonly attachedAs: (key: string) => readonly Volume[];
 }
 
 export function createVolumes(parts: KubeParts, onClaim: (key: string) => void): Volumes {
@@ -23,21 +25,19 @@ export function createVolumes(parts: KubeParts, onClaim: (key: string) => void):
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
     order[change.kind === "deleted" ? "remove" : "add"](object.key);
-    const before = change.kind === "updated" ? change.previous : object;
-    if (before.csi !== undefined) byHandle.remove(handleOf(before.csi), before.key);
-    if (change.kind !== "deleted" && object.csi !== undefined) byHandle.add(handleOf(object.csi), object.key);
+    const before = change.kind === "added" ? object : change.previous;
+    if (before.csi !== undefined) byHandle.remove(attachedKey(before.csi), before.key);
+    if (change.kind !== "deleted" && object.csi !== undefined) byHandle.add(attachedKey(object.csi), object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const collection = { path: "/api/v1/persistentvolumes", firstList: "quorum" } as const;
   const informer = createInformer(parts, { collection, project: projectVolume, onChange });
+  const attachedAs = (key: string): readonly Volume[] =>
+    [...byHandle.get(key)].map(informer.get).filter((volume) => volume !== undefined);
   return {
     informer,
     order,
-    byHandle: (driver, handleHash) =>
-      [...byHandle.get(handleOf({ driver, handleHash }))].map(informer.get).filter((volume) => volume !== undefined),
+    byHandle: (driver, handleHash) => attachedAs(attachedKey({ driver, handleHash })),
+    attachedAs,
   };
-}
-
-function handleOf({ driver, handleHash }: NonNullable<Volume["csi"]>): string {
-  return `${driver}/${handleHash}`;
 }

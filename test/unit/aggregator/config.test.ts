@@ -9,6 +9,8 @@ describe("readAggregatorCommand", () => {
         kubeconfig: undefined,
         listen: { host: "127.0.0.1", port: 9809 },
         silentAfterMs: 90_000,
+        agentlessAfterMs: 600_000,
+        nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
         logLevel: "info",
       },

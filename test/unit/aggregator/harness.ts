@@ -1,17 +1,18 @@
-import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
+import type { LeaseRenewal } from "../../../aggregator/core/kubelet-lease.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
+import type { StandingLimits } from "../../../aggregator/core/standing.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
-import type { Cluster } from "../../../aggregator/sources/cluster.ts";
+import { Standings } from "../../../aggregator/standings.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 
 /**
  * What becomes of a write: it is stored and the watch shows it, it is stored only, its claim is gone, or it fails; then it is
@@ -19,46 +20,14 @@ import { createFixedRandom } from "../../fakes/random.ts";
  */
 export type WriteOutcome = "seen" | "stored" | "gone" | { readonly fails: Error; readonly isStored: boolean };
 
-/** The cluster as the informers would show it, put together by hand. */
-export class FakeCluster implements Cluster {
-  readonly byKey = new Map<string, Claim>();
-  readonly pods = new Map<string, Pod>();
-  readonly volumes = new Map<string, Volume>();
-  readonly nodes = new Map<string, Node>();
-
-  readonly claim = (key: string): Claim | undefined => this.byKey.get(key);
-  readonly claims = (): Iterable<Claim> => this.byKey.values();
-  readonly node = (name: string): Node | undefined => this.nodes.get(name);
-  readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
-  readonly podsOf = (claimKey: string): readonly Pod[] =>
-    [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
-  readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
-  readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
-  readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
-  readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
-  readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
-    [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
-  get claimOrder(): ClaimOrder {
-    const order = new ClaimOrder(this.claim);
-    for (const claim of this.byKey.values()) order.put(claim, undefined);
-    return order;
-  }
-  get volumeOrder(): SortedList<string> {
-    const order = new SortedList(compareText);
-    for (const name of this.volumes.keys()) order.add(name);
-    return order;
-  }
-  readonly unsynced = (): readonly string[] => [];
-  readonly undecodable = (): number => 0;
-  readonly run = async (): Promise<void> => {};
-}
-
 export interface HarnessOptions {
   readonly claims?: readonly Claim[];
   readonly volumes?: readonly Volume[];
   readonly nodes?: readonly Node[];
   readonly silentAfterMs?: number;
   readonly reasonDelayMs?: number;
+  /** Whether the kubelets of nodes live, for those that ask for their Leases. */
+  readonly livingKubelets?: readonly string[];
 }
 
 /** A reconciler and a fleet with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
@@ -67,6 +36,7 @@ export class Harness {
   readonly logger: FakeLogger = createFakeLogger();
   readonly cluster = new FakeCluster();
   fleet: FleetState;
+  standings: Standings;
   reconciler: Reconciler;
   /** By how much the latest that the server's clock can show is ahead of its true time. */
   aheadMs = 0;
@@ -76,9 +46,13 @@ export class Harness {
   readonly stored = new Map<string, Claim>();
   /** What the next writes meet; "seen" once there are none left. */
   readonly outcomes: WriteOutcome[] = [];
-  readonly #limits: { readonly silentAfterMs: number; readonly reasonDelayMs: number };
+  /** Nodes whose kubelets renew their Leases. */
+  readonly livingKubelets: Set<string>;
+  /** How often the Leases were listed. */
+  leaseLists = 0;
+  readonly #limits: StandingLimits & { readonly reasonDelayMs: number };
   #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<unknown> = Promise.resolve();
 
   constructor({
     claims = [],
@@ -86,6 +60,7 @@ export class Harness {
     nodes = [],
     silentAfterMs = 90_000,
     reasonDelayMs = 5_000,
+    livingKubelets = [],
   }: HarnessOptions) {
     for (const claim of claims) {
       this.stored.set(claim.key, claim);
@@ -93,25 +68,53 @@ export class Harness {
     }
     for (const volume of volumes) this.cluster.volumes.set(volume.key, volume);
     for (const node of nodes) this.cluster.nodes.set(node.key, node);
-    this.#limits = { silentAfterMs, reasonDelayMs };
+    this.livingKubelets = new Set(livingKubelets);
+    this.#limits = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
     this.fleet = new FleetState(this.clock, silentAfterMs);
+    this.standings = this.#newStandings();
     this.reconciler = this.#newReconciler();
   }
 
-  #newReconciler(): Reconciler {
+  get #parts() {
     const { clock, logger, cluster, fleet } = this;
+    const nowMs = (): number => clock.wallMs() + this.aheadMs;
+    return { clock, logger, cluster, fleet, random: createFixedRandom(0.5), nowMs };
+  }
+
+  #newStandings(): Standings {
+    const onChange = (node: string): void => this.reconciler.onStanding(node);
+    const onForgotten = (node: string): void => this.reconciler.onForgotten(node);
+    return new Standings({ ...this.#parts, leases: { renewals: this.#renewals }, onChange, onForgotten }, this.#limits);
+  }
+
+  readonly #renewals = async (nodes: ReadonlySet<string>): Promise<ReadonlyMap<string, LeaseRenewal>> => {
+    this.leaseLists += 1;
+    const renewal = { renewedAtMs: this.clock.wallMs() - 5_000, durationMs: 40_000 };
+    return new Map([...this.livingKubelets].filter((node) => nodes.has(node)).map((node) => [node, renewal]));
+  };
+
+  #newReconciler(): Reconciler {
     const writer = { apply: async (claim: Claim, status: ClaimStatus) => this.#apply(claim, status) };
-    const nowMs = () => clock.wallMs() + this.aheadMs;
-    const parts = { clock, logger, cluster, fleet, writer, random: createFixedRandom(0.5), nowMs };
-    return new Reconciler(parts, this.#limits);
+    return new Reconciler({ ...this.#parts, standings: this.standings, writer }, this.#limits);
   }
 
   /** Everything has been listed: from now on it is worked. */
   async start(): Promise<this> {
     this.fleet.expect(this.cluster.nodeNames());
-    this.#running = this.reconciler.run(this.#stopping.signal);
+    this.standings.begin();
+    const { signal } = this.#stopping;
+    this.#running = Promise.all([
+      this.reconciler.run(signal),
+      this.standings.run(signal),
+      this.#endExpectation(signal),
+    ]);
     await this.enqueueAll();
     return this;
+  }
+
+  async #endExpectation(signal: AbortSignal): Promise<void> {
+    await this.clock.sleep(this.#limits.silentAfterMs + 20, signal);
+    this.reconciler.onAllHeard();
   }
 
   /** A new aggregator that knows what the API server has, and nothing else. */
@@ -119,8 +122,12 @@ export class Harness {
     await this.stop();
     this.#stopping = new AbortController();
     this.fleet = new FleetState(this.clock, this.#limits.silentAfterMs);
+    this.standings = this.#newStandings();
     this.reconciler = this.#newReconciler();
     for (const claim of this.stored.values()) this.cluster.byKey.set(claim.key, claim);
+    for (const pod of this.cluster.pods.values()) {
+      if (pod.isTerminal) this.reconciler.onPodEnded({ pod, gone: pod.resourceVersion, wasOver: true });
+    }
     return this.start();
   }
 
@@ -142,10 +149,12 @@ export class Harness {
   /** Hands a report in, as the aggregator's report route does; answers what may be forgotten, or nothing for a stale one. */
   async report(report: NodeMessage, receipt: Partial<Receipt> = {}): Promise<readonly string[] | undefined> {
     const nodeBootId = this.cluster.node(report.node)?.bootId;
+    const wasExpected = this.fleet.expected.length > 0;
     const change = this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId, ...receipt });
     if (change.kind !== "accepted") return undefined;
+    this.standings.onReport(report.node);
     this.reconciler.onReport(report.node, change.touched);
-    if (this.fleet.expected.length === 0) this.reconciler.enqueueAll();
+    if (wasExpected && this.fleet.expected.length === 0) this.reconciler.onAllHeard();
     const settled = this.reconciler.settled(change.view);
     this.fleet.settle(report.node, settled);
     await settle();
@@ -156,7 +165,8 @@ export class Harness {
   async putPod(pod: Pod): Promise<void> {
     const before = this.cluster.pods.get(pod.uid);
     this.cluster.pods.set(pod.uid, pod);
-    if (pod.isTerminal && before?.isTerminal === false) this.reconciler.onPodEnded(pod, pod.resourceVersion);
+    const gone = pod.resourceVersion;
+    if (pod.isTerminal && before?.isTerminal !== true) this.reconciler.onPodEnded({ pod, gone, wasOver: false });
     await this.#touch(pod);
   }
 
@@ -164,8 +174,29 @@ export class Harness {
     const pod = this.cluster.pods.get(uid);
     if (pod === undefined) return;
     this.cluster.pods.delete(uid);
-    if (!pod.isTerminal) this.reconciler.onPodEnded(pod, gone);
+    if (!pod.isTerminal) this.reconciler.onPodEnded({ pod, gone, wasOver: false });
     await this.#touch(pod);
+  }
+
+  /** A Node object comes or changes. */
+  async putNode(node: Node): Promise<void> {
+    this.cluster.nodes.set(node.key, node);
+    this.standings.onNode(node.key);
+    await settle();
+  }
+
+  async removeNode(name: string): Promise<void> {
+    this.cluster.nodes.delete(name);
+    this.standings.onNode(name);
+    await settle();
+  }
+
+  /** The volume is attached to these nodes by the API. */
+  async attach(volume: string, nodes: readonly string[]): Promise<void> {
+    this.cluster.attachments.set(volume, nodes);
+    const claim = this.cluster.volumes.get(volume)?.claim;
+    if (claim !== undefined) this.reconciler.enqueue(claim.key);
+    await settle();
   }
 
   async putClaim(claim: Claim): Promise<void> {
@@ -183,6 +214,7 @@ export class Harness {
   }
 
   async #touch(pod: Pod): Promise<void> {
+    if (pod.isAgent === true && pod.node !== undefined) this.standings.onAgentPod(pod.node);
     for (const key of claimKeysOf(pod)) this.reconciler.enqueue(key);
     await settle();
   }

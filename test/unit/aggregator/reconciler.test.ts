@@ -31,10 +31,12 @@ async function running(options: HarnessOptions = {}, { silent = [] }: { readonly
   return harness;
 }
 
-/** A report of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
+let generation = 0;
+
+/** A report with news of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
 function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
   const endedAt = clock.monotonicMs();
-  const generation = Math.round(endedAt);
+  generation += 1;
   return reportWith({ read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
 }
 
@@ -342,21 +344,41 @@ describe("a start of the aggregator", () => {
     ]);
   });
 
-  it("nothing turns unused before all expected nodes have reported", async () => {
+  it("a claim that was in use nobody knows where turns unused when all nodes have reported", async () => {
     const nodes = [nodeWith("n1"), nodeWith("n2")];
-    const harness = await running({ nodes }, { silent: ["n2"] });
+    const claims = [claimWith({ status: statusWith() })];
+    const harness = await running({ nodes, claims }, { silent: ["n2"] });
 
     await harness.advance(60_000);
     const before = harness.writes.length;
     await harness.report(reportAt(harness, { node: "n2" }));
 
     expect(before).toBe(0);
-    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON + 60_000 }]);
+  });
+
+  it("a claim that was in use nobody knows where turns unused when the time of the nodes is over", async () => {
+    const claims = [claimWith({ status: statusWith() })];
+    const harness = await running({ claims }, { silent: ["n1"] });
+
+    await harness.advance(90_000);
+    const before = harness.writes.length;
+    await harness.advance(20);
+
+    expect(before).toBe(0);
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "NoPodUsing" }]);
+  });
+
+  it("a claim that is seen for the first time waits for no node that has nothing to do with it", async () => {
+    const harness = await running({}, { silent: ["n1"] });
+
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "NeverObservedInUse", sinceMs: NOON }]);
   });
 
   it("what is in use is said at once", async () => {
     const nodes = [nodeWith("n1"), nodeWith("n2")];
-    const harness = await running({ nodes }, { silent: ["n2"] });
+    const claims = [claimWith({ status: statusWith({ unused: true, reason: "Unmounted" }) })];
+    const harness = await running({ nodes, claims }, { silent: ["n2"] });
     await harness.advance(1_000);
 
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
@@ -386,7 +408,8 @@ describe("a start of the aggregator", () => {
   });
 
   it("the wait for the nodes begins when everything is listed, however long that took", async () => {
-    const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
+    const claims = [claimWith({ status: statusWith() })];
+    const harness = new Harness({ claims, volumes: [volumeWith()], nodes: [nodeWith("n1")] });
     harnesses.push(harness);
 
     await harness.advance(300_000);
@@ -400,7 +423,7 @@ describe("a start of the aggregator", () => {
   it("a pod that ended before the claims were listed still has to be told of by its node", async () => {
     const harness = new Harness({ claims: [], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
     harnesses.push(harness);
-    harness.reconciler.onPodEnded(podWith(), "300");
+    harness.reconciler.onPodEnded({ pod: podWith(), gone: "300", wasOver: false });
     harness.cluster.byKey.set("shop/data", claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing" }) }));
 
     await harness.start();
@@ -478,12 +501,14 @@ describe("claimFacts", () => {
       ...{ atMs: harness.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" },
     });
 
+    const before = harness.writes.length;
+
     const facts = [1, 2].map(() => harness.reconciler.claimFacts("shop/data"));
 
     expect(facts[0]).toMatchObject({ claim: { uid: "claim-1" }, isEligible: true, holders: ["n1"] });
     expect(facts[0]).toEqual(facts[1]);
     expect(harness.reconciler.depth).toBe(0);
-    expect(harness.writes).toEqual([]);
+    expect(harness.writes).toHaveLength(before);
   });
 
   it("tells nothing of a claim that is not there", async () => {

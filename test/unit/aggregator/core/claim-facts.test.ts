@@ -1,42 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimEvidence, type FleetFacts, factsOf, isSettledFor } from "../../../../aggregator/core/claim-facts.ts";
-import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
-import type { NodeRelease, NodeView } from "../../../../aggregator/core/fleet.ts";
-import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
-import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { factsOf, isSettledFor } from "../../../../aggregator/core/claim-facts.ts";
+import type { NodeRelease } from "../../../../aggregator/core/fleet.ts";
+import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
-
-function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
-  return {
-    claim: claimWith(),
-    holders: [],
-    references: [],
-    releases: [],
-    history: EMPTY_HISTORY,
-    witnessedNodes: new Set(),
-    isWitnessed: false,
-    ...fields,
-  };
-}
-
-function fleetWith(
-  views: readonly NodeView[],
-  { silent = [], ...fields }: Partial<FleetFacts> & { readonly silent?: readonly string[] } = {},
-): FleetFacts {
-  return {
-    viewOf: (name) => views.find(({ node }) => node === name),
-    isSilent: (node) => silent.includes(node),
-    nodes: () => ["n1", "n2", "n3"],
-    expected: [],
-    podName: (uid) => `shop/${uid}`,
-    nowMs: NOON,
-    ...fields,
-  };
-}
-
-function pendingOn(node: string | undefined): EndedReference {
-  return { pod: "shop/web-0", podUid: "pod-1", node, hasStarted: true, gone: "200", seenAtMs: NOON };
-}
+import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
   it.each([
@@ -48,53 +15,32 @@ describe("factsOf", () => {
     expect(factsOf(evidenceWith({ claim }), fleetWith([])).isEligible).toBe(isEligible);
   });
 
-  it.each<{
-    readonly name: string;
-    readonly pending?: readonly EndedReference[];
-    readonly status?: ClaimStatus;
-    readonly silent?: readonly string[];
-    readonly expected?: readonly string[];
-    readonly awaited: ClaimFacts["awaited"];
-  }>([
-    { name: "nobody is awaited when nothing is open", awaited: [] },
-    {
-      name: "the node of an ended pod is awaited, once",
-      pending: [pendingOn("n1"), pendingOn("n1")],
-      awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
-    },
-    { name: "a pod that was never bound awaits nobody", pending: [pendingOn(undefined)], awaited: [] },
-    {
-      name: "a node that had it mounted is awaited until it has reported",
-      status: mountedStatus(["n1", "n2"]),
-      silent: ["n2"],
-      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
-    },
-    {
-      name: "a node that had it mounted, and where a pod ended, is awaited for the pod",
-      pending: [pendingOn("n2")],
-      status: mountedStatus(["n2"]),
-      awaited: [{ node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
-    },
-    {
-      name: "all nodes are awaited when it was mounted on too many to keep",
-      status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
-      awaited: [
-        { node: "n2", isSilent: false, why: "was-mounted" },
-        { node: "n3", isSilent: false, why: "was-mounted" },
-      ],
-    },
-    {
-      name: "after a start all expected nodes are awaited, and none of them is silent yet",
-      expected: ["n2"],
-      silent: ["n2"],
-      awaited: [{ node: "n2", isSilent: false }],
-    },
-  ])("$name", ({ pending = [], status, silent = [], expected = [], awaited }) => {
-    const evidence = evidenceWith({ claim: claimWith({ status }), history: { pending, latest: undefined } });
+  it("a node with a mount of it holds it, once", () => {
+    const uses = [useOn("n1"), useOn("n1", "pod-2"), useOn("n2")];
 
-    const facts = factsOf(evidence, fleetWith([viewWith()], { silent, expected }));
+    expect(factsOf(evidenceWith({ uses }), fleetWith([])).holders).toEqual(["n1", "n2"]);
+  });
 
-    expect(facts.awaited).toEqual(awaited);
+  it("what a node shows that is gone has ended, and is still there on the others", () => {
+    const assumed = { n1: { bootId: "boot-1", atMs: NOON + 5_000, evidence: "node-gone" } } as const;
+
+    const facts = factsOf(evidenceWith({ uses: [useOn("n1"), useOn("n2")] }), fleetWith([], { assumed }));
+
+    expect(facts.holders).toEqual(["n2"]);
+    expect(facts.ends).toEqual([
+      {
+        ...{ id: "boot-1/node-gone/pod-1/name/pv-1", reason: "NodeGone", evidence: "node-gone" },
+        ...{ byMs: NOON + 5_000, widthMs: undefined, node: "n1", pod: "shop/pod-1", podUid: "pod-1", wasUse: true },
+      },
+    ]);
+  });
+
+  it("what a node showed in another boot, and that no agent came back to, ended without anybody seeing it", () => {
+    const assumed = { n1: { bootId: "boot-1", atMs: NOON, evidence: "pod-status" } } as const;
+
+    const facts = factsOf(evidenceWith({ uses: [useOn("n1")] }), fleetWith([], { assumed }));
+
+    expect(facts.ends).toMatchObject([{ reason: "NoPodUsing", evidence: "pod-status", byMs: NOON, wasUse: true }]);
   });
 
   it("a release is an end of use by the pod that the agent named, else by the one that is known", () => {
@@ -109,122 +55,34 @@ describe("factsOf", () => {
   });
 });
 
-describe("the end of a use that this run has not witnessed", () => {
-  const since = NOON;
-  const began = NOON + 60_000;
-  const assumed = {
-    releaseId: "n1/gone",
+describe("isNodeBack", () => {
+  const lastUse = {
+    releaseId: "boot-1/node-gone/pod-1/name/pv-1",
     node: "n1",
-    pod: undefined,
-    podUid: undefined,
+    pod: "shop/web-0",
+    podUid: "pod-1",
+    releasedAtMs: NOON,
+    uncertaintyMs: undefined,
     evidence: "node-gone",
   } as const;
-  const goneSince = statusWith({
-    unused: true,
-    reason: "NodeGone",
-    lastUse: { ...assumed, releasedAtMs: since, uncertaintyMs: undefined },
-  });
 
   it.each<{
     readonly name: string;
-    readonly status?: ClaimStatus | undefined;
-    readonly views?: readonly NodeView[];
-    readonly releases?: readonly NodeRelease[];
-    readonly witnessedNodes?: readonly string[];
-    readonly isWitnessed?: boolean;
-    readonly blindEnd: unknown;
+    readonly fields?: Partial<LastUse>;
+    readonly readBeganMs?: number;
+    readonly isNodeBack: boolean;
   }>([
-    { name: "a claim without a status has none", status: undefined, blindEnd: undefined },
-    {
-      name: "a claim that counts as unused has none",
-      status: statusWith({ unused: true, reason: "Unmounted" }),
-      blindEnd: undefined,
-    },
-    {
-      name: "an end that was assumed with its node's stands as long as the node is away",
-      status: goneSince,
-      views: [viewWith({ readBeganMs: since })],
-      blindEnd: undefined,
-    },
-    {
-      name: "an end that was assumed with its node's is by the node's first read when it is back",
-      status: goneSince,
-      views: [viewWith({ readBeganMs: began, observedSinceMs: began })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1" },
-    },
-    {
-      name: "a node that is back and was watched all the time tells the end itself",
-      status: goneSince,
-      views: [viewWith({ readBeganMs: began })],
-      releases: [nodeRelease()],
-      blindEnd: undefined,
-    },
-    {
-      name: "an agent that began after the mount knows that it had ended by its first read",
-      views: [viewWith({ observedSinceMs: began })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1", pod: undefined },
-    },
-    {
-      name: "an agent that began within the second of the stored time may have begun after the mount",
-      views: [viewWith({ observedSinceMs: since - 999 })],
-      blindEnd: { byMs: since - 999, widthMs: 0 },
-    },
-    {
-      name: "an agent that watched all the time would have told: without its word the end is unknown",
-      views: [viewWith({ observedSinceMs: since - 1_000 })],
-      blindEnd: "unknown",
-    },
-    {
-      name: "an agent that watched all the time has told",
-      views: [viewWith({ observedSinceMs: since - 1_000 })],
-      releases: [nodeRelease()],
-      blindEnd: undefined,
-    },
-    {
-      name: "of several nodes the latest first read counts",
-      status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ observedSinceMs: began }), viewWith({ node: "n2", observedSinceMs: began + 1 })],
-      blindEnd: { node: "n2", byMs: began + 1 },
-    },
-    {
-      name: "where it was mounted on too many nodes to keep, any node's first read counts",
-      status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
-      views: [viewWith({ node: "n2", observedSinceMs: 0 }), viewWith({ node: "n3", observedSinceMs: began })],
-      blindEnd: { node: "n3", byMs: began },
-    },
-    {
-      name: "a node on which this run has seen the mount is not blind",
-      views: [viewWith({ observedSinceMs: began })],
-      witnessedNodes: ["n1"],
-      isWitnessed: true,
-      blindEnd: undefined,
-    },
-    {
-      name: "referenced, and nobody here saw by whom: unknown",
-      status: statusWith(),
-      blindEnd: "unknown",
-    },
-    {
-      name: "referenced, with a release that may be an older one: unknown all the same",
-      status: statusWith(),
-      releases: [nodeRelease()],
-      blindEnd: "unknown",
-    },
-    {
-      name: "referenced, and this run has seen the pod: not blind",
-      status: statusWith(),
-      isWitnessed: true,
-      blindEnd: undefined,
-    },
-  ])("$name", ({ views = [], releases = [], witnessedNodes = [], isWitnessed = false, blindEnd, ...row }) => {
-    const status = "status" in row ? row.status : mountedStatus(["n1"]);
-    const claim = claimWith({ status });
-    const evidence = evidenceWith({ claim, releases, witnessedNodes: new Set(witnessedNodes), isWitnessed });
+    { name: "a node that has read its mount table since is back", isNodeBack: true },
+    { name: "a late report of what was read before is not enough", readBeganMs: NOON, isNodeBack: false },
+    { name: "another node's report is not enough", fields: { node: "n2" }, isNodeBack: false },
+    { name: "an end that was read is not assumed", fields: { evidence: "mount-table" }, isNodeBack: false },
+  ])("$name", ({ fields, readBeganMs = NOON + 1, isNodeBack }) => {
+    const status = statusWith({ unused: true, reason: "NodeGone", lastUse: { ...lastUse, ...fields } });
+    const evidence = evidenceWith({ claim: claimWith({ status }) });
 
-    const facts = factsOf(evidence, fleetWith(views));
+    const facts = factsOf(evidence, fleetWith([viewWith({ readBeganMs })]));
 
-    if (typeof blindEnd === "object") expect(facts.blindEnd).toMatchObject(blindEnd ?? {});
-    else expect(facts.blindEnd).toBe(blindEnd);
+    expect(facts.isNodeBack).toBe(isNodeBack);
   });
 });
 
@@ -300,8 +158,9 @@ describe("isSettledFor", () => {
     { name: "of two at one time the second counts", status: mountedStatus(["n1"]), others: [same], settled: true },
   ])("$name: $settled", ({ status, holders = [], others = [], settled }) => {
     const release = nodeRelease();
+    const uses = holders.map((node) => useOn(node));
 
-    const result = isSettledFor(claimWith({ status }), release, { holders, releases: [release, ...others] });
+    const result = isSettledFor(claimWith({ status }), release, { uses, releases: [release, ...others] });
 
     expect(result).toBe(settled);
   });
@@ -309,14 +168,14 @@ describe("isSettledFor", () => {
   it("a claim that is being deleted keeps its status", () => {
     const release = nodeRelease();
 
-    expect(isSettledFor(claimWith({ isDeleting: true }), release, { holders: [], releases: [release] })).toBe(true);
+    expect(isSettledFor(claimWith({ isDeleting: true }), release, { uses: [], releases: [release] })).toBe(true);
   });
 
   it("of two releases at one time just one is settled", () => {
     const claim = claimWith({ status: mountedStatus(["n1"]) });
     const releases = [nodeRelease(), same];
 
-    const settled = releases.filter((release) => isSettledFor(claim, release, { holders: [], releases }));
+    const settled = releases.filter((release) => isSettledFor(claim, release, { uses: [], releases }));
 
     expect(settled).toHaveLength(1);
   });

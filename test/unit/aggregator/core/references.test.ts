@@ -10,10 +10,12 @@ import {
   refersTo,
   settleReferences,
 } from "../../../../aggregator/core/references.ts";
+import type { Standing } from "../../../../aggregator/core/standing.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { NOON, podWith, statusWith, viewWith } from "../world.ts";
 
 const SEEN = NOON - 2_000;
+const GONE = NOON + 300_000;
 
 function referenceWith(fields: Partial<EndedReference> = {}): EndedReference {
   return {
@@ -45,6 +47,7 @@ interface Row {
   readonly observed?: readonly string[];
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
+  readonly standing?: Standing["kind"];
   readonly pending: number;
   readonly latest: Partial<UseEnd> | undefined;
 }
@@ -133,11 +136,99 @@ describe("settleReferences", () => {
       pending: 0,
       latest: { id: "pod-1/200", byMs: NOON },
     },
+    {
+      name: "on a node without an agent a pod's end counts when it was seen",
+      reference: { node: "n9" },
+      standing: "agentless",
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, node: "n9", wasUse: true },
+    },
+    {
+      name: "an agent that has left told nothing of a pod that ended later",
+      reached: "199",
+      standing: "agentless",
+      pending: 0,
+      latest: { reason: "NoPodUsing", byMs: SEEN },
+    },
+    {
+      name: "an agent that has left has the last word on a pod that had ended before",
+      standing: "agentless",
+      pending: 0,
+      latest: { reason: "Unmounted", byMs: NOON },
+    },
+    { name: "a silent node is awaited", reached: "199", standing: "silent", pending: 1, latest: undefined },
+    {
+      name: "a use on a node that is gone is assumed to have ended when that was established",
+      reference: { node: "n9" },
+      standing: "gone",
+      pending: 0,
+      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined, wasUse: true },
+    },
+    {
+      name: "a pod whose end was seen after its node was gone ended then",
+      reference: { node: "n9", seenAtMs: GONE + 1 },
+      standing: "gone",
+      pending: 0,
+      latest: { reason: "NodeGone", byMs: GONE + 1 },
+    },
+    {
+      name: "a pod that never started on a node that is gone did not use the volume",
+      reference: { node: "n9", hasStarted: false },
+      standing: "gone",
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: GONE, wasUse: false },
+    },
+    {
+      name: "a pod whose mount the node that is gone had shown is told by that",
+      reference: { node: "n9" },
+      standing: "gone",
+      shown: ["pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod that was over before this run began is awaited like any other",
+      reference: { wasOver: true },
+      reached: "199",
+      pending: 1,
+      latest: undefined,
+    },
+    {
+      name: "a pod that was over before this run began is part of what is stored",
+      reference: { wasOver: true, createdAtMs: NOON - 60_000 },
+      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod that was made after the stored time came and went while nobody watched",
+      reference: { wasOver: true, createdAtMs: NOON - 1_000 },
+      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
+      pending: 0,
+      latest: { reason: "Unmounted", byMs: NOON },
+    },
+    {
+      name: "a pod that was made within the second before the stored time was over by then",
+      reference: { wasOver: true, createdAtMs: NOON - 1_001 },
+      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod that was over before this run began tells nothing of a claim that is in use by what is stored",
+      reference: { wasOver: true, createdAtMs: NOON + 60_000 },
+      stored: statusWith(),
+      pending: 0,
+      latest: undefined,
+    },
   ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
     const view = viewWith({ podsResourceVersion: reached });
+    const { standing = "agent" } = row;
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
+      standingOf: () => standing,
+      assumedEnd: () => (standing === "gone" ? { bootId: undefined, atMs: GONE, evidence: "node-gone" } : undefined),
       shownPods: new Set(shown),
       observedPods: new Set([...shown, ...observed]),
       isHostPath,
@@ -156,8 +247,10 @@ describe("settleReferences", () => {
       referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
     );
     const none = new Set<string>();
-    const context = {
+    const context: ReferenceContext = {
       viewOf: () => undefined,
+      standingOf: () => "agent",
+      assumedEnd: () => undefined,
       shownPods: none,
       observedPods: none,
       isHostPath: false,

@@ -44,7 +44,7 @@ function fixture(): Fixture {
   };
   const transport = createFakeTransport(({ path }) => {
     const [plain = "", query = ""] = path.split("?");
-    const collection = of(plain.slice("/api/v1/".length));
+    const collection = of(plain.slice(plain.lastIndexOf("/") + 1));
     if (query.includes("watch=")) return { body: collection.stream() };
     return { body: JSON.stringify({ metadata: { resourceVersion: "100" }, items: collection.items }) };
   });
@@ -56,8 +56,10 @@ function fixture(): Fixture {
     {
       onClaim: (key) => told.push(`look at ${key}`),
       onClaimGone: ({ key }) => told.push(`${key} is gone`),
-      onPodEnded: ({ uid, hasStarted }, gone) =>
-        told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
+      onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
+        told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
+      onNode: (name) => told.push(`node ${name}`),
+      onAgentPod: (node) => told.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
     },
   );
   const stopping = new AbortController();
@@ -77,20 +79,41 @@ function fixture(): Fixture {
   };
 }
 
-function pod(version: number, { phase = "Running", uid = "pod-1", volumes = ["data"] } = {}): object {
+function pod(
+  version: number,
+  { phase = "Running", name = "web-0", uid = "pod-1", volumes = ["data"], agent = false } = {},
+): object {
+  const labels = agent ? { "app.kubernetes.io/name": "mooring-agent" } : {};
   return {
-    metadata: { namespace: "shop", name: "web-0", uid, resourceVersion: String(version) },
-    spec: { nodeName: "n1", volumes: volumes.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })) },
+    metadata: { namespace: "shop", name, uid, resourceVersion: String(version), labels },
+    spec: {
+      nodeName: "n1",
+      volumes: volumes.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+    },
     status: { phase, containerStatuses: [{ state: { running: {} } }] },
   };
 }
 
-function volume(version: number, { handle = "h-1", claim = "claim-1" } = {}): object {
+function node(version: number, status: object = {}): object {
+  return { metadata: { name: "n1", uid: "node-1", resourceVersion: String(version) }, status };
+}
+
+function attachment(version: number): object {
   return {
-    metadata: { name: "pv-1", uid: "volume-1", resourceVersion: String(version) },
+    metadata: { name: "csi-0a1b", uid: "attachment-1", resourceVersion: String(version) },
+    spec: { attacher: "csi.example", nodeName: "n2", source: { persistentVolumeName: "pv-1" } },
+  };
+}
+
+function volume(
+  version: number,
+  { name = "pv-1", handle = "h-1", claimName = "data", claim = "claim-1" } = {},
+): object {
+  return {
+    metadata: { name, uid: `uid-${name}`, resourceVersion: String(version) },
     spec: {
       csi: { driver: "csi.example", volumeHandle: handle },
-      claimRef: { namespace: "shop", name: "data", uid: claim },
+      claimRef: { namespace: "shop", name: claimName, uid: claim },
     },
   };
 }
@@ -134,10 +157,15 @@ describe("pods that end", () => {
       ends: ["pod-1 ended by 105, had started"],
     },
     {
-      name: "a pod that had finished before it was listed",
+      name: "a pod that had finished before it was first listed was over before, once",
       listed: [pod(99, { phase: "Failed" })],
       events: [["DELETED", pod(104, { phase: "Failed" })]],
-      ends: [],
+      ends: ["pod-1 ended by 99, had started, before"],
+    },
+    {
+      name: "a pod that is first seen finished by the watch came and went unseen",
+      events: [["ADDED", pod(104, { phase: "Succeeded" })]],
+      ends: ["pod-1 ended by 104, had started"],
     },
   ])("$name", async ({ listed = [], events, ends }) => {
     const { told, of, start, stop } = fixture();
@@ -168,13 +196,13 @@ describe("pods that end", () => {
 });
 
 describe("createCluster", () => {
-  it("is synced when all four collections have been listed", async () => {
+  it("is synced when all collections have been listed", async () => {
     const { cluster, start, stop } = fixture();
     const before = cluster.unsynced();
 
     await start();
 
-    expect(before).toEqual(["pods", "persistentvolumes", "nodes", "persistentvolumeclaims"]);
+    expect(before).toEqual(["pods", "persistentvolumes", "nodes", "volumeattachments", "persistentvolumeclaims"]);
     expect(cluster.unsynced()).toEqual([]);
     await stop();
   });
@@ -195,6 +223,108 @@ describe("createCluster", () => {
 
     expect([listed, rebound, found()]).toEqual([1, 1, 0]);
     expect(told).toContain("look at shop/data");
+    await stop();
+  });
+
+  it("tells which claims' volumes came to a node or left it, those with the same handle included", async () => {
+    const { cluster, told, of, start, stop } = fixture();
+    of("persistentvolumes").items.push(volume(98), volume(99, { name: "pv-2", claimName: "copy" }));
+    of("nodes").items.push(node(99));
+    await start();
+    const handle = "kubernetes.io/csi/csi.example^h-1";
+    const where = () => ["pv-1", "pv-2"].flatMap((name) => cluster.volumeByName(name) ?? []).map(cluster.nodesWith);
+    const seen: unknown[] = [where()];
+    told.splice(0);
+
+    of("volumeattachments").push("ADDED", attachment(101));
+    await settle();
+    seen.push(where());
+    of("nodes").push("MODIFIED", node(102, { volumesInUse: [handle] }));
+    of("volumeattachments").push("DELETED", attachment(103));
+    await settle();
+    seen.push(where());
+    of("nodes").push("MODIFIED", node(104));
+    await settle();
+    seen.push(where());
+
+    expect(seen).toEqual([
+      [[], []],
+      [["n2"], ["n2"]],
+      [["n1"], ["n1"]],
+      [[], []],
+    ]);
+    const both = ["look at shop/data", "look at shop/copy"];
+    expect(told).toEqual([...both, "node n1", ...both, ...both, "node n1", ...both]);
+    await stop();
+  });
+
+  it("an attachment of a volume that is not known is found when that comes", async () => {
+    const { cluster, of, start, stop } = fixture();
+    of("volumeattachments").items.push(attachment(99));
+    await start();
+
+    of("persistentvolumes").push("ADDED", volume(101));
+    await settle();
+
+    expect(cluster.volumeByName("pv-1")).toBeDefined();
+    expect([cluster.volumeByName("pv-1")].flatMap((found) => (found ? cluster.nodesWith(found) : []))).toEqual(["n2"]);
+    await stop();
+  });
+
+  it("knows the nodes that have an agent pod, and tells when that changes", async () => {
+    const { cluster, told, of, start, stop } = fixture();
+    const agent = (version: number, fields: object = {}) => pod(version, { volumes: [], agent: true, ...fields });
+    of("pods").items.push(agent(99));
+    await start();
+    const listed = cluster.hasAgentPod("n1");
+    told.splice(0);
+
+    of("pods").push("MODIFIED", agent(101));
+    of("pods").push("MODIFIED", agent(102, { phase: "Failed" }));
+    of("pods").push("ADDED", agent(103, { name: "web-1", uid: "pod-2" }));
+    of("pods").push("DELETED", agent(104, { name: "web-1", uid: "pod-2" }));
+    await settle();
+
+    expect(listed).toBe(true);
+    expect(told.filter((line) => line.includes("agent"))).toEqual([
+      "agent pod on n1: false",
+      "agent pod on n1: true",
+      "agent pod on n1: false",
+    ]);
+    await stop();
+  });
+
+  it("knows the nodes that stored statuses name as holders", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = (version: number, nodes: readonly string[]): object => ({
+      metadata: {
+        ...{ namespace: "shop", name: "data", uid: "claim-1", resourceVersion: String(version) },
+        annotations: { "mooring.dev/mounted-on": JSON.stringify({ claimUID: "claim-1", nodes }) },
+      },
+      status: {
+        phase: "Bound",
+        conditions: [
+          {
+            type: "mooring.dev/Unused",
+            status: "False",
+            reason: "Mounted",
+            lastTransitionTime: "2026-11-21T12:00:00Z",
+          },
+        ],
+      },
+    });
+    const held = () => ["n1", "n2"].filter(cluster.isStoredHolder);
+    of("persistentvolumeclaims").items.push(claim(99, ["n1"]));
+    await start();
+
+    const listed = held();
+    of("persistentvolumeclaims").push("MODIFIED", claim(101, ["n2"]));
+    await settle();
+    const changed = held();
+    of("persistentvolumeclaims").push("DELETED", claim(102, ["n2"]));
+    await settle();
+
+    expect([listed, changed, held()]).toEqual([["n1"], ["n2"], []]);
     await stop();
   });
 

@@ -1,0 +1,79 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { useKey, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { storedNodes } from "./candidates.ts";
+import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
+import type { ClaimFacts, UseEnd } from "./claim-status.ts";
+
+/** A use-hold of a claim, as a node's last report shows it. */
+export interface FoundUse {
+  readonly node: string;
+  readonly bootId: string;
+  readonly volume: VolumeIdentity;
+  readonly podUid: string;
+  readonly pod: string | undefined;
+}
+
+/** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
+export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
+  const { node, bootId, podUid, pod } = use;
+  const assumed = fleet.assumedEnd(node);
+  if (assumed === undefined) return [];
+  const { atMs: byMs, evidence } = assumed;
+  const reason = evidence === "node-gone" ? "NodeGone" : "NoPodUsing";
+  // The same whenever it is assumed: what is stored of it does not change with the run.
+  const id = `${bootId}/${evidence}/${useKey(use)}`;
+  const user = { node, pod: pod ?? fleet.podName(podUid), podUid, wasUse: true };
+  return [{ id, reason, evidence, byMs, widthMs: undefined, ...user }];
+}
+
+/** True when the end of the stored last use was assumed with its node's, and the node has read its mount table since. */
+export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts, "viewOf">): boolean {
+  const { node, evidence, releasedAtMs = 0 } = status?.lastUse ?? {};
+  if (node === undefined || evidence !== "node-gone") return false;
+  const view = viewOf(node);
+  return view !== undefined && view.readBeganMs > releasedAtMs;
+}
+
+/**
+ * The end of a use that the stored status tells of and that this run has not witnessed. What a node mounted before its agent
+ * began to watch was unmounted by the end of the agent's first complete read; of a node that is gone it is assumed. Where not
+ * even a node is known, nor is the end.
+ */
+export function blindEndOf(
+  { claim, releases, witnessedNodes, isWitnessed }: ClaimEvidence,
+  fleet: FleetFacts,
+): ClaimFacts["blindEnd"] {
+  const { status } = claim;
+  if (status === undefined) return undefined;
+  // An assumed end is void when the node is back: what it then knows, or sees first, counts.
+  if (status.unused && !isNodeBack(status, fleet)) return undefined;
+  const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
+  const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
+  const ends = nodes.flatMap((node) => [...firstReadEnd(node, { status, fleet }), ...unseenGone(node, fleet)]);
+  const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
+  if (latest !== undefined || status.unused || isWitnessed) return latest;
+  return status.mountedOn !== undefined && releases.length > 0 ? undefined : "unknown";
+}
+
+function firstReadEnd(
+  node: string,
+  { status, fleet }: { readonly status: ClaimStatus; readonly fleet: FleetFacts },
+): readonly UseEnd[] {
+  const view = fleet.viewOf(node);
+  // Whole seconds: an agent that began within the second of the stored time may have begun after it.
+  if (view === undefined || view.observedSinceMs <= status.sinceMs - 1000) return [];
+  const id = `${view.bootId}/first-read/${view.instance}`;
+  const { observedSinceMs: byMs } = view;
+  const widthMs = Math.max(0, byMs - status.sinceMs);
+  const user = { node, pod: undefined, podUid: undefined, wasUse: true };
+  return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
+}
+
+/** What a node showed to an earlier run only: by the stored status it was mounted there when the node went. */
+function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly UseEnd[] {
+  const assumed = viewOf(node) === undefined ? assumedEnd(node) : undefined;
+  if (assumed?.evidence !== "node-gone") return [];
+  const user = { node, pod: undefined, podUid: undefined, wasUse: true };
+  const id = `${node}/node-gone`;
+  return [{ id, reason: "NodeGone", evidence: "node-gone", byMs: assumed.atMs, widthMs: undefined, ...user }];
+}

@@ -1,0 +1,66 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
+import type { Awaited } from "./claim-status.ts";
+import type { EndedReference } from "./references.ts";
+
+/**
+ * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
+ * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
+ * decision, and none of which nobody can expect a word: one that is agentless or gone.
+ */
+export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
+  const { claim, history, shownOn, attachedTo } = evidence;
+  const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
+  const isSilent = (node: string): boolean => fleet.standingOf(node) === "silent";
+  const found: readonly Omit<Awaited, "isSilent">[] = [
+    ...history.pending.flatMap(endedOn),
+    ...storedNodes(claim.status, fleet)
+      .filter(isUnheard)
+      .map((node) => ({ node, why: "was-mounted" as const })),
+    // What it told last counts as long as it would tell more.
+    ...shownOn.filter(isSilent).map((node) => ({ node, why: "was-mounted" as const })),
+    ...attachedTo
+      .filter((node) => isUnheard(node) || isSilent(node))
+      .map((node) => ({ node, why: "attached" as const })),
+  ];
+  const named = firstOfEach(found)
+    .filter(({ node }) => hasWord(node, fleet))
+    .map((one) => ({ ...one, isSilent: isSilent(one.node) }));
+  return [...named, ...anyNode(evidence, fleet)];
+}
+
+/** Pods that this run saw unfinished come first: of these it is known that they used or were about to use the claim. */
+function endedOn({ node, pod, wasOver }: EndedReference): readonly Omit<Awaited, "isSilent">[] {
+  if (node === undefined) return [];
+  return [{ node, why: "pod-ended", ...(wasOver === true ? {} : { pod }) }];
+}
+
+/** One of each node: the one with a pod to tell of, else the first. */
+function firstOfEach(found: readonly Omit<Awaited, "isSilent">[]): readonly Omit<Awaited, "isSilent">[] {
+  const nodes = new Map<string, Omit<Awaited, "isSilent">>();
+  for (const one of found) {
+    const known = nodes.get(one.node);
+    if (known === undefined || (known.pod === undefined && one.pod !== undefined)) nodes.set(one.node, one);
+  }
+  return [...nodes.values()];
+}
+
+function hasWord(node: string, { standingOf }: FleetFacts): boolean {
+  const standing = standingOf(node);
+  return standing === "agent" || standing === "silent";
+}
+
+/**
+ * After a start: the claim is in use by what is stored, but on which node is not; whoever used it may have gone while nobody
+ * watched, and left its mount anywhere. One of the nodes that have not been heard of yet stands for them all.
+ */
+function anyNode({ claim, isWitnessed }: ClaimEvidence, { expected }: FleetFacts): readonly Awaited[] {
+  const isPlaceKnown = isWitnessed || claim.status?.unused !== false || claim.status.mountedOn !== undefined;
+  return isPlaceKnown ? [] : expected.slice(0, 1).map((node) => ({ node, isSilent: false }));
+}
+
+/** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */
+export function storedNodes(status: ClaimStatus | undefined, { nodes }: Pick<FleetFacts, "nodes">): readonly string[] {
+  const { mountedOn } = status ?? {};
+  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodes()])] : (mountedOn?.nodes ?? []);
+}

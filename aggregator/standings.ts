@@ -1,0 +1,233 @@
+import { WorkQueue } from "../common/kube/work-queue.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { Node } from "./core/cluster-objects.ts";
+import { isFresh } from "./core/kubelet-lease.ts";
+import {
+  type AssumedEnd,
+  assumedEndOf,
+  type NodeSight,
+  opinionOf,
+  type Standing,
+  type StandingLimits,
+} from "./core/standing.ts";
+import type { FleetState } from "./fleet-state.ts";
+import type { NodeLeases } from "./sources/node-leases.ts";
+
+/** What the API server has of nodes. */
+export interface NodeDirectory {
+  readonly node: (name: string) => Node | undefined;
+  readonly nodeNames: () => readonly string[];
+  /** A pod of Mooring's agent that is not over is bound to the node. */
+  readonly hasAgentPod: (node: string) => boolean;
+  /** Some claim's stored status names the node as one that had it mounted. */
+  readonly isStoredHolder: (node: string) => boolean;
+}
+
+export interface StandingsParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly cluster: NodeDirectory;
+  readonly fleet: FleetState;
+  readonly leases: NodeLeases;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** The node's standing is another one, or what it showed counts as ended now. */
+  readonly onChange: (node: string) => void;
+  /** The node has been gone for so long that what it showed is forgotten. */
+  readonly onForgotten: (node: string) => void;
+}
+
+/** What this run remembers of a node beside its view. Times are milliseconds on the monotonic clock. */
+interface Track {
+  /** UID of its Node object; nothing while there is none. */
+  readonly uid: string | undefined;
+  /** Since when that is so. */
+  readonly uidSince: number;
+  /** Since when no agent pod has been on it; nothing while one is. */
+  readonly agentAwaySince: number | undefined;
+  readonly isKubeletAlive: boolean;
+  readonly standing: Standing;
+  readonly standingSince: number;
+  readonly assumed: AssumedEnd | undefined;
+}
+
+/** Leases are listed at most so often, and only while the standing of some node depends on them. Milliseconds. */
+const LEASES_EVERY_MS = 60_000;
+/** What is known of a node that has been gone for so long is forgotten. Milliseconds. */
+const FORGET_AFTER_MS = 86_400_000;
+
+/**
+ * What to make of each node, now and when nothing but time passes. Each node waits in a queue for the moment at which its
+ * standing may change; reports, its Node object and agent pods make it be looked at on the spot.
+ */
+export class Standings {
+  readonly #parts: StandingsParts;
+  readonly #limits: StandingLimits;
+  readonly #tracks = new Map<string, Track>();
+  readonly #queue: WorkQueue;
+  readonly #leaseQueue: WorkQueue;
+  /** Nodes that are agentless if their kubelets live. */
+  readonly #inQuestion = new Set<string>();
+  #leasesAskedAt = Number.NEGATIVE_INFINITY;
+  #startedAt: number;
+  #hasBegun = false;
+
+  constructor(parts: StandingsParts, limits: StandingLimits) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#queue = new WorkQueue(parts, 1);
+    this.#leaseQueue = new WorkQueue(parts, 1);
+    this.#startedAt = parts.clock.monotonicMs();
+  }
+
+  /** Everything is listed: from now on nodes are judged by what is not heard of them. */
+  begin(): void {
+    this.#startedAt = this.#now;
+    this.#hasBegun = true;
+    for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
+  }
+
+  /** Works until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const looking = (both: AbortSignal): Promise<void> => this.#queue.run(async (node) => this.#lookAgain(node), both);
+    const asking = (both: AbortSignal): Promise<void> =>
+      this.#leaseQueue.run((_, limited) => this.#askKubelets(limited), both);
+    await runTogether([looking, asking], signal);
+  }
+
+  of(node: string): Standing {
+    return (this.#tracks.get(node) ?? this.#look(node)).standing;
+  }
+
+  isSilent(node: string): boolean {
+    return this.of(node).kind === "silent";
+  }
+
+  /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
+  assumedEnd(node: string): AssumedEnd | undefined {
+    return (this.#tracks.get(node) ?? this.#look(node)).assumed;
+  }
+
+  /** How many of the nodes that are known have a standing. */
+  count(kind: Standing["kind"]): number {
+    return [...this.#tracks.values()].filter(({ standing }) => standing.kind === kind).length;
+  }
+
+  /** A report of the node was accepted: nothing has to be assumed any more. */
+  onReport(node: string): void {
+    this.#look(node, { isKubeletAlive: false, assumed: undefined });
+  }
+
+  /** The Node object came, changed or went. */
+  onNode(node: string): void {
+    if (!this.#hasBegun) return;
+    const uid = this.#parts.cluster.node(node)?.uid;
+    const isSame = this.#tracks.get(node)?.uid === uid;
+    this.#look(node, isSame ? {} : { uid, uidSince: this.#now, isKubeletAlive: false });
+  }
+
+  /** An agent pod came to the node or left it. */
+  onAgentPod(node: string): void {
+    if (!this.#hasBegun) return;
+    const isThere = this.#parts.cluster.hasAgentPod(node);
+    this.#look(node, { agentAwaySince: isThere ? undefined : this.#now, isKubeletAlive: false });
+  }
+
+  get #now(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+
+  #look(node: string, change: Partial<Track> = {}): Track {
+    const before = this.#tracks.get(node) ?? this.#newTrack(node);
+    const track = { ...before, ...change };
+    const sight = this.#sightOf(node, track);
+    const { standing, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
+    const isOther = standing.kind !== before.standing.kind;
+    const assumed = assumedEndOf(track.assumed, { standing, sight, nowMs: this.#parts.nowMs() });
+    const after = { ...track, standing, standingSince: isOther ? this.#now : before.standingSince, assumed };
+    this.#tracks.set(node, after);
+    const waitMs = nextMs ?? this.#restOf(after);
+    if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
+    this.#question(node, isInQuestion);
+    if (isOther || assumed?.atMs !== before.assumed?.atMs) this.#tell(node, after);
+    return after;
+  }
+
+  /** A node is taken for what it would be if its report were to come in time. */
+  #newTrack(node: string): Track {
+    const since = this.#startedAt;
+    return {
+      uid: this.#parts.cluster.node(node)?.uid,
+      uidSince: since,
+      agentAwaySince: this.#parts.cluster.hasAgentPod(node) ? undefined : since,
+      isKubeletAlive: false,
+      standing: { kind: "agent", why: "" },
+      standingSince: since,
+      assumed: undefined,
+    };
+  }
+
+  #sightOf(node: string, { uidSince, agentAwaySince, isKubeletAlive }: Track): NodeSight {
+    const { cluster, fleet } = this.#parts;
+    const view = fleet.view(node);
+    return {
+      object: cluster.node(node),
+      view,
+      isStoredHolder: view === undefined && cluster.isStoredHolder(node),
+      reportAgeMs: fleet.lastReportAgeMs(node),
+      readAgeMs: fleet.lastReadAgeMs(node),
+      objectAgeMs: this.#now - uidSince,
+      agentAwayMs: agentAwaySince === undefined ? undefined : this.#now - agentAwaySince,
+      isKubeletAlive,
+    };
+  }
+
+  /** How long what is known of a node that is gone is still kept; nothing of others. */
+  #restOf({ standing, standingSince, uid }: Track): number | undefined {
+    if (standing.kind !== "gone" || uid !== undefined) return undefined;
+    return standingSince + FORGET_AFTER_MS - this.#now;
+  }
+
+  #lookAgain(node: string): void {
+    const restMs = this.#restOf(this.#look(node));
+    if (restMs === undefined || restMs > 0) return;
+    this.#parts.onForgotten(node);
+    this.#parts.fleet.drop(node);
+    this.#tracks.delete(node);
+  }
+
+  #tell(node: string, { standing }: Track): void {
+    this.#parts.logger.info({ node, standing: standing.kind, why: standing.why }, "node's standing changed");
+    this.#parts.onChange(node);
+  }
+
+  #question(node: string, isInQuestion: boolean): void {
+    if (!isInQuestion) {
+      this.#inQuestion.delete(node);
+      return;
+    }
+    this.#inQuestion.add(node);
+    this.#leaseQueue.addAfter("leases", Math.max(0, this.#leasesAskedAt + LEASES_EVERY_MS - this.#now));
+  }
+
+  async #askKubelets(signal: AbortSignal): Promise<void> {
+    if (this.#inQuestion.size === 0) return;
+    const { leases, nowMs, logger } = this.#parts;
+    this.#leasesAskedAt = this.#now;
+    const asked = new Set(this.#inQuestion);
+    try {
+      const renewals = await leases.renewals(asked, signal);
+      for (const node of asked) if (isFresh(renewals.get(node), nowMs())) this.#look(node, { isKubeletAlive: true });
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      // The nodes stay silent meanwhile: that delays decisions, it makes none too early.
+      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
+    }
+    if (this.#inQuestion.size > 0) this.#leaseQueue.addAfter("leases", LEASES_EVERY_MS);
+  }
+}

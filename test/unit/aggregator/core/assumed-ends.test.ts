@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
+import type { NodeRelease, NodeView } from "../../../../aggregator/core/fleet.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
+import { evidenceWith, fleetWith } from "./evidence.ts";
+
+const GONE = NOON + 300_000;
+const LOST = { bootId: undefined, atMs: GONE, evidence: "node-gone" } as const;
+
+describe("blindEndOf: the end of a use that this run has not witnessed", () => {
+  const since = NOON;
+  const began = NOON + 60_000;
+  const assumedUse = {
+    releaseId: "n1/gone",
+    node: "n1",
+    pod: undefined,
+    podUid: undefined,
+    evidence: "node-gone",
+  } as const;
+  const goneSince = statusWith({
+    unused: true,
+    reason: "NodeGone",
+    lastUse: { ...assumedUse, releasedAtMs: since, uncertaintyMs: undefined },
+  });
+
+  it.each<{
+    readonly name: string;
+    readonly status?: ClaimStatus | undefined;
+    readonly views?: readonly NodeView[];
+    readonly releases?: readonly NodeRelease[];
+    readonly witnessedNodes?: readonly string[];
+    readonly isWitnessed?: boolean;
+    readonly gone?: readonly string[];
+    readonly blindEnd: unknown;
+  }>([
+    { name: "a claim without a status has none", status: undefined, blindEnd: undefined },
+    {
+      name: "a claim that counts as unused has none",
+      status: statusWith({ unused: true, reason: "Unmounted" }),
+      blindEnd: undefined,
+    },
+    {
+      name: "an end that was assumed with its node's stands as long as the node is away",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: since })],
+      blindEnd: undefined,
+    },
+    {
+      name: "an end that was assumed with its node's is by the node's first read when it is back",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: began, observedSinceMs: began })],
+      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1" },
+    },
+    {
+      name: "a node that is back and was watched all the time tells the end itself",
+      status: goneSince,
+      views: [viewWith({ readBeganMs: began })],
+      releases: [nodeRelease()],
+      blindEnd: undefined,
+    },
+    {
+      name: "an agent that began after the mount knows that it had ended by its first read",
+      views: [viewWith({ observedSinceMs: began })],
+      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1", pod: undefined },
+    },
+    {
+      name: "an agent that began within the second of the stored time may have begun after the mount",
+      views: [viewWith({ observedSinceMs: since - 999 })],
+      blindEnd: { byMs: since - 999, widthMs: 0 },
+    },
+    {
+      name: "an agent that watched all the time would have told: without its word the end is unknown",
+      views: [viewWith({ observedSinceMs: since - 1_000 })],
+      blindEnd: "unknown",
+    },
+    {
+      name: "an agent that watched all the time has told",
+      views: [viewWith({ observedSinceMs: since - 1_000 })],
+      releases: [nodeRelease()],
+      blindEnd: undefined,
+    },
+    {
+      name: "of several nodes the latest first read counts",
+      status: mountedStatus(["n1", "n2"]),
+      views: [viewWith({ observedSinceMs: began }), viewWith({ node: "n2", observedSinceMs: began + 1 })],
+      blindEnd: { node: "n2", byMs: began + 1 },
+    },
+    {
+      name: "where it was mounted on too many nodes to keep, any node's first read counts",
+      status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
+      views: [viewWith({ node: "n2", observedSinceMs: 0 }), viewWith({ node: "n3", observedSinceMs: began })],
+      blindEnd: { node: "n3", byMs: began },
+    },
+    {
+      name: "a node on which this run has seen the mount is not blind",
+      views: [viewWith({ observedSinceMs: began })],
+      witnessedNodes: ["n1"],
+      isWitnessed: true,
+      blindEnd: undefined,
+    },
+    {
+      name: "a node that is gone held it until that was established",
+      gone: ["n1"],
+      blindEnd: {
+        ...{ id: "n1/node-gone", reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined },
+        ...{ node: "n1", pod: undefined, podUid: undefined, wasUse: true },
+      },
+    },
+    {
+      name: "of a node that is gone and of one that reports the later end counts",
+      status: mountedStatus(["n1", "n2"]),
+      gone: ["n1"],
+      views: [viewWith({ node: "n2", observedSinceMs: GONE + 1 })],
+      blindEnd: { node: "n2", reason: "Unmounted" },
+    },
+    {
+      name: "a node that is gone and that this run has seen mount it is told by what it showed",
+      gone: ["n1"],
+      witnessedNodes: ["n1"],
+      isWitnessed: true,
+      blindEnd: undefined,
+    },
+    {
+      name: "referenced, and nobody here saw by whom: unknown",
+      status: statusWith(),
+      blindEnd: "unknown",
+    },
+    {
+      name: "referenced, with a release that may be an older one: unknown all the same",
+      status: statusWith(),
+      releases: [nodeRelease()],
+      blindEnd: "unknown",
+    },
+    {
+      name: "referenced, and this run has seen the pod: not blind",
+      status: statusWith(),
+      isWitnessed: true,
+      blindEnd: undefined,
+    },
+  ])("$name", ({ views = [], releases = [], witnessedNodes = [], isWitnessed = false, blindEnd, ...row }) => {
+    const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
+    const status = "status" in row ? row.status : mountedStatus(["n1"]);
+    const claim = claimWith({ status });
+    const evidence = evidenceWith({ claim, releases, witnessedNodes, isWitnessed });
+
+    const end = blindEndOf(evidence, fleetWith(views, { assumed }));
+
+    if (typeof blindEnd === "object") expect(end).toMatchObject(blindEnd ?? {});
+    else expect(end).toBe(blindEnd);
+  });
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { awaitedOf } from "../../../../aggregator/core/candidates.ts";
+import type { ClaimEvidence } from "../../../../aggregator/core/claim-facts.ts";
+import type { Awaited } from "../../../../aggregator/core/claim-status.ts";
+import type { EndedReference } from "../../../../aggregator/core/references.ts";
+import type { Standing } from "../../../../aggregator/core/standing.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { claimWith, mountedStatus, statusWith, viewWith } from "../world.ts";
+import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
+
+interface Row {
+  readonly name: string;
+  readonly status?: ClaimStatus;
+  readonly pending?: readonly EndedReference[];
+  readonly evidence?: Partial<ClaimEvidence>;
+  readonly standings?: Readonly<Record<string, Standing["kind"]>>;
+  readonly expected?: readonly string[];
+  readonly awaited: readonly Awaited[];
+}
+
+/** `n1` has reported since the start, `n2` and `n3` have not. */
+function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expected = [] }: Row): readonly Awaited[] {
+  const claim = claimWith({ status });
+  const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
+  return awaitedOf(found, fleetWith([viewWith()], { standings, expected }));
+}
+
+const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
+
+describe("a node where a pod ended", () => {
+  it.each<Row>([
+    { name: "nobody is awaited when nothing is open", awaited: [] },
+    { name: "is awaited", pending: [pendingOn("n1")], awaited: [{ node: "n1", isSilent: false, ...ended }] },
+    {
+      name: "is awaited once",
+      pending: [pendingOn("n1"), pendingOn("n1", { pod: "shop/web-1" })],
+      awaited: [{ node: "n1", isSilent: false, ...ended }],
+    },
+    {
+      name: "is awaited when silent, too",
+      pending: [pendingOn("n1")],
+      standings: { n1: "silent" },
+      awaited: [{ node: "n1", isSilent: true, ...ended }],
+    },
+    { name: "is not there for a pod that was never bound", pending: [pendingOn(undefined)], awaited: [] },
+    {
+      name: "is awaited for a pod that was over before this run, which tells of no pod that was seen in use",
+      pending: [pendingOn("n1", { wasOver: true })],
+      awaited: [{ node: "n1", isSilent: false, why: "pod-ended" }],
+    },
+    {
+      name: "is told with the pod that this run saw in use",
+      pending: [pendingOn("n1", { wasOver: true }), pendingOn("n1", { pod: "shop/web-1" })],
+      awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-1" }],
+    },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+describe("a node that had it mounted by the stored status", () => {
+  it.each<Row>([
+    {
+      name: "is awaited until it has reported",
+      status: mountedStatus(["n1", "n2"]),
+      standings: { n2: "silent" },
+      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
+    },
+    {
+      name: "may be any node where there were too many to keep",
+      status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
+      awaited: [
+        { node: "n2", isSilent: false, why: "was-mounted" },
+        { node: "n3", isSilent: false, why: "was-mounted" },
+      ],
+    },
+    {
+      name: "has no word when it is gone, and none when no agent belongs there",
+      status: mountedStatus(["n2", "n3"]),
+      standings: { n2: "gone", n3: "agentless" },
+      awaited: [],
+    },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+describe("a node whose last report shows it", () => {
+  it.each<Row>([
+    { name: "has said all as long as it reports", evidence: { shownOn: ["n1"] }, awaited: [] },
+    {
+      name: "is awaited when it is silent, also where it only had it staged",
+      evidence: { shownOn: ["n1"] },
+      standings: { n1: "silent" },
+      awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+    },
+    { name: "has no word when it is gone", evidence: { shownOn: ["n1"] }, standings: { n1: "gone" }, awaited: [] },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+describe("a node that the volume is attached to", () => {
+  it.each<Row>([
+    {
+      name: "is awaited when it has not reported since the start",
+      evidence: { attachedTo: ["n1", "n2"] },
+      awaited: [{ node: "n2", isSilent: false, why: "attached" }],
+    },
+    {
+      name: "is awaited when it is silent",
+      evidence: { attachedTo: ["n1", "n2"] },
+      standings: { n1: "silent", n2: "silent" },
+      awaited: [
+        { node: "n1", isSilent: true, why: "attached" },
+        { node: "n2", isSilent: true, why: "attached" },
+      ],
+    },
+    {
+      name: "has no word when it is gone, and none when no agent belongs there",
+      evidence: { attachedTo: ["n2", "n3"] },
+      standings: { n2: "agentless", n3: "gone" },
+      awaited: [],
+    },
+    {
+      name: "is awaited for the pod that ended there, if there is one",
+      pending: [pendingOn("n2")],
+      evidence: { attachedTo: ["n2"] },
+      awaited: [{ node: "n2", isSilent: false, ...ended }],
+    },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+describe("a node of which nothing is known yet after a start", () => {
+  const expected = ["n2", "n3"];
+  it.each<Row>([
+    { name: "delays no claim that is seen for the first time", expected, awaited: [] },
+    {
+      name: "delays no claim that counts as unused",
+      status: statusWith({ unused: true, reason: "Unmounted" }),
+      expected,
+      awaited: [],
+    },
+    {
+      name: "delays a claim that is in use by what is stored, nobody here having seen by whom",
+      status: statusWith(),
+      expected,
+      awaited: [{ node: "n2", isSilent: false }],
+    },
+    {
+      name: "delays no claim of which this run has seen the user",
+      status: statusWith(),
+      evidence: { isWitnessed: true },
+      expected,
+      awaited: [],
+    },
+    {
+      name: "delays no claim whose stored status names the nodes",
+      status: mountedStatus(["n1"]),
+      expected,
+      awaited: [],
+    },
+    { name: "delays nothing once all have been heard of", status: statusWith(), expected: [], awaited: [] },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});

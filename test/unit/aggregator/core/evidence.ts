@@ -1,0 +1,51 @@
+import type { FoundUse } from "../../../../aggregator/core/assumed-ends.ts";
+import type { ClaimEvidence, FleetFacts } from "../../../../aggregator/core/claim-facts.ts";
+import type { NodeView } from "../../../../aggregator/core/fleet.ts";
+import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
+import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
+import { claimWith, NOON } from "../world.ts";
+
+/** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */
+export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
+  return {
+    claim: claimWith(),
+    uses: [],
+    shownOn: [],
+    attachedTo: [],
+    references: [],
+    releases: [],
+    history: EMPTY_HISTORY,
+    witnessedNodes: [],
+    isWitnessed: false,
+    ...fields,
+  };
+}
+
+interface Nodes {
+  /** Of the nodes that do not simply report. */
+  readonly standings?: Readonly<Record<string, Standing["kind"]>>;
+  readonly assumed?: Readonly<Record<string, AssumedEnd>>;
+}
+
+/** Nodes with these views; all of them are agents. */
+export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts> & Nodes = {}): FleetFacts {
+  const { standings = {}, assumed = {}, ...rest } = fields;
+  return {
+    viewOf: (name) => views.find(({ node }) => node === name),
+    standingOf: (node) => standings[node] ?? "agent",
+    assumedEnd: (node) => assumed[node],
+    nodes: () => ["n1", "n2", "n3"],
+    expected: [],
+    podName: (uid) => `shop/${uid}`,
+    nowMs: NOON,
+    ...rest,
+  };
+}
+
+export function useOn(node: string, podUid = "pod-1"): FoundUse {
+  return { node, bootId: "boot-1", volume: { by: "name", name: "pv-1" }, podUid, pod: undefined };
+}
+
+export function pendingOn(node: string | undefined, fields: Partial<EndedReference> = {}): EndedReference {
+  return { pod: "shop/web-0", podUid: "pod-1", node, hasStarted: true, gone: "200", seenAtMs: NOON, ...fields };
+}

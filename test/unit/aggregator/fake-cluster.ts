@@ -1,0 +1,54 @@
+import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
+import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
+import { claimKeysOf } from "../../../aggregator/core/references.ts";
+import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
+import type { Cluster } from "../../../aggregator/sources/cluster.ts";
+import type { Claim } from "../../../common/storage/claim.ts";
+
+/** The cluster as the informers would show it, put together by hand. */
+export class FakeCluster implements Cluster {
+  readonly byKey = new Map<string, Claim>();
+  readonly pods = new Map<string, Pod>();
+  readonly volumes = new Map<string, Volume>();
+  readonly nodes = new Map<string, Node>();
+  /** Nodes by the name of the volume that a VolumeAttachment attaches to them. */
+  readonly attachments = new Map<string, readonly string[]>();
+
+  readonly claim = (key: string): Claim | undefined => this.byKey.get(key);
+  readonly claims = (): Iterable<Claim> => this.byKey.values();
+  readonly node = (name: string): Node | undefined => this.nodes.get(name);
+  readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
+  readonly nodesWith = ({ key, csi }: Volume): readonly string[] => {
+    const alike = csi === undefined ? [] : this.volumesByHandle(csi.driver, csi.handleHash).map((volume) => volume.key);
+    const attached = [key, ...alike].flatMap((name) => this.attachments.get(name) ?? []);
+    const using = [...this.nodes.values()].filter(
+      ({ volumesInUse }) => csi && volumesInUse?.includes(attachedKey(csi)),
+    );
+    return [...new Set([...attached, ...using.map((node) => node.key)])];
+  };
+  readonly hasAgentPod = (node: string): boolean =>
+    [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
+  readonly isStoredHolder = (node: string): boolean =>
+    [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node));
+  readonly podsOf = (claimKey: string): readonly Pod[] =>
+    [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
+  readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
+  readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
+  readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
+  readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
+  readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
+    [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
+  get claimOrder(): ClaimOrder {
+    const order = new ClaimOrder(this.claim);
+    for (const claim of this.byKey.values()) order.put(claim, undefined);
+    return order;
+  }
+  get volumeOrder(): SortedList<string> {
+    const order = new SortedList(compareText);
+    for (const name of this.volumes.keys()) order.add(name);
+    return order;
+  }
+  readonly unsynced = (): readonly string[] => [];
+  readonly undecodable = (): number => 0;
+  readonly run = async (): Promise<void> => {};
+}
