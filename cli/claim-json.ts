@@ -1,21 +1,29 @@
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
+import type { ClaimList, Source } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
 
 /** Names the shape below. Fields may be added to it; one that is renamed, removed or means something else makes it v2. */
 const SHAPE = { apiVersion: "cli.mooring.dev/v1", kind: "ClaimUseList" } as const;
 
 /** The claims for programs: every field is always there, `null` says that it is not known. Times are RFC 3339 in UTC. */
-export function jsonOf(uses: readonly ClaimUse[], nowMs: number | undefined): string {
+export function jsonOf({ uses, nowMs, source }: ClaimList): string {
   const list = {
     ...SHAPE,
     serverTime: nowMs === undefined ? null : formatMillisecondsUp(nowMs),
+    source: sourceOf(source),
+    nodes: source.kind === "aggregator" ? source.nodes : null,
     items: uses.map(itemOf),
   };
   return `${JSON.stringify(list, undefined, 2)}\n`;
 }
 
+function sourceOf(source: Source): object {
+  if (source.kind === "aggregator") return { kind: source.kind, url: source.url, cluster: source.cluster };
+  return { kind: source.kind, url: source.server, cluster: null };
+}
+
 function itemOf(use: ClaimUse): object {
-  const { claim, status, sinceMs, evidence, nodes, hasMoreNodes, lastUse, kubernetes, disagrees } = use;
+  const { claim, status, sinceMs, evidence, nodes, omittedNodes, lastUse, kubernetes, disagrees, live } = use;
   return {
     namespace: claim.namespace,
     name: claim.name,
@@ -28,10 +36,12 @@ function itemOf(use: ClaimUse): object {
     reason: claim.status?.reason ?? null,
     message: claim.status?.message ?? null,
     evidence: evidence ?? null,
-    mountedOn: status === "Mounted" ? { nodes, more: hasMoreNodes } : null,
+    mountedOn: status === "Mounted" ? { nodes, more: omittedNodes !== 0 } : null,
     lastUse: lastUse === undefined ? null : lastUseOf(lastUse),
     kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
     disagrees,
+    waiting: live === undefined ? null : use.isWaiting,
+    live: live ?? null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
 import { formatAge, formatUncertainty } from "./age.ts";
-import type { ClaimUse, UseStatus } from "./claim-use.ts";
+import type { Capped, ClaimUse, LiveUse, UseStatus } from "./claim-use.ts";
 import { type Cell, type Column, cutMiddle, type Table } from "./table.ts";
 
 /** How claims are shown in a table. */
@@ -9,6 +9,8 @@ export interface TableView {
   readonly withNamespace: boolean;
   /** Everything that is known, in full. */
   readonly isWide: boolean;
+  /** The aggregator has told what it knows beyond the conditions. */
+  readonly hasLive: boolean;
   /** The API server's clock, at the earliest: an idle time is rather too short than too long. Unknown: times instead of ages. */
   readonly nowMs: number | undefined;
 }
@@ -27,17 +29,32 @@ const COLUMNS: readonly ColumnOfUses[] = [
   { title: "KUBERNETES", cell: kubernetesCell },
 ];
 
+/** Only where something waits, which is rare. */
+const WAITS_FOR: ColumnOfUses = { title: "WAITS FOR", shorten: cutMiddle, cell: awaitedText };
+
 const WIDE_COLUMNS: readonly ColumnOfUses[] = [
   { title: "VOLUME", cell: ({ claim }) => claim.volume ?? "" },
   { title: "REASON", cell: ({ claim }) => claim.status?.reason ?? "" },
   { title: "RELEASED AT", cell: ({ lastUse }) => (lastUse ? formatMillisecondsUp(lastUse.releasedAtMs) : "") },
   { title: "UNCERTAINTY", cell: uncertaintyText },
-  { title: "MESSAGE", cell: ({ claim }) => claim.status?.message ?? "" },
 ];
+
+const LIVE_COLUMNS: readonly ColumnOfUses[] = [
+  { title: "HELD BY", cell: ({ live }) => joined(live?.heldOn, holderText) },
+  { title: "REFERRED TO BY", cell: ({ live }) => joined(live?.references, ({ pod }) => pod) },
+  { title: "STAGED ON", cell: ({ live }) => joined(live?.stagedOn, nodeText) },
+];
+
+const MESSAGE: ColumnOfUses = { title: "MESSAGE", cell: ({ claim }) => claim.status?.message ?? "" };
 
 /** A row for each claim, in the order given. */
 export function tableOf(uses: readonly ClaimUse[], view: TableView): Table {
-  const columns = [...(view.withNamespace ? [NAMESPACE] : []), ...COLUMNS, ...(view.isWide ? WIDE_COLUMNS : [])];
+  const columns = [
+    ...(view.withNamespace ? [NAMESPACE] : []),
+    ...COLUMNS,
+    ...(uses.some(({ isWaiting }) => isWaiting) ? [WAITS_FOR] : []),
+    ...(view.isWide ? [...WIDE_COLUMNS, ...(view.hasLive ? LIVE_COLUMNS : []), MESSAGE] : []),
+  ];
   return {
     columns: columns.map(({ title, shorten }) => ({ title, shorten: view.isWide ? undefined : shorten })),
     rows: uses.map((use) =>
@@ -71,11 +88,42 @@ function timeText(ms: number | undefined, { isWide, nowMs }: TableView): string 
   return isWide || nowMs === undefined ? formatSecondsUp(ms) : formatAge(nowMs - ms);
 }
 
-function nodesText({ nodes, hasMoreNodes }: ClaimUse, { isWide }: TableView): string {
-  if (isWide) return [...nodes, ...(hasMoreNodes ? ["…"] : [])].join(",");
+function nodesText({ nodes, omittedNodes }: ClaimUse, { isWide }: TableView): string {
+  const omitted = omittedNodes === "some" ? "…" : `+${omittedNodes}`;
+  if (isWide) return [...nodes, ...(omittedNodes === 0 ? [] : [omitted])].join(",");
   const [first, ...others] = nodes;
-  if (first === undefined || (others.length === 0 && !hasMoreNodes)) return first ?? "";
-  return `${first} +${others.length}${hasMoreNodes ? "…" : ""}`;
+  if (first === undefined || (others.length === 0 && omittedNodes === 0)) return first ?? "";
+  return omittedNodes === "some" ? `${first} +${others.length}…` : `${first} +${others.length + omittedNodes}`;
+}
+
+/** In a narrow table the first node that keeps the claim waiting, and how many more do. */
+function awaitedText({ live, isWaiting }: ClaimUse, { isWide }: TableView): string {
+  if (live === undefined || !isWaiting) return "";
+  if (isWide) return joined(live.awaited, stateText);
+  const [first] = live.awaited.items;
+  const others = live.awaited.items.length + live.awaited.omitted - 1;
+  return first === undefined ? "" : `${stateText(first)}${others > 0 ? ` +${others}` : ""}`;
+}
+
+const STATE_TEXT: Readonly<Record<string, string>> = { unheard: "not heard of", read: "to look again" };
+
+function stateText({ node, state }: { readonly node: string; readonly state: string }): string {
+  return `${node} (${STATE_TEXT[state] ?? state})`;
+}
+
+/** A node that reports as it should needs no remark. */
+function nodeText({ node, state }: { readonly node: string; readonly state: string }): string {
+  return state === "agent" ? node : stateText({ node, state });
+}
+
+function holderText(holder: LiveUse["heldOn"]["items"][number]): string {
+  const pods = joined(holder.pods, ({ uid, name, gone }) => `${name ?? uid}${gone ? " (gone)" : ""}`);
+  return `${nodeText(holder)}: ${pods}`;
+}
+
+function joined<T>(values: Capped<T> | undefined, toText: (value: T) => string): string {
+  const { items, omitted } = values ?? { items: [], omitted: 0 };
+  return [...items.map(toText), ...(omitted > 0 ? [`+${omitted}`] : [])].join(", ");
 }
 
 /** The domain of a node says the least, so it goes first; a name that is an IP address has none. */

@@ -8,21 +8,52 @@ export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "No
 /** What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it. */
 export type UseEvidence = Evidence | "first-seen";
 
+/** The first of many, and how many more there are. */
+export interface Capped<T> {
+  readonly items: readonly T[];
+  readonly omitted: number;
+}
+
+/** What the aggregator knows beyond what stands on a claim. */
+export interface LiveUse {
+  /** Nodes that have it mounted, and the pods that do so; a pod that is `gone` is not in the API any more. */
+  readonly heldOn: Capped<{
+    readonly node: string;
+    readonly state: string;
+    readonly pods: Capped<{ readonly uid: string; readonly name: string | null; readonly gone: boolean }>;
+  }>;
+  readonly stagedOn: Capped<{ readonly node: string; readonly state: string }>;
+  /** Pods that name it and are not over. */
+  readonly references: Capped<{ readonly pod: string; readonly node: string | null }>;
+  /** Nodes whose word is needed before it may count as unused, in what state they are, and why. */
+  readonly awaited: Capped<{ readonly node: string; readonly state: string; readonly why: string }>;
+}
+
+/** A claim, as far as it is shown. */
+export type ListedClaim = Pick<
+  Claim,
+  "key" | "uid" | "namespace" | "name" | "phase" | "isDeleting" | "volume" | "status" | "upstream"
+>;
+
 /** What is known of the use of one claim. Times in milliseconds since the epoch. */
 export interface ClaimUse {
-  readonly claim: Claim;
+  readonly claim: ListedClaim;
   readonly status: UseStatus;
   readonly sinceMs: number | undefined;
   readonly evidence: UseEvidence | undefined;
   /** Where it is mounted; for a claim that is not, where it was last. */
   readonly nodes: readonly string[];
-  /** There are more nodes than those. */
-  readonly hasMoreNodes: boolean;
+  /** There are so many more nodes than those, or some more. */
+  readonly omittedNodes: number | "some";
   /** The last use that is over; while the claim is mounted, one before this. */
   readonly lastUse: LastUse | undefined;
   readonly kubernetes: UpstreamUnused | undefined;
   /** Kubernetes says that the claim is unused while Mooring sees it mounted. */
   readonly disagrees: boolean;
+  /** Nothing without the aggregator. */
+  readonly live: LiveUse | undefined;
+  /** Nothing shows a use any more, but a node whose word is needed has not given it. Never without the aggregator. */
+  readonly isWaiting: boolean;
 }
 
 const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {
@@ -34,24 +65,34 @@ const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {
   NeverObservedInUse: "first-seen",
 };
 
-export function useOf(claim: Claim): ClaimUse {
+/** What a status is known from; for a claim that is not in use the written reason tells. */
+export function evidenceOf(status: UseStatus, reason: UnusedReason | undefined): UseEvidence | undefined {
+  if (status === "Mounted" || status === "Referenced") return EVIDENCE[status];
+  return status === "Unused" && reason !== undefined ? EVIDENCE[reason] : undefined;
+}
+
+/** A claim as it stands in the API server. */
+export function useOf(claim: ListedClaim): ClaimUse {
   const { status: own, upstream } = claim;
   const lastUse = own?.lastUse;
   const lastNodes = lastUse?.node === undefined ? [] : [lastUse.node];
+  const status = statusOf(claim);
   return {
     claim,
-    status: statusOf(claim),
+    status,
     sinceMs: own?.sinceMs,
-    evidence: own && EVIDENCE[own.reason],
-    nodes: own?.reason === "Mounted" ? (own.mountedOn?.nodes ?? []) : lastNodes,
-    hasMoreNodes: own?.mountedOn?.more ?? false,
+    evidence: evidenceOf(status, own?.reason),
+    nodes: status === "Mounted" ? (own?.mountedOn?.nodes ?? []) : lastNodes,
+    omittedNodes: own?.mountedOn?.more ? "some" : 0,
     lastUse,
     kubernetes: upstream,
-    disagrees: own?.reason === "Mounted" && upstream?.unused === true,
+    disagrees: status === "Mounted" && upstream?.unused === true,
+    live: undefined,
+    isWaiting: false,
   };
 }
 
-function statusOf({ status, phase }: Claim): UseStatus {
+function statusOf({ status, phase }: ListedClaim): UseStatus {
   if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
   if (status.unused) return "Unused";
   return status.reason === "Mounted" ? "Mounted" : "Referenced";

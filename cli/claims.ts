@@ -1,10 +1,10 @@
-import { createKubeClient } from "../common/kube/client.ts";
 import { connect } from "../common/kube/connection.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
 import { jsonOf } from "./claim-json.ts";
-import { listClaims, type Scope } from "./claim-list.ts";
+import type { Scope } from "./claim-list.ts";
+import { type ClaimList, readClaims } from "./claim-source.ts";
 import { tableOf } from "./claim-table.ts";
-import { type ClaimUse, sortUses, useOf } from "./claim-use.ts";
+import { sortUses } from "./claim-use.ts";
 import { type Attempt, explain } from "./explain.ts";
 import { type ClaimsFlags, readClaimsCommand } from "./flags.ts";
 import { noticesFor } from "./notices.ts";
@@ -24,17 +24,11 @@ async function list(flags: ClaimsFlags): Promise<Printout> {
     const connection = await connect({ kubeconfig, context, inCluster: false }, process.env);
     const scope: Scope = flags.allNamespaces ? "all" : { namespace: namespaceOf(flags, connection.namespace) };
     attempt = { server: connection.server, scope };
-    const client = createKubeClient(connection, { clock: createSystemClock() });
-    try {
-      const claims = await listClaims(client, scope, new AbortController().signal);
-      const now = client.serverTime();
-      // At the earliest: an idle time is rather too short than too long.
-      const nowMs = now && now.latestMs - now.widthMs;
-      const uses = sortUses(claims.map(useOf));
-      return { text: render(uses, { flags, nowMs }), notices: noticesFor(uses, scope), code: 0 };
-    } finally {
-      await client.close();
-    }
+    const { aggregator, output } = flags;
+    const { signal } = new AbortController();
+    const list = await readClaims(scope, { connection, aggregator, clock: createSystemClock(), signal });
+    const sorted = { ...list, uses: sortUses(list.uses) };
+    return { text: render(sorted, flags), notices: noticesFor(sorted, { scope, isWide: output === "wide" }), code: 0 };
   } catch (error) {
     const lines = explain(error, attempt);
     if (lines === undefined) throw error;
@@ -46,14 +40,13 @@ function namespaceOf({ namespace }: ClaimsFlags, fromContext: string | undefined
   return namespace ?? fromContext ?? "default";
 }
 
-function render(
-  uses: readonly ClaimUse[],
-  { flags, nowMs }: { readonly flags: ClaimsFlags; readonly nowMs: number | undefined },
-): string {
-  if (flags.output === "json") return jsonOf(uses, nowMs);
+function render(list: ClaimList, flags: ClaimsFlags): string {
+  if (flags.output === "json") return jsonOf(list);
+  const { uses, nowMs, source } = list;
   if (uses.length === 0) return "";
   const isWide = flags.output === "wide";
-  return layOut(tableOf(uses, { withNamespace: flags.allNamespaces, isWide, nowMs }), screenOf(isWide));
+  const view = { withNamespace: flags.allNamespaces, isWide, hasLive: source.kind === "aggregator", nowMs };
+  return layOut(tableOf(uses, view), screenOf(isWide));
 }
 
 function screenOf(isWide: boolean): Screen {
@@ -66,7 +59,7 @@ function screenOf(isWide: boolean): Screen {
 }
 
 async function printoutFor(argv: readonly string[]): Promise<Printout> {
-  const command = readClaimsCommand(argv);
+  const command = readClaimsCommand({ argv, env: process.env });
   if (command.kind === "list") return await list(command.flags);
   if (command.kind === "help") return { text: command.text, notices: [], code: 0 };
   return { text: "", notices: [command.text.trimEnd()], code: 1 };

@@ -46,9 +46,8 @@ function refusal({ status, message }: ApiError, { server, scope }: Attempt): rea
 }
 
 function unreachable(error: MooringError, { server }: Attempt): readonly string[] {
-  const cause = rootOf(error);
   return [
-    `Cannot reach the API server ${server}: ${reasonOf(cause)}`,
+    `Cannot reach the API server ${server}: ${whyOf(error)}`,
     "Is it running, and is this the right cluster? Choose another with --context or --kubeconfig.",
   ];
 }
@@ -64,6 +63,11 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: "no answer in time",
   UND_ERR_HEADERS_TIMEOUT: "no answer in time",
 };
+
+/** Why something failed, in a few words. */
+export function whyOf(error: unknown): string {
+  return printable(reasonOf(rootOf(error)));
+}
 
 /** The error at the bottom. Several addresses tried in vain make an AggregateError, whose own message is empty. */
 function rootOf(error: unknown): unknown {

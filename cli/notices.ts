@@ -1,27 +1,71 @@
+import type { NodeCounts } from "./aggregator-answer.ts";
 import type { Scope } from "./claim-list.ts";
+import type { ClaimList, Source } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
+import { printable } from "./table.ts";
 
 /** So many claims are named in a sentence. */
 const NAMED = 5;
 
-/**
- * What the reader should know beside the claims themselves, a line each. How old the aggregator's word is will be said here, too:
- * a condition is only as fresh as whoever writes it.
- */
-export function noticesFor(uses: readonly ClaimUse[], scope: Scope): readonly string[] {
-  if (uses.length === 0)
-    return [scope === "all" ? "No claims in any namespace." : `No claims in namespace ${scope.namespace}.`];
-  return [...absences(uses), ...disagreements(uses)];
+/** What the reader should know beside the claims themselves, a line each: the most important last, next to the prompt. */
+export function noticesFor(
+  { uses, source }: ClaimList,
+  { scope, isWide }: { readonly scope: Scope; readonly isWide: boolean },
+): readonly string[] {
+  const none = scope === "all" ? "No claims in any namespace." : `No claims in namespace ${scope.namespace}.`;
+  const notices = [
+    ...(uses.length === 0 ? [none] : []),
+    ...(isWide ? [sourceText(source)] : []),
+    ...unusedAggregator(source),
+    ...(source.kind === "aggregator" ? freshness(source.nodes) : []),
+    ...absences(uses, source),
+    ...disagreements(uses),
+  ];
+  return notices.map(printable);
+}
+
+function sourceText(source: Source): string {
+  if (source.kind === "api-server") return `Read from the API server ${source.server}.`;
+  const { url, cluster, nodes } = source;
+  const heard = nodes.total - nodes.silent - nodes.unheard;
+  return `Read from the aggregator ${url} of cluster ${cluster}, to which ${heard} of ${nodes.total} nodes report.`;
+}
+
+/** Where somebody counts on what only an aggregator can tell. */
+function unusedAggregator(source: Source): readonly string[] {
+  if (source.kind === "aggregator" || source.unused === undefined) return [];
+  const { url, why } = source.unused;
+  return [
+    `The aggregator ${url} was not used: ${why}.`,
+    "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
+  ];
+}
+
+function freshness({ total, silent, unheard }: NodeCounts): readonly string[] {
+  return [
+    ...(silent > 0
+      ? [`${silent} of ${total} nodes ${silent === 1 ? "is" : "are"} silent: what they said last may be over.`]
+      : []),
+    ...(unheard > 0
+      ? [
+          `The aggregator has just started: ${unheard} of ${total} nodes ${unheard === 1 ? "has" : "have"} not reported yet.`,
+        ]
+      : []),
+  ];
 }
 
 /** Only bound claims get either condition, so without any of them nothing is missing. */
-function absences(uses: readonly ClaimUse[]): readonly string[] {
+function absences(uses: readonly ClaimUse[], source: Source): readonly string[] {
   const bound = uses.filter(({ claim }) => claim.phase === "Bound" && !claim.isDeleting);
   if (bound.length === 0) return [];
   return [
     ...(uses.some(({ claim }) => claim.status !== undefined)
       ? []
-      : ["No claim has Mooring's condition: is the aggregator running?"]),
+      : [
+          source.kind === "aggregator"
+            ? "No claim has Mooring's condition although the aggregator runs: its log tells why it does not write."
+            : "No claim has Mooring's condition: is the aggregator running?",
+        ]),
     ...(uses.some(({ kubernetes }) => kubernetes !== undefined)
       ? []
       : [

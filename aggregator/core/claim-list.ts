@@ -60,7 +60,10 @@ export interface ClaimItem {
     readonly references: Capped<{ readonly pod: string; readonly node: string | null }>;
     readonly awaited: Capped<AwaitedItem>;
   };
-  readonly kubernetes: { readonly unused: boolean; readonly since: string | null } | null;
+  /** Nothing shows a use any more, but not every node whose word is needed has given it. */
+  readonly waiting: boolean;
+  /** Kubernetes' own condition; `byMooring`: that is where it stands in for a Kubernetes that has none. */
+  readonly kubernetes: { readonly unused: boolean; readonly since: string | null; readonly byMooring: boolean } | null;
   readonly disagrees: boolean;
 }
 
@@ -118,7 +121,8 @@ export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
       awaited: capped(oncePerNode(awaited), (one) => awaitedItem(one, words)),
     },
-    kubernetes: upstream === undefined ? null : { unused: upstream.unused, since: secondsOf(upstream.sinceMs) },
+    waiting: isWaiting(sight),
+    kubernetes: kubernetesOf(upstream),
     disagrees: disagrees(sight),
   };
 }
@@ -159,6 +163,8 @@ function awaitedItem({ node, isSilent, why }: Awaited, { isKnown }: NodeWords): 
   return { node, state: isSilent ? "silent" : waiting, why: why ?? "start" };
 }
 
-function secondsOf(ms: number | undefined): string | null {
-  return ms === undefined ? null : formatSecondsUp(ms);
+function kubernetesOf(upstream: Claim["upstream"]): ClaimItem["kubernetes"] {
+  if (upstream === undefined) return null;
+  const { unused, sinceMs, isOurs = false } = upstream;
+  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: isOurs };
 }

@@ -1,18 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { jsonOf } from "../../../cli/claim-json.ts";
+import type { ClaimUse } from "../../../cli/claim-use.ts";
 import { useOf } from "../../../cli/claim-use.ts";
-import { claimOf, HOUR_MS, lastUseOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
+import { claimOf, HOUR_MS, lastUseOf, liveOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
+
+function jsonWith(uses: readonly ClaimUse[], nowMs: number | undefined): string {
+  return jsonOf({ uses, nowMs, source: { kind: "api-server", server: "https://api:6443", unused: undefined } });
+}
+
+const source = { kind: "api-server", url: "https://api:6443", cluster: null };
 
 describe("jsonOf", () => {
   it("has every field of a claim that Mooring knows", () => {
     const status = statusOf("Mounted", 2, { mountedOn: { nodes: ["a", "b"], more: true }, lastUse: lastUseOf() });
 
-    const text = jsonOf([useOf(claimOf({ name: "orders", status, upstream: unusedFor(1) }))], NOW_MS);
+    const text = jsonWith([useOf(claimOf({ name: "orders", status, upstream: unusedFor(1) }))], NOW_MS);
 
     expect(JSON.parse(text)).toEqual({
       apiVersion: "cli.mooring.dev/v1",
       kind: "ClaimUseList",
       serverTime: "2026-09-10T00:26:40.000Z",
+      ...{ source, nodes: null },
       items: [
         {
           ...{
@@ -30,24 +38,25 @@ describe("jsonOf", () => {
             ...{ releasedAt: "2026-09-09T23:26:40.000Z", uncertaintyMs: 12 },
           },
           kubernetes: { unused: true, since: "2026-09-09T23:26:40Z" },
-          disagrees: true,
+          ...{ disagrees: true, waiting: null, live: null },
         },
       ],
     });
   });
 
   it("has the same fields, with null, of a claim of which nothing is known", () => {
-    const text = jsonOf([useOf(claimOf({ name: "idle", phase: "Pending", volume: undefined }))], undefined);
+    const text = jsonWith([useOf(claimOf({ name: "idle", phase: "Pending", volume: undefined }))], undefined);
 
     expect(JSON.parse(text)).toEqual({
       apiVersion: "cli.mooring.dev/v1",
       kind: "ClaimUseList",
       serverTime: null,
+      ...{ source, nodes: null },
       items: [
         {
           ...{ namespace: "shop", name: "idle", uid: "uid-idle", phase: "Pending", deleting: false, volume: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
-          ...{ lastUse: null, kubernetes: null, disagrees: false },
+          ...{ lastUse: null, kubernetes: null, disagrees: false, waiting: null, live: null },
         },
       ],
     });
@@ -57,7 +66,7 @@ describe("jsonOf", () => {
     const lastUse = lastUseOf({ node: undefined, pod: undefined, podUid: undefined, uncertaintyMs: undefined });
     const upstream = { unused: false, sinceMs: undefined };
 
-    const text = jsonOf(
+    const text = jsonWith(
       [useOf(claimOf({ name: "a", status: statusOf("NodeGone", 1, { lastUse }), upstream }))],
       NOW_MS,
     );
@@ -73,7 +82,25 @@ describe("jsonOf", () => {
     });
   });
 
+  it("has what the aggregator knows, and who it is", () => {
+    const live = { ...liveOf({}), awaited: { items: [{ node: "n1", state: "silent", why: "pod-ended" }], omitted: 3 } };
+    const nodes = { total: 9, silent: 1, unheard: 0 };
+    const use = { ...useOf(claimOf({ name: "orders" })), live, isWaiting: true };
+
+    const text = jsonOf({
+      uses: [use],
+      nowMs: NOW_MS,
+      source: { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1", nodes },
+    });
+
+    expect(JSON.parse(text)).toMatchObject({
+      source: { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1" },
+      nodes,
+      items: [{ waiting: true, live }],
+    });
+  });
+
   it("is a list without items when there are no claims", () => {
-    expect(JSON.parse(jsonOf([], NOW_MS - HOUR_MS))).toMatchObject({ items: [] });
+    expect(JSON.parse(jsonWith([], NOW_MS - HOUR_MS))).toMatchObject({ items: [] });
   });
 });

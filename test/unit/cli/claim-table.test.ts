@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type TableView, tableOf } from "../../../cli/claim-table.ts";
-import { useOf } from "../../../cli/claim-use.ts";
+import { type ClaimUse, useOf } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
-import { claimOf, lastUseOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
+import { claimOf, lastUseOf, liveOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
 
-const narrow: TableView = { withNamespace: false, isWide: false, nowMs: NOW_MS };
-const wide: TableView = { withNamespace: true, isWide: true, nowMs: NOW_MS };
+const narrow: TableView = { withNamespace: false, isWide: false, hasLive: false, nowMs: NOW_MS };
+const wide: TableView = { withNamespace: true, isWide: true, hasLive: false, nowMs: NOW_MS };
 
 /** The text in one column of a claim's row. */
 function cell(claim: Partial<Claim>, title: string, view: TableView = narrow): string | undefined {
@@ -144,5 +144,93 @@ describe("tableOf", () => {
       "Mounted",
       "Unused 3h DISAGREES",
     ]);
+  });
+});
+
+describe("a table of what the aggregator knows", () => {
+  const [narrowLive, wideLive] = [narrow, wide].map((view) => ({ ...view, hasLive: true }));
+  const silent = { node: "node-a.example", state: "silent", why: "pod-ended" };
+  const behind = { node: "node-b", state: "read", why: "attached" };
+  const unheard = { node: "node-c", state: "unheard", why: "start" };
+  const alone = { items: [{ uid: "u1", name: "shop/web-0", gone: false }], omitted: 0 };
+  const left = { items: [{ uid: "u2", name: null, gone: true }], omitted: 2 };
+
+  function liveCell(use: Partial<ClaimUse>, title: string, view: TableView | undefined): string | undefined {
+    const known = { ...useOf(claimOf({ name: "orders" })), live: liveOf({}), ...use };
+    const { columns, rows } = tableOf([known], view ?? narrow);
+    return rows[0]?.[columns.findIndex((column) => column.title === title)]?.text;
+  }
+
+  it.each([
+    {
+      name: "one node, and that it is silent",
+      items: [silent],
+      short: "node-a.example (silent)",
+      whole: "node-a.example (silent)",
+    },
+    {
+      name: "the first of several nodes, and all where there is room",
+      items: [behind, unheard, silent],
+      short: "node-b (to look again) +2",
+      whole: "node-b (to look again), node-c (not heard of), node-a.example (silent)",
+    },
+  ])("tells whom a claim waits for: $name", ({ items, short, whole }) => {
+    const use = { isWaiting: true, live: liveOf({ awaited: { items, omitted: 0 } }) };
+
+    expect(liveCell(use, "WAITS FOR", narrowLive)).toBe(short);
+    expect(liveCell(use, "WAITS FOR", wideLive)).toBe(whole);
+  });
+
+  it("counts the nodes that the aggregator has left out, too", () => {
+    const use = { isWaiting: true, live: liveOf({ awaited: { items: [silent, behind], omitted: 30 } }) };
+
+    expect(liveCell(use, "WAITS FOR", narrowLive)).toBe("node-a.example (silent) +31");
+    expect(liveCell(use, "WAITS FOR", wideLive)).toBe("node-a.example (silent), node-b (to look again), +30");
+  });
+
+  it("has no column for waiting while no claim waits", () => {
+    const use = { live: liveOf({ awaited: { items: [silent], omitted: 0 } }) };
+
+    expect(liveCell(use, "WAITS FOR", narrowLive)).toBeUndefined();
+  });
+
+  it("tells nothing of waiting for a claim that does not, beside one that does", () => {
+    const waits = {
+      ...useOf(claimOf({ name: "a" })),
+      isWaiting: true,
+      live: liveOf({ awaited: { items: [silent], omitted: 0 } }),
+    };
+    const rests = { ...useOf(claimOf({ name: "b" })), live: liveOf({ awaited: { items: [silent], omitted: 0 } }) };
+
+    const { rows } = tableOf([waits, rests], narrow);
+
+    expect(rows.map((row) => row.at(-1)?.text)).toEqual(["node-a.example (silent)", ""]);
+  });
+
+  it("names in a wide table who holds the claim, who refers to it and where it is staged", () => {
+    const live = liveOf({
+      heldOn: {
+        items: [
+          { node: "node-a", state: "agent", pods: alone },
+          { node: "node-b", state: "silent", pods: left },
+        ],
+        omitted: 0,
+      },
+      references: { items: [{ pod: "shop/web-0", node: "node-a" }], omitted: 0 },
+      stagedOn: { items: [{ node: "node-b", state: "silent" }], omitted: 1 },
+    });
+
+    expect(liveCell({ live }, "HELD BY", wideLive)).toBe("node-a: shop/web-0, node-b (silent): u2 (gone), +2");
+    expect(liveCell({ live }, "REFERRED TO BY", wideLive)).toBe("shop/web-0");
+    expect(liveCell({ live }, "STAGED ON", wideLive)).toBe("node-b (silent), +1");
+    expect(liveCell({ live }, "HELD BY", narrowLive)).toBeUndefined();
+  });
+
+  it.each([
+    { name: "are counted", nodes: ["a", "b"], omittedNodes: 7, short: "a +8", whole: "a,b,+7" },
+    { name: "are some", nodes: ["a", "b"], omittedNodes: "some" as const, short: "a +1…", whole: "a,b,…" },
+  ])("nodes that were left out $name", ({ nodes, omittedNodes, short, whole }) => {
+    expect(liveCell({ nodes, omittedNodes }, "NODE", narrowLive)).toBe(short);
+    expect(liveCell({ nodes, omittedNodes }, "NODE", wideLive)).toBe(whole);
   });
 });

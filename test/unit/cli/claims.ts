@@ -1,3 +1,4 @@
+import type { LiveUse } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus, LastUse } from "../../../common/storage/claim-status.ts";
 
@@ -54,4 +55,10 @@ export function lastUseOf(change: Partial<LastUse> = {}): LastUse {
 /** Kubernetes says unused since so many hours. */
 export function unusedFor(hours: number): NonNullable<Claim["upstream"]> {
   return { unused: true, sinceMs: NOW_MS - hours * HOUR_MS };
+}
+
+/** What the aggregator knows of a claim that nobody uses, but for what is named here. */
+export function liveOf(change: Partial<LiveUse>): LiveUse {
+  const none = { items: [], omitted: 0 };
+  return { heldOn: none, stagedOn: none, references: none, awaited: none, ...change };
 }

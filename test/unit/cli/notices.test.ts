@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ClaimList } from "../../../cli/claim-source.ts";
 import { useOf } from "../../../cli/claim-use.ts";
 import { noticesFor } from "../../../cli/notices.ts";
 import { claimOf, statusOf, unusedFor } from "./claims.ts";
@@ -7,6 +8,14 @@ const noMooring = "No claim has Mooring's condition: is the aggregator running?"
 const noKubernetes =
   "Kubernetes' own Unused condition is absent: it needs Kubernetes 1.36 with the feature gate PersistentVolumeClaimUnusedSinceTime, or 1.37.";
 const known = claimOf({ name: "a", status: statusOf("Unmounted", 1), upstream: unusedFor(1) });
+
+const api = { kind: "api-server", server: "https://api:6443", unused: undefined } as const;
+const list: ClaimList = { uses: [], nowMs: undefined, source: api };
+
+function aggregator(nodes: { readonly silent?: number; readonly unheard?: number }): ClaimList["source"] {
+  const { silent = 0, unheard = 0 } = nodes;
+  return { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1", nodes: { total: 9, silent, unheard } };
+}
 
 function disagreeing(count: number): readonly ReturnType<typeof claimOf>[] {
   return Array.from({ length: count }, (_, index) =>
@@ -42,11 +51,66 @@ describe("noticesFor", () => {
       ],
     },
   ])("says $name", ({ claims, said }) => {
-    expect(noticesFor(claims.map(useOf), "all")).toEqual(said);
+    expect(noticesFor({ ...list, uses: claims.map(useOf) }, { scope: "all", isWide: false })).toEqual(said);
   });
 
   it("says where there are no claims", () => {
-    expect(noticesFor([], { namespace: "shop" })).toEqual(["No claims in namespace shop."]);
-    expect(noticesFor([], "all")).toEqual(["No claims in any namespace."]);
+    const [one, all] = [{ namespace: "shop" }, "all"] as const;
+
+    expect(noticesFor(list, { scope: one, isWide: false })).toEqual(["No claims in namespace shop."]);
+    expect(noticesFor(list, { scope: all, isWide: false })).toEqual(["No claims in any namespace."]);
+  });
+
+  it.each([
+    { name: "the API server", list: {}, said: ["Read from the API server https://api:6443."] },
+    {
+      name: "the aggregator, and how many nodes it hears of",
+      list: { source: aggregator({ silent: 0, unheard: 0 }) },
+      said: ["Read from the aggregator http://127.0.0.1:9809 of cluster c1, to which 9 of 9 nodes report."],
+    },
+  ])("says in a wide list who has told: $name", ({ list: change, said }) => {
+    const wide = { ...list, uses: [useOf(known)], ...change };
+
+    expect(noticesFor(wide, { scope: "all", isWide: true })).toEqual(said);
+  });
+
+  it.each([
+    { name: "nothing while all nodes report", source: aggregator({ silent: 0, unheard: 0 }), said: [] },
+    {
+      name: "that one is silent",
+      source: aggregator({ silent: 1, unheard: 0 }),
+      said: ["1 of 9 nodes is silent: what they said last may be over."],
+    },
+    {
+      name: "that some have not reported since it started",
+      source: aggregator({ silent: 0, unheard: 4 }),
+      said: ["The aggregator has just started: 4 of 9 nodes have not reported yet."],
+    },
+    {
+      name: "why an aggregator that was asked for was not used",
+      source: { ...api, unused: { url: "http://other:1", why: "it belongs to another cluster" } },
+      said: [
+        "The aggregator http://other:1 was not used: it belongs to another cluster.",
+        "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
+      ],
+    },
+  ])("says $name", ({ source, said }) => {
+    expect(noticesFor({ ...list, uses: [useOf(known)], source }, { scope: "all", isWide: false })).toEqual(said);
+  });
+
+  it("asks for the aggregator's log where it runs and writes nothing", () => {
+    const uses = [useOf(claimOf({ name: "a", upstream: unusedFor(1) }))];
+
+    const [said] = noticesFor({ ...list, uses, source: aggregator({}) }, { scope: "all", isWide: false });
+
+    expect(said).toBe(
+      "No claim has Mooring's condition although the aggregator runs: its log tells why it does not write.",
+    );
+  });
+
+  it("lets nobody steer the terminal by what an aggregator answers", () => {
+    const source = { ...api, unused: { url: "http://a", why: "it answered 500: \u001b[2J" } };
+
+    expect(noticesFor({ ...list, source }, { scope: "all", isWide: false }).join()).not.toContain("\u001b");
   });
 });

@@ -154,7 +154,8 @@ describe("claimItem", () => {
           omitted: 0,
         },
       },
-      kubernetes: { unused: true, since: "2026-09-10T00:26:41Z" },
+      waiting: false,
+      kubernetes: { unused: true, since: "2026-09-10T00:26:41Z", byMooring: false },
     });
   });
 
@@ -165,7 +166,7 @@ describe("claimItem", () => {
     expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
-      ...{ condition: null, lastUse: null, mountedOn: null, kubernetes: null, disagrees: false },
+      ...{ condition: null, lastUse: null, mountedOn: null, kubernetes: null, waiting: false, disagrees: false },
       live: { heldOn: none, stagedOn: none, references: none, awaited: none },
     });
   });
