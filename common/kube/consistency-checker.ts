@@ -2,10 +2,11 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
 import { ConsistencyCheck, type Drift, type Lookup } from "./consistency.ts";
-import { readIdentity } from "./identity.ts";
+import { type Identity, readIdentity } from "./identity.ts";
 import { list, METADATA_LIST } from "./list.ts";
 import type { Reflector } from "./reflector.ts";
 import { isOlder } from "./resource-version.ts";
+import type { StoreChange } from "./store.ts";
 
 /** The store that is compared with the server, and the reflector that fills it. */
 export interface Checked extends Pick<Reflector, "resourceVersion" | "relist"> {
@@ -16,8 +17,8 @@ export interface Checked extends Pick<Reflector, "resourceVersion" | "relist"> {
 
 /** Compares a store with its server from time to time. */
 export interface ConsistencyChecker {
-  /** Tells of what the store drops. */
-  readonly onDeleted: (uid: string) => void;
+  /** To be told what changes in the store. */
+  readonly onChange: (change: StoreChange<Identity>) => void;
   /** In how many objects the store was found to differ. */
   readonly drift: () => number;
   readonly run: (signal: AbortSignal) => Promise<void>;
@@ -65,7 +66,7 @@ export function createConsistencyChecker(parts: KubeParts, checked: Checked): Co
   };
 
   return {
-    onDeleted: (uid) => current?.onDeleted(uid),
+    onChange: (change) => current?.onChange(change),
     drift: () => drifted,
     run: async (signal) => {
       while (!signal.aborted) {

@@ -1,5 +1,6 @@
 import { type Identity, isBefore } from "./identity.ts";
 import { isOlder } from "./resource-version.ts";
+import type { StoreChange } from "./store.ts";
 
 /** How a store differs from the server in one object. */
 export interface Drift {
@@ -29,9 +30,11 @@ export class ConsistencyCheck {
     this.#lookup = lookup;
   }
 
-  /** The store has dropped an object. */
-  onDeleted(uid: string): void {
-    this.#deleted.add(uid);
+  /** Something changed in the store. */
+  onChange(change: StoreChange<Identity>): void {
+    if (change.kind === "deleted") this.#deleted.add(change.previous.uid);
+    // What a page has shown already is a suspect: the store lacked it.
+    else if (change.kind === "added" && !this.#suspects.has(change.object.key)) this.#unlisted.add(change.object.key);
   }
 
   /** Takes a page of the list. */

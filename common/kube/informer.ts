@@ -59,7 +59,7 @@ export function createInformer<T extends Stored, I extends string = never>(
 
   const store = new Store<T>((change) => {
     for (const index of indexes.values()) index.apply(change);
-    if (change.kind === "deleted") checker.onDeleted(change.previous.uid);
+    checker.onChange(change);
     onChange(change);
   });
   const projector = new Projector({ store, logger, project });

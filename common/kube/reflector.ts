@@ -81,9 +81,8 @@ class Reflection<T extends { readonly key: string }> {
   #isDoubtful = false;
   #hasBookmarks = false;
   #shortWatches = 0;
-  #begunAt = 0;
-  /** When the present watch was answered. */
-  #openedAt = Number.POSITIVE_INFINITY;
+  /** When the server began to answer the present watch: to hang is not to stand. */
+  #openedAt: number | undefined;
 
   constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink<T>) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
@@ -97,8 +96,7 @@ class Reflection<T extends { readonly key: string }> {
     const { clock } = this.#parts;
     while (!signal.aborted) {
       this.#interruption = new AbortController();
-      this.#begunAt = clock.monotonicMs();
-      this.#openedAt = Number.POSITIVE_INFINITY;
+      this.#openedAt = undefined;
       try {
         const end = await this.#follow(AbortSignal.any([signal, this.#interruption.signal]));
         if (end === "early") await clock.sleep(this.#endedEarly(), signal);
@@ -148,7 +146,7 @@ class Reflection<T extends { readonly key: string }> {
     } catch (error) {
       if (this.position !== undefined || signal.aborted) throw error;
       const isRefused = error instanceof ApiError && (error.status === 400 || error.status === 422);
-      this.#haltedStreams = this.#elapsedMs() >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
+      this.#haltedStreams = this.#stoodMs() >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
       if (isRefused || this.#haltedStreams >= HALTED_STREAMS) this.#listByPages(messageOf(error));
       if (isRefused) return "refused";
       throw error;
@@ -226,7 +224,7 @@ class Reflection<T extends { readonly key: string }> {
 
   /** Answers how many milliseconds to wait before the next try. */
   #endedEarly(): number {
-    this.#shortWatches = this.#elapsedMs() < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
+    this.#shortWatches = this.#stoodMs() < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
     if (this.#shortWatches >= SHORT_WATCHES) {
       this.position = undefined;
       this.#shortWatches = 0;
@@ -237,15 +235,14 @@ class Reflection<T extends { readonly key: string }> {
   /** Answers how many milliseconds to wait before the next try. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    const stoodMs = this.#parts.clock.monotonicMs() - this.#openedAt;
-    if (this.position !== undefined && stoodMs >= STEADY_MS) this.#interruptions.end();
+    if (this.position !== undefined && this.#stoodMs() >= STEADY_MS) this.#interruptions.end();
     if (isLost(error)) this.position = undefined;
     this.#isDoubtful = true;
     return this.#interruptions.waitAfter(error);
   }
 
-  #elapsedMs(): number {
-    return this.#parts.clock.monotonicMs() - this.#begunAt;
+  #stoodMs(): number {
+    return this.#openedAt === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#openedAt;
   }
 }
 

@@ -4,8 +4,8 @@ import type { Clock } from "../runtime/clock.ts";
 const LOOK_MS = 60_000;
 
 /**
- * Runs `task` with a signal that is aborted when the outer one is, or when `heard` has not been called for `limitMs()`. One
- * timer, however often something is heard.
+ * Runs `task` with a signal that is aborted when the outer one is, or when `heard` was called and then not again for `limitMs()`:
+ * the time until something is heard at all has no limit here. One timer, however often something is heard.
  */
 export async function withSilenceLimit<T>(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -14,7 +14,8 @@ export async function withSilenceLimit<T>(
 ): Promise<T> {
   const done = new AbortController();
   const silent = new AbortController();
-  let heardAt = clock.monotonicMs();
+  let heardAt = 0;
+  let listening: Promise<void> | undefined;
   const listen = async (): Promise<void> => {
     while (!done.signal.aborted) {
       const limit = limitMs();
@@ -23,10 +24,10 @@ export async function withSilenceLimit<T>(
       await clock.sleep(Math.min(leftMs, LOOK_MS), done.signal);
     }
   };
-  const listening = listen();
   try {
     return await task(AbortSignal.any([signal, silent.signal]), () => {
       heardAt = clock.monotonicMs();
+      listening ??= listen();
     });
   } finally {
     done.abort();

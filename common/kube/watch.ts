@@ -20,9 +20,9 @@ export interface Watching extends Following {
    * holds, then what changes.
    */
   readonly from: { readonly resourceVersion: string } | "whole-collection";
-  /** Looked at while it runs, at least each minute. Milliseconds. */
+  /** Looked at while it runs, at least each minute, from the moment that the server has begun to answer. Milliseconds. */
   readonly longestSilenceMs: () => number;
-  /** Called when the server has taken it on. */
+  /** The server has begun to answer. */
   readonly onOpen: () => void;
 }
 
@@ -52,6 +52,7 @@ export async function watch(
   await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, (limited) =>
     withSilenceLimit({ clock, signal: limited }, longestSilenceMs, async (heardSignal, heard) => {
       const response = await client.open({ method: "GET", path: collection.path, query }, heardSignal);
+      heard();
       onOpen();
       for await (const event of readWatch(listened(response.body, heard))) onEvent(event);
     }),

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ApiError, createKubeClient } from "../../../../common/kube/client.ts";
+import { readText } from "../../../../common/kube/transport.ts";
 import { parseHttpDate } from "../../../../common/runtime/http-date.ts";
+import { createFakeByteStream } from "../../../fakes/byte-stream.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeServer, inTurn, json } from "../../../fakes/transport.ts";
 
@@ -136,6 +138,48 @@ describe("an API client", () => {
       message: expect.stringContaining("no end within 60000 ms"),
     });
     expect(clock.sleeps()).toEqual([]);
+  });
+
+  it.each([
+    { name: "a success", status: 200, bytes: 64 * 1_048_576 + 1, message: "the answer is larger than 67108864 bytes" },
+    { name: "a refusal", status: 500, bytes: 1_048_576 + 1, message: "GET /api/v1/pods answered 500: " },
+  ])("does not hold $name of any size", async ({ status, bytes, message }) => {
+    const chunk = Buffer.alloc(1_048_576, "x");
+    async function* body(): AsyncGenerator<Uint8Array> {
+      for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk;
+      throw new TypeError("it was read to its end");
+    }
+    const { client } = setUp(() => ({ status, body: body() }));
+
+    await expect(client.request(GET, never)).rejects.toMatchObject({ name: "MooringError", message });
+  });
+
+  it("gives the head of an answer a minute, and its body no limit", async () => {
+    const stream = createFakeByteStream();
+    const { client, clock } = setUp((_, index) => (index === 0 ? "silence" : { body: stream }));
+
+    const late = client.open(GET, never).catch((error: unknown) => error);
+    await clock.advance(60_000);
+    const answer = await client.open(GET, never);
+    await clock.advance(3_600_000);
+    stream.write("late");
+    stream.end();
+
+    expect(await late).toMatchObject({ code: "transport-failed" });
+    expect(await readText(answer)).toBe("late");
+  });
+
+  it("says who asks, and in which form it wants the answer", async () => {
+    const clock = createFakeClock();
+    const transport = createFakeTransport(() => json({}));
+    const client = createKubeClient(createFakeConnection(transport), { clock, userAgent: "example/1.0" });
+
+    await client.request({ ...GET, accept: "application/json;as=Table" }, never);
+
+    expect(transport.requests[0]?.headers).toEqual({
+      accept: "application/json;as=Table",
+      "user-agent": "example/1.0",
+    });
   });
 
   it("leaves no timer behind after an answer", async () => {

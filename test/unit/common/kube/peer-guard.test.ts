@@ -1,3 +1,4 @@
+import { EventEmitter, once } from "node:events";
 import { createServer as createPlainServer, type RequestListener } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import type { AddressInfo, Server } from "node:net";
@@ -38,15 +39,18 @@ async function listening(server: Server | Http2SecureServer): Promise<number> {
 interface Scene {
   readonly proxy: FreezingProxy;
   readonly transport: RetirableTransport;
-  /** How many pings the server has answered. */
-  readonly pings: () => number;
+  /** Resolves when the server has answered so many pings. */
+  readonly pings: (count: number) => Promise<void>;
 }
 
 /** A transport to a server over HTTP/2, by way of a proxy that can freeze. */
 async function connected(): Promise<Scene> {
   const server = createSecureServer({ key: identity.key, cert: identity.certificate });
-  let pings = 0;
-  server.on("session", (session) => session.on("ping", () => (pings += 1)).on("error", () => {}));
+  const pinged = new EventEmitter();
+  server.on("session", (session) => session.on("ping", () => pinged.emit("ping")).on("error", () => {}));
+  const pings = async (count: number): Promise<void> => {
+    for (let left = count; left > 0; left -= 1) await once(pinged, "ping");
+  };
   server.on("request", ({ url }, response) => {
     response.writeHead(200);
     response.write("first");
@@ -58,7 +62,7 @@ async function connected(): Promise<Scene> {
     await transport.close();
     await proxy.close();
   });
-  return { proxy, transport, pings: () => pings };
+  return { proxy, transport, pings };
 }
 
 describe("a transport whose peer falls silent without a word", () => {
@@ -99,7 +103,7 @@ describe("a transport whose peer falls silent without a word", () => {
       isOver = true;
     });
 
-    await eventually(() => pings() >= 8);
+    await pings(8);
 
     expect([isOver, proxy.connections()]).toEqual([false, 1]);
     watch.cancel();

@@ -75,6 +75,29 @@ describe("a store", () => {
     expect(changes).toEqual(expected);
   });
 
+  it("is as a list says before it tells the first change of it", () => {
+    const seen: number[] = [];
+    const store: Store<Stored> = new Store(() => seen.push(store.size));
+
+    store.replace(["a1@1", "b1@2", "c1@3"].map(objectOf), "5");
+    store.replace(["d1@6"].map(objectOf), "9");
+
+    expect(seen).toEqual([3, 3, 3, 1, 1, 1, 1]);
+  });
+
+  it("remembers the latest thousand deletions, no more", () => {
+    const { store, changes } = storeWith();
+    store.put(objectOf("a1@5"));
+    store.remove(objectOf("a1@6"));
+    for (let uid = 0; uid < 1_000; uid += 1) store.remove({ key: "x", uid: `x${uid}`, resourceVersion: "7" });
+    changes.splice(0);
+
+    store.put(objectOf("a1@5"));
+    store.put({ key: "x", uid: "x0", resourceVersion: "6" });
+
+    expect(changes).toEqual(["added a1@5"]);
+  });
+
   it("has what its changes add up to", () => {
     const step = fc.record({ kind: fc.constantFrom("put", "remove"), text: fc.stringMatching(/^[abc][12]@[1-9]$/) });
     const list = fc.record({
@@ -118,5 +141,28 @@ describe("an index", () => {
     expect([...index.get("pv-1")]).toEqual(["b"]);
     index.remove("pv-1", "b");
     expect([...index.get("pv-1")]).toEqual([]);
+  });
+
+  it("is what sets of keys would be", () => {
+    const step = fc.record({
+      kind: fc.constantFrom("add" as const, "remove" as const),
+      value: fc.constantFrom("x", "y"),
+      key: fc.constantFrom("a", "b", "c"),
+    });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const index = new IndexMap();
+        const sets = new Map([
+          ["x", new Set<string>()],
+          ["y", new Set<string>()],
+        ]);
+        for (const { kind, value, key } of steps) {
+          index[kind](value, key);
+          sets.get(value)?.[kind === "add" ? "add" : "delete"](key);
+        }
+
+        for (const [value, keys] of sets) expect([...index.get(value)].toSorted()).toEqual([...keys].toSorted());
+      }),
+    );
   });
 });

@@ -43,6 +43,16 @@ describe("readWatch", () => {
     await expect(read(...chunks)).rejects.toMatchObject({ code: "watch-broken", retriable: true });
   });
 
+  it("breaks at a line that is longer than any object, before it is whole", async () => {
+    const piece = "x".repeat(1_048_576);
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) yield Buffer.from(piece);
+    }
+    const events = readWatch(endless());
+
+    await expect(events.next()).rejects.toMatchObject({ code: "watch-broken" });
+  });
+
   it("hands over what was whole before it breaks", async () => {
     const seen: WatchEvent[] = [];
     const reading = (async () => {

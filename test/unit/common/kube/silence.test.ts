@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { withSilenceLimit } from "../../../../common/kube/silence.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+
+/** Something is heard at once. */
+function limited(limitMs: () => number, outer = new AbortController()) {
+  const clock = createFakeClock();
+  let heard = (): void => {};
+  let finish = (): void => {};
+  let signal = outer.signal;
+  const done = withSilenceLimit({ clock, signal: outer.signal }, limitMs, (inner, hear) => {
+    signal = inner;
+    heard = hear;
+    hear();
+    return new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  });
+  return { clock, outer, done, heard: () => heard(), finish: () => finish(), signal: () => signal };
+}
+
+describe("withSilenceLimit", () => {
+  it("aborts when nothing is heard for the limit", async () => {
+    const { clock, signal, finish, done } = limited(() => 5_000);
+
+    await clock.advance(4_999);
+    const early = signal().aborted;
+    await clock.advance(1);
+
+    expect([early, signal().aborted, String(signal().reason)]).toEqual([
+      false,
+      true,
+      "Error: nothing came for 5000 ms",
+    ]);
+    finish();
+    await done;
+  });
+
+  it("counts from what was heard last", async () => {
+    const { clock, signal, heard, finish, done } = limited(() => 5_000);
+
+    await clock.advance(4_000);
+    heard();
+    await clock.advance(4_999);
+    const early = signal().aborted;
+    await clock.advance(1);
+
+    expect([early, signal().aborted]).toEqual([false, true]);
+    finish();
+    await done;
+  });
+
+  it("does not count the time until something is heard at all", async () => {
+    const clock = createFakeClock();
+    let isAborted = false;
+    const outer = new AbortController().signal;
+
+    await withSilenceLimit(
+      { clock, signal: outer },
+      () => 5_000,
+      async (signal) => {
+        await clock.advance(60_000);
+        isAborted = signal.aborted;
+      },
+    );
+
+    expect(isAborted).toBe(false);
+  });
+
+  it("follows a limit that changes, within a minute", async () => {
+    let limit = Number.POSITIVE_INFINITY;
+    const { clock, signal, finish, done } = limited(() => limit);
+
+    await clock.advance(1_000_000);
+    limit = 10_000;
+    const early = signal().aborted;
+    await clock.advance(60_000);
+
+    expect([early, signal().aborted]).toEqual([false, true]);
+    finish();
+    await done;
+  });
+
+  it("is aborted with the outer signal", async () => {
+    const { outer, signal, finish, done } = limited(() => 5_000);
+
+    outer.abort();
+    await settle();
+
+    expect(signal().aborted).toBe(true);
+    finish();
+    await done;
+  });
+
+  it("leaves no timer behind", async () => {
+    const { clock, finish, done } = limited(() => 5_000);
+
+    finish();
+    await done;
+
+    expect(clock.sleeps()).toEqual([]);
+  });
+});
