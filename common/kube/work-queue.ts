@@ -17,6 +17,8 @@ const RETRY = { firstMs: 50, maxMs: 60_000 };
 /** What will not get better by itself is tried again all the same, slowly: the world may change. */
 const TERMINAL_RETRY_MS = 600_000;
 const LONGEST_IDLE_MS = 3_600_000;
+/** After so much work without one, others get a turn. */
+const SLICE_MS = 5;
 
 /**
  * Keys that want work. A key is worked on by one worker at a time; added while it is being worked on, it comes again
@@ -62,19 +64,28 @@ export class WorkQueue {
 
   /** Works until the signal is aborted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
   async run(work: Work, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
     const running = new Set<Promise<void>>();
+    let busyMs = 0;
     const stop = (): void => this.#wake();
     signal.addEventListener("abort", stop);
     while (!signal.aborted && this.#bug === undefined) {
       // Made before anything is looked at, so that whatever changes meanwhile ends the sleep below.
       const woken = new AbortController();
-      this.#wake = () => woken.abort();
+      // With a reason: without one an error is made, with its stack, for each key.
+      this.#wake = () => woken.abort("woken");
+      const begunAt = clock.monotonicMs();
       const nextMs = this.#promote();
       for (let key = this.#take(); key !== undefined; key = this.#take()) {
         const task: Promise<void> = this.#one(work, key, signal).finally(() => running.delete(task));
         running.add(task);
       }
-      await this.#parts.clock.sleep(nextMs, woken.signal);
+      busyMs += clock.monotonicMs() - begunAt;
+      await clock.sleep(nextMs, woken.signal);
+      if (busyMs < SLICE_MS) continue;
+      // Keys that need no answer from outside would follow each other without a turn of the event loop.
+      await clock.sleep(0, signal);
+      busyMs = 0;
     }
     signal.removeEventListener("abort", stop);
     await Promise.all(running);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { openLibc } from "./libc.ts";
 
 /**
@@ -12,7 +11,10 @@ export interface Clock {
   readonly monotonicMs: () => number;
   /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
   readonly rate: ClockRate;
-  /** Resolves after `ms`, or early and without an error when the signal is aborted. */
+  /**
+   * Resolves after `ms`, or early and without an error when the signal is aborted. Nothing or less is one turn of the event loop:
+   * whoever works for long takes one now and then, so that others get on.
+   */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
@@ -48,6 +50,35 @@ function rawMonotonic(): (() => number) | undefined {
   }
 }
 
+/** Not the timers of `node:timers/promises`: for each sleep that is cut short they make an error with its stack, 30 µs. */
+function sleep(
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal | undefined },
+  wake: () => void,
+): void {
+  if (signal?.aborted) {
+    wake();
+    return;
+  }
+  const end = (): void => {
+    clear();
+    signal?.removeEventListener("abort", end);
+    wake();
+  };
+  const clear = startTimer(ms, end);
+  signal?.addEventListener("abort", end);
+}
+
+/** Answers what stops it. */
+function startTimer(ms: number, end: () => void): () => void {
+  if (ms <= 0) {
+    const turn = setImmediate(end);
+    return () => clearImmediate(turn);
+  }
+  // A timer beyond 2^31 ms would fire at once.
+  const timer = setTimeout(end, Math.min(ms, 0x7fff_ffff));
+  return () => clearTimeout(timer);
+}
+
 /** The clock of this machine. */
 export function createSystemClock(): Clock {
   const raw = rawMonotonic();
@@ -55,13 +86,6 @@ export function createSystemClock(): Clock {
     wallMs: () => Date.now(),
     monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
     rate: raw === undefined ? RATES.slewed : RATES.raw,
-    sleep: async (ms, signal) => {
-      // A timer beyond 2^31 ms would fire at once.
-      await delay(Math.min(Math.max(ms, 0), 0x7fff_ffff), undefined, signal === undefined ? {} : { signal }).catch(
-        () => {
-          // The only rejection is the abort, and an aborted sleep is over.
-        },
-      );
-    },
+    sleep: (ms, signal) => new Promise((resolve) => sleep({ ms, signal }, resolve)),
   };
 }

@@ -76,7 +76,7 @@ export async function eventually(condition: () => boolean): Promise<void> {
   const { sleep } = createSystemClock();
   for (let turn = 0; turn < 2_000; turn += 1) {
     if (condition()) return;
-    await sleep(0);
+    await sleep(1);
   }
   throw new Error("this never came true");
 }

@@ -50,6 +50,22 @@ function createGate() {
 }
 
 describe("a work queue", () => {
+  it("lets others get a turn of the event loop when many keys need no answer from outside", async () => {
+    const { clock, queue, start } = setUp(1);
+    const done: string[] = [];
+    for (const key of ["a", "b", "c", "d", "e"]) queue.add(key);
+
+    start(async (key) => {
+      clock.pass(3);
+      done.push(key);
+    });
+    await settle();
+    expect(done).toEqual(["a", "b"]);
+    await clock.advance(0);
+
+    expect(done).toEqual(["a", "b", "c", "d"]);
+  });
+
   it("works on what was added before and after the start, in order, each once", async () => {
     const { queue, start } = setUp(1);
     const done: string[] = [];

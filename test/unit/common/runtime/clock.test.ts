@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
@@ -24,6 +25,30 @@ describe("the clock of this machine", () => {
 
   it.each([{ ms: 0 }, { ms: -5 }, { ms: 0.4 }])("is awake again after $ms ms", async ({ ms }) => {
     expect(await createSystemClock().sleep(ms)).toBeUndefined();
+  });
+
+  it("wakes after no time when others have had their turn, unless it is told to before", async () => {
+    const clock = createSystemClock();
+    const stop = new AbortController();
+    const order: string[] = [];
+    const note = (what: string) => (): void => void order.push(what);
+
+    const slept = clock.sleep(0).then(note("slept"));
+    const woken = clock.sleep(0, stop.signal).then(note("woken"));
+    process.nextTick(note("others"));
+    stop.abort();
+    await Promise.all([slept, woken]);
+
+    expect(order).toEqual(["woken", "others", "slept"]);
+  });
+
+  it("leaves nothing behind at a signal that outlives the sleep", async () => {
+    const { signal } = new AbortController();
+
+    await createSystemClock().sleep(1, signal);
+    await createSystemClock().sleep(0, signal);
+
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("does not take a sleep of a month for none", async () => {
