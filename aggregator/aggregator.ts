@@ -106,6 +106,7 @@ class Aggregator {
       cluster: this.#cluster,
       fleet: this.#fleet,
       stateOf: (node) => this.#standings.of(node).kind,
+      isOver: (node) => this.#standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.#reconciler.claimFacts(key),
       clusterUid: this.#identity.uid,
       isSynced: () => this.#isSynced,

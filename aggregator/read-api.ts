@@ -23,6 +23,8 @@ export interface ReadApiParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly stateOf: (node: string) => NodeState;
+  /** What the node showed last counts as ended. */
+  readonly isOver: (node: string) => boolean;
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
   readonly clusterUid: () => string | undefined;
   /** Everything has been listed from the API server. */
@@ -111,9 +113,10 @@ export class ReadApi {
   }
 
   #volumeSources(): VolumeSources {
-    const { cluster, fleet, stateOf, claimFacts } = this.#parts;
+    const { cluster, fleet, stateOf, claimFacts, isOver } = this.#parts;
     return {
       cluster,
+      isOver,
       claimFacts,
       view: (node) => fleet.view(node),
       viewsOf: (volumes) => fleet.viewsOf(volumes),
@@ -138,7 +141,7 @@ export class ReadApi {
         object: cluster.node(name),
         view: fleet.view(name),
         lastReportAgeMs: fleet.lastReportAgeMs(name),
-        isSilent: fleet.isSilent(name),
+        isSilent: stateOf(name) === "silent",
       }),
       nowMs: () => client.serverTime()?.latestMs ?? 0,
     };

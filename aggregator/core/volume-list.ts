@@ -12,8 +12,8 @@ export interface VolumeSight {
   readonly use: VolumeUse;
   /** Pods that name its claim and are not over. */
   readonly references: readonly Pod[];
-  /** Nodes that it is attached to, or nothing where that is not known. */
-  readonly attached: readonly string[] | undefined;
+  /** Nodes that the API says it is, or is to be, attached to or in use on. */
+  readonly attached: readonly string[];
   /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
   readonly nowMs: number;
@@ -43,7 +43,7 @@ export interface VolumeItem {
   readonly live: {
     readonly heldOn: Capped<HolderItem>;
     readonly stagedOn: Capped<StagingItem>;
-    readonly attachedTo: Capped<string> | null;
+    readonly attachedTo: Capped<string>;
   };
   readonly leaked: boolean;
 }
@@ -86,7 +86,7 @@ export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
     live: {
       heldOn: capped(use.held, (held) => holderItem(held, words)),
       stagedOn: capped(use.staged, staging),
-      attachedTo: attached === undefined ? null : capped(attached, (node) => node),
+      attachedTo: capped(attached, (node) => node),
     },
     leaked: isLeaked(sight),
   };

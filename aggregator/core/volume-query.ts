@@ -34,8 +34,7 @@ export function volumeFilter({ all, one }: Query, nowMs: number): VolumeFilter {
   const [nodes, phaseFor, leaked] = [all(p.node), one(p.phaseFor), one(p.leaked)];
   const isOn = ({ use, attached }: VolumeSight): boolean =>
     nodes.some(
-      (node) =>
-        use.staged.includes(node) || use.held.some((held) => held.node === node) || attached?.includes(node) === true,
+      (node) => use.staged.includes(node) || use.held.some((held) => held.node === node) || attached.includes(node),
     );
   return {
     mayMatch: ({ key, claim, phase, phaseSinceMs, storageClass, csi }) =>

@@ -4,6 +4,7 @@ import type { Query } from "../core/list-query.ts";
 import type { Listing } from "../core/paging.ts";
 import { BATCH_SIZE } from "../core/paging.ts";
 import { namesClaim } from "../core/references.ts";
+import { compareText } from "../core/sorted-list.ts";
 import { type VolumeSight, volumeItem } from "../core/volume-list.ts";
 import { volumeFilter } from "../core/volume-query.ts";
 import { identitiesOf, volumeUse } from "../core/volume-use.ts";
@@ -13,6 +14,8 @@ import type { ListSources } from "./claim-listing.ts";
 export interface VolumeSources extends ListSources {
   /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
   readonly idleSince: (node: string, uid: string) => number | undefined;
+  /** What the node showed last counts as ended: it is gone, or was left by its agent in another boot. */
+  readonly isOver: (node: string) => boolean;
 }
 
 /** The volumes that a query asks for, by name. */
@@ -35,16 +38,19 @@ export function volumeListing(query: Query, sources: VolumeSources): Listing {
   };
 }
 
-function sightOf(volume: Volume, { cluster, viewsOf, idleSince }: VolumeSources, nowMs: number): VolumeSight {
+function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeSight {
+  const { cluster, viewsOf, idleSince, isOver } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
   const isOwn = ({ podUid }: NodeHold): boolean => isMeant(volume, podUid && cluster.podByUid(podUid));
   const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
+  const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
     volume,
-    use: volumeUse(viewsOf(identities), identities, isOwn),
+    use: { held: held.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),
-    attached: undefined,
-    idleSince: (node) => idleSince(node, volume.uid),
+    attached: cluster.nodesWith(volume).toSorted(compareText),
+    // Where a node is off nothing is left to unstage.
+    idleSince: (node) => (isOver(node) ? undefined : idleSince(node, volume.uid)),
     nowMs,
   };
 }

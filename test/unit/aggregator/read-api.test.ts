@@ -18,13 +18,14 @@ class Api {
 
   constructor(options: HarnessOptions) {
     this.harness = new Harness(options);
-    const { clock, cluster, fleet, reconciler } = this.harness;
+    const { clock, cluster, fleet, standings, reconciler } = this.harness;
     this.api = new ReadApi({
       clock,
       client: { serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 40 }) },
       cluster,
       fleet,
-      stateOf: (node) => (fleet.isSilent(node) ? "silent" : "agent"),
+      stateOf: (node) => standings.of(node).kind,
+      isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
       clusterUid: () => this.clusterUid,
       isSynced: () => this.isSynced,

@@ -19,7 +19,7 @@ function sightOf(fields: Partial<VolumeSight> = {}): VolumeSight {
     volume: volumeWith(),
     use: { held: [], staged: [] },
     references: [],
-    attached: undefined,
+    attached: [],
     idleSince: () => undefined,
     nowMs: NOON,
     ...fields,
@@ -92,7 +92,11 @@ describe("volumeItem", () => {
     expect(volumeItem(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, storageClass: null, capacity: null },
       ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
-      live: { heldOn: { items: [], omitted: 0 }, stagedOn: { items: [], omitted: 0 }, attachedTo: null },
+      live: {
+        heldOn: { items: [], omitted: 0 },
+        stagedOn: { items: [], omitted: 0 },
+        attachedTo: { items: [], omitted: 0 },
+      },
     });
   });
 });
