@@ -19,7 +19,7 @@ import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import { createNodeLeases } from "./sources/node-leases.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
-import { Standings } from "./standings.ts";
+import { type StandingChange, Standings } from "./standings.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
@@ -31,6 +31,13 @@ export interface AggregatorPorts {
 
 /** How often a start looks whether all collections are there. Milliseconds. */
 const SYNC_CHECK_MS = 20;
+
+/** What the gauges of nodes count. */
+const STANDINGS = {
+  silent: "Nodes whose reports are expected and do not come.",
+  agentless: "Nodes on which no agent belongs or is.",
+  gone: "Nodes that are assumed to be off for good and whose mounts to have ended.",
+} as const;
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
 export async function runAggregator(
@@ -105,7 +112,7 @@ class Aggregator {
       ...ports,
       cluster: this.#cluster,
       fleet: this.#fleet,
-      stateOf: (node) => this.#standings.of(node).kind,
+      standingOf: (node) => this.#standings.of(node),
       isOver: (node) => this.#standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.#reconciler.claimFacts(key),
       clusterUid: this.#identity.uid,
@@ -121,7 +128,7 @@ class Aggregator {
       fleet: this.#fleet,
       leases: createNodeLeases(this.#ports.client),
       nowMs: () => this.#nowMs(),
-      onChange: (node: string) => this.#reconciler.onStanding(node),
+      onChange: (change: StandingChange) => this.#reconciler.onStanding(change),
       onForgotten: (node: string) => this.#reconciler.onForgotten(node),
     };
     return new Standings(parts, limits);
@@ -133,9 +140,10 @@ class Aggregator {
       () => this.#reconciler.depth,
     );
     metrics.gauge({ name: "mooring_nodes_reporting", help: "Nodes that have reported." }, () => this.#fleet.size);
-    metrics.gauge({ name: "mooring_nodes_silent", help: "Nodes that have stopped reporting." }, () =>
-      this.#standings.count("silent"),
-    );
+    const { silent, agentless, gone } = STANDINGS;
+    metrics.gauge({ name: "mooring_nodes_silent", help: silent }, () => this.#standings.count("silent"));
+    metrics.gauge({ name: "mooring_nodes_agentless", help: agentless }, () => this.#standings.count("agentless"));
+    metrics.gauge({ name: "mooring_nodes_gone", help: gone }, () => this.#standings.count("gone"));
     metrics.gauge({ name: "mooring_undecodable_objects", help: "API objects that were not understood." }, () =>
       this.#cluster.undecodable(),
     );
@@ -193,7 +201,7 @@ class Aggregator {
     const time = this.#ports.client.serverTime();
     if (!this.#isSynced || time === undefined) return { kind: "not-ready", why: "the cluster has not been listed yet" };
     const nodeBootId = this.#cluster.node(report.node)?.bootId;
-    const wasExpected = this.#fleet.expected.length > 0;
+    const wasExpected = this.#fleet.anyExpected !== undefined;
     const change = this.#fleet.accept(report, { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId });
     if (change.kind === "stale") {
       this.#ports.logger.info({ node: report.node, why: change.why }, "stale report dropped");
@@ -204,7 +212,7 @@ class Aggregator {
     const reach = this.#reconciler.awaitedVersion(change.view);
     this.#standings.onReport(report.node);
     this.#reconciler.onReport(report.node, change.touched);
-    if (wasExpected && this.#fleet.expected.length === 0) this.#reconciler.onAllHeard();
+    if (wasExpected && this.#fleet.anyExpected === undefined) this.#reconciler.onAllHeard();
     const settled = this.#reconciler.settled(change.view);
     this.#fleet.settle(report.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };

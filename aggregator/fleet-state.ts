@@ -43,8 +43,18 @@ export class FleetState {
 
   /** Nodes that were expected and may still come. */
   get expected(): readonly string[] {
+    return [...this.#stillExpected()];
+  }
+
+  /** One of them. */
+  get anyExpected(): string | undefined {
+    for (const node of this.#stillExpected()) return node;
+    return undefined;
+  }
+
+  #stillExpected(): Iterable<string> {
     if (this.#clock.monotonicMs() - this.#startedAt > this.#silentAfterMs) this.#expected.clear();
-    return [...this.#expected];
+    return this.#expected;
   }
 
   view(node: string): NodeView | undefined {
@@ -70,16 +80,6 @@ export class FleetState {
 
   get size(): number {
     return this.#views.size;
-  }
-
-  /** No report for so long that none is on its way. */
-  isSilent(node: string): boolean {
-    const last = this.#heard.get(node)?.acceptedAt ?? this.#startedAt;
-    return this.#clock.monotonicMs() - last > this.#silentAfterMs;
-  }
-
-  silentCount(): number {
-    return [...this.#views.keys()].filter((node) => this.isSilent(node)).length;
   }
 
   /** Views that have a hold or a release of one of the volumes. */

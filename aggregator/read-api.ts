@@ -6,7 +6,7 @@ import type { DecidedClaim } from "./core/claim-facts.ts";
 import { CLAIM_PARAMETERS } from "./core/claim-query.ts";
 import type { NodeView } from "./core/fleet.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "./core/idle-staging.ts";
-import type { NodeState } from "./core/list-items.ts";
+import type { Standing } from "./core/standing.ts";
 import { VOLUME_PARAMETERS } from "./core/volume-query.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { claimListing } from "./sources/claim-listing.ts";
@@ -22,7 +22,7 @@ export interface ReadApiParts {
   readonly client: Pick<KubeClient, "serverTime">;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly stateOf: (node: string) => NodeState;
+  readonly standingOf: (node: string) => Standing;
   /** What the node showed last counts as ended. */
   readonly isOver: (node: string) => boolean;
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
@@ -87,7 +87,7 @@ export class ReadApi {
   }
 
   #head(): ListHead | undefined {
-    const { isSynced, clusterUid, client, fleet, stateOf } = this.#parts;
+    const { isSynced, clusterUid, client, fleet, standingOf } = this.#parts;
     if (!isSynced() || client.serverTime() === undefined) return undefined;
     const names = this.#nodeNames();
     return {
@@ -96,7 +96,7 @@ export class ReadApi {
       synced: true,
       nodes: {
         total: names.length,
-        silent: names.filter((name) => stateOf(name) === "silent").length,
+        silent: names.filter((name) => standingOf(name).kind === "silent").length,
         unheard: fleet.expected.length,
       },
     };
@@ -113,7 +113,7 @@ export class ReadApi {
   }
 
   #volumeSources(): VolumeSources {
-    const { cluster, fleet, stateOf, claimFacts, isOver } = this.#parts;
+    const { cluster, fleet, standingOf, claimFacts, isOver } = this.#parts;
     return {
       cluster,
       isOver,
@@ -121,7 +121,7 @@ export class ReadApi {
       view: (node) => fleet.view(node),
       viewsOf: (volumes) => fleet.viewsOf(volumes),
       words: {
-        stateOf,
+        stateOf: (node) => standingOf(node).kind,
         isKnown: (node) => fleet.view(node) !== undefined,
         podName: (uid) => cluster.podByUid(uid)?.key,
         isPodThere: cluster.isPodThere,
@@ -132,16 +132,16 @@ export class ReadApi {
   }
 
   #nodeSources(): NodeSources {
-    const { cluster, fleet, stateOf, client } = this.#parts;
+    const { cluster, fleet, standingOf, client } = this.#parts;
     return {
       nodeNames: () => this.#nodeNames(),
-      stateOf,
+      stateOf: (name) => standingOf(name).kind,
       standingOf: (name) => ({
         name,
         object: cluster.node(name),
         view: fleet.view(name),
         lastReportAgeMs: fleet.lastReportAgeMs(name),
-        isSilent: stateOf(name) === "silent",
+        standing: standingOf(name),
       }),
       nowMs: () => client.serverTime()?.latestMs ?? 0,
     };

@@ -1,22 +1,25 @@
 import { WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
-import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { isUseHold } from "../common/storage/volume-identity.ts";
-import { ClaimMemories, type ClaimMemory } from "./claim-memories.ts";
+import { ClaimMemories } from "./claim-memories.ts";
+import type { ClaimWarnings } from "./claim-warnings.ts";
+import { ClaimWrites } from "./claim-writes.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
-import { type Awaited, desiredClaimStatus, isReasonOnlyChange, isSameStatus } from "./core/claim-status.ts";
+import { type Awaited, desiredClaimStatus } from "./core/claim-status.ts";
+import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { NodeView } from "./core/fleet.ts";
 import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
-import type { Standings } from "./standings.ts";
+import type { StandingChange, Standings } from "./standings.ts";
 
 export interface ReconcilerParts {
   readonly clock: Clock;
@@ -26,6 +29,8 @@ export interface ReconcilerParts {
   readonly fleet: FleetState;
   readonly standings: Pick<Standings, "of" | "assumedEnd">;
   readonly writer: ClaimStatusWriter;
+  readonly warnings: Pick<ClaimWarnings, "tell">;
+  readonly policy: () => UpstreamPolicy;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -36,8 +41,8 @@ export interface ReconcilerLimits {
 
 /** Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. */
 export class Reconciler {
+  readonly writes: ClaimWrites;
   readonly #parts: ReconcilerParts;
-  readonly #limits: ReconcilerLimits;
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
   /** Pods that ended before all collections were listed: which claims they named is known only then. */
@@ -50,7 +55,6 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
-    this.#limits = limits;
     this.#queue = new WorkQueue(parts);
     const { fleet, standings } = parts;
     this.#words = {
@@ -59,6 +63,16 @@ export class Reconciler {
       assumedEnd: (node) => standings.assumedEnd(node),
     };
     this.#memories = new ClaimMemories(parts, this.#words);
+    this.writes = new ClaimWrites(
+      {
+        ...parts,
+        decide: (key) => this.#decide(key),
+        onRead: (claim) => {
+          this.#memories.of(claim).written = claim;
+        },
+      },
+      limits,
+    );
   }
 
   get depth(): number {
@@ -78,11 +92,13 @@ export class Reconciler {
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const ended of early) this.#noteEnd(ended);
-    return this.#queue.run((key, limited) => this.#reconcile(key, limited), signal);
+    const look = (limited: AbortSignal): Promise<void> => this.#queue.run((key) => this.#reconcile(key), limited);
+    return runTogether([look, (limited) => this.writes.run(limited)], signal);
   }
 
   onClaimGone(claim: Claim): void {
     this.#memories.forget(claim);
+    this.writes.forget(claim);
   }
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
@@ -110,9 +126,9 @@ export class Reconciler {
     for (const key of new Set([...waiting, ...touchedKeys])) this.enqueue(key);
   }
 
-  /** The node's word is another one by its standing alone: the claims that waited for it, and those that it had mounted. */
-  onStanding(node: string): void {
-    this.onReport(node, this.#parts.fleet.view(node)?.holds ?? []);
+  /** A node's standing is another one: the claims that waited for it, and those whose holds there ended with that or are back. */
+  onStanding({ node, isAboutHolds }: StandingChange): void {
+    this.onReport(node, isAboutHolds ? (this.#parts.fleet.view(node)?.holds ?? []) : []);
   }
 
   /** All nodes have been heard of since the start, or their time for it is over. */
@@ -167,26 +183,27 @@ export class Reconciler {
     const facts = factsOf(this.#memories.evidence(claim), {
       ...this.#words,
       nodes: cluster.nodeNames,
-      expected: fleet.expected,
+      anyExpected: fleet.anyExpected,
       podName: cluster.podName,
       nowMs: nowMs(),
     });
     return { claim, ...facts };
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+  #decide(key: string): DesiredClaim | undefined {
+    const facts = this.claimFacts(key);
+    return facts && desiredOf(facts);
+  }
+
+  async #reconcile(key: string): Promise<void> {
     const facts = this.claimFacts(key);
     if (facts === undefined) return;
     const { claim } = facts;
     this.#memories.witness(facts);
     for (const awaited of facts.awaited) this.#await(awaited, key);
-    const desired = desiredClaimStatus(facts);
-    if (desired === undefined || isSameStatus(claim.status, desired)) {
-      this.#memories.rest(facts);
-      return;
-    }
-    const memory = this.#memories.of(claim);
-    if (this.#mayWrite(memory, { claim, desired })) await this.#write(memory, { claim, desired, signal });
+    const decision = desiredOf(facts);
+    if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
+    this.writes.consider(decision);
   }
 
   #await({ node, why }: Awaited, key: string): void {
@@ -194,35 +211,9 @@ export class Reconciler {
     keys.add(key);
     if (why !== undefined) this.#awaiting.set(node, keys);
   }
+}
 
-  /** Reason-only changes wait a little: most are followed by the next one. */
-  #mayWrite(
-    memory: ClaimMemory,
-    { claim, desired }: { readonly claim: Claim; readonly desired: ClaimStatus },
-  ): boolean {
-    if (!isReasonOnlyChange(claim.status, desired)) return true;
-    const now = this.#parts.clock.monotonicMs();
-    memory.reasonChangedAt ??= now;
-    const restMs = memory.reasonChangedAt + this.#limits.reasonDelayMs - now;
-    if (restMs <= 0) return true;
-    this.#queue.addAfter(claim.key, restMs);
-    return false;
-  }
-
-  async #write(
-    memory: ClaimMemory,
-    { claim, desired, signal }: { readonly claim: Claim; readonly desired: ClaimStatus; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { writer, logger } = this.#parts;
-    const written = await writer.apply(claim, desired, signal);
-    memory.reasonChangedAt = undefined;
-    if (written === undefined) return;
-    memory.written = written;
-    const { namespace, name } = claim;
-    const { unused, reason, lastUse } = desired;
-    logger.info(
-      { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node },
-      "claim status written",
-    );
-  }
+function desiredOf(facts: DecidedClaim): DesiredClaim {
+  const { claim, isEligible } = facts;
+  return { claim, isEligible, desired: desiredClaimStatus(facts) };
 }

@@ -27,6 +27,12 @@ export interface NodeDirectory {
   readonly isStoredHolder: (node: string) => boolean;
 }
 
+/** A node has another standing, or what it showed counts as ended, or no longer does. */
+export interface StandingChange {
+  readonly node: string;
+  readonly isAboutHolds: boolean;
+}
+
 export interface StandingsParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -36,9 +42,8 @@ export interface StandingsParts {
   readonly leases: NodeLeases;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** The node's standing is another one, or what it showed counts as ended now. */
-  readonly onChange: (node: string) => void;
-  /** The node has been gone for so long that what it showed is forgotten. */
+  readonly onChange: (change: StandingChange) => void;
+  /** The node is gone, and what it showed is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
 
@@ -58,7 +63,7 @@ interface Track {
 
 /** Leases are listed at most so often, and only while the standing of some node depends on them. Milliseconds. */
 const LEASES_EVERY_MS = 60_000;
-/** What is known of a node that has been gone for so long is forgotten. Milliseconds. */
+/** What was mounted on a node that is gone is forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
 
 /**
@@ -151,10 +156,12 @@ export class Standings {
     const assumed = assumedEndOf(track.assumed, { standing, sight, nowMs: this.#parts.nowMs() });
     const after = { ...track, standing, standingSince: isOther ? this.#now : before.standingSince, assumed };
     this.#tracks.set(node, after);
-    const waitMs = nextMs ?? this.#restOf(after);
+    const waitMs = nextMs ?? this.#restOf(after, sight);
     if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
     this.#question(node, isInQuestion);
-    if (isOther || assumed?.atMs !== before.assumed?.atMs) this.#tell(node, after);
+    const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
+    if (isOther) this.#log(node, standing);
+    if (isOther || isAboutHolds) this.#parts.onChange({ node, isAboutHolds });
     return after;
   }
 
@@ -188,22 +195,24 @@ export class Standings {
   }
 
   /** How long what is known of a node that is gone is still kept; nothing of others. */
-  #restOf({ standing, standingSince, uid }: Track): number | undefined {
+  #restOf({ standing, standingSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
     if (standing.kind !== "gone" || uid !== undefined) return undefined;
-    return standingSince + FORGET_AFTER_MS - this.#now;
+    // Nodes come and go, most of them after all on them has ended.
+    const isEmpty = view !== undefined && view.holds.length === 0 && view.releases.size === 0;
+    return isEmpty ? 0 : standingSince + FORGET_AFTER_MS - this.#now;
   }
 
   #lookAgain(node: string): void {
-    const restMs = this.#restOf(this.#look(node));
+    if (!this.#tracks.has(node)) return;
+    const restMs = this.#restOf(this.#look(node), { view: this.#parts.fleet.view(node) });
     if (restMs === undefined || restMs > 0) return;
     this.#parts.onForgotten(node);
     this.#parts.fleet.drop(node);
     this.#tracks.delete(node);
   }
 
-  #tell(node: string, { standing }: Track): void {
-    this.#parts.logger.info({ node, standing: standing.kind, why: standing.why }, "node's standing changed");
-    this.#parts.onChange(node);
+  #log(node: string, { kind, why }: Standing): void {
+    this.#parts.logger.info({ node, standing: kind, why }, "node's standing changed");
   }
 
   #question(node: string, isInQuestion: boolean): void {

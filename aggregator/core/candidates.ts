@@ -54,9 +54,9 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
  * After a start: the claim is in use by what is stored, but on which node is not; whoever used it may have gone while nobody
  * watched, and left its mount anywhere. One of the nodes that have not been heard of yet stands for them all.
  */
-function anyNode({ claim, isWitnessed }: ClaimEvidence, { expected }: FleetFacts): readonly Awaited[] {
+function anyNode({ claim, isWitnessed }: ClaimEvidence, { anyExpected }: FleetFacts): readonly Awaited[] {
   const isPlaceKnown = isWitnessed || claim.status?.unused !== false || claim.status.mountedOn !== undefined;
-  return isPlaceKnown ? [] : expected.slice(0, 1).map((node) => ({ node, isSilent: false }));
+  return isPlaceKnown || anyExpected === undefined ? [] : [{ node: anyExpected, isSilent: false }];
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */

@@ -31,8 +31,8 @@ export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
 export interface FleetFacts extends NodeWords {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
-  /** Nodes that have not been heard of since a start of the aggregator, and still may be. */
-  readonly expected: readonly string[];
+  /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
+  readonly anyExpected: string | undefined;
   /** `namespace/name` of a pod, or its UID when it is not known. */
   readonly podName: (uid: string) => string;
   readonly nowMs: number;

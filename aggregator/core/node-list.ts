@@ -2,6 +2,7 @@ import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { HoldKind } from "../../common/storage/volume-identity.ts";
 import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./fleet.ts";
+import type { Standing } from "./standing.ts";
 
 /** What is known of one node when somebody asks. */
 export interface NodeStanding {
@@ -11,7 +12,7 @@ export interface NodeStanding {
   /** What its last accepted report says, or nothing before the first. */
   readonly view: NodeView | undefined;
   readonly lastReportAgeMs: number | undefined;
-  readonly isSilent: boolean;
+  readonly standing: Standing;
 }
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
@@ -19,6 +20,9 @@ type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 /** A node in the answer of `/v1/nodes`. Every field is always there, `null` is not known. Ages are milliseconds. */
 export interface NodeItem {
   readonly name: string;
+  readonly standing: Standing["kind"];
+  /** Why it is taken for that; for people to read. */
+  readonly standingReason: string;
   readonly silent: boolean;
   readonly lastReportAgeMs: number | null;
   readonly bootId: string | null;
@@ -47,12 +51,14 @@ export function nodeList(nodes: readonly NodeStanding[], nowMs: number): NodeLis
   return { apiVersion: "api.mooring.dev/v1", kind: "NodeList", items };
 }
 
-function itemOf({ name, object, view, lastReportAgeMs, isSilent }: NodeStanding, nowMs: number): NodeItem {
+function itemOf({ name, object, view, lastReportAgeMs, standing }: NodeStanding, nowMs: number): NodeItem {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
   return {
     name,
-    silent: isSilent,
+    standing: standing.kind,
+    standingReason: standing.why,
+    silent: standing.kind === "silent",
     lastReportAgeMs: lastReportAgeMs === undefined ? null : Math.round(lastReportAgeMs),
     bootId: view?.bootId ?? object?.bootId ?? null,
     agentInstance: view?.instance ?? null,

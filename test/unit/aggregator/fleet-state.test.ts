@@ -40,21 +40,19 @@ describe("FleetState", () => {
 
     clock.pass(90_000);
 
-    expect(fleet.expected).toEqual(["n1"]);
-    expect(fleet.isSilent("n1")).toBe(false);
+    expect([fleet.expected, fleet.anyExpected]).toEqual([["n1"], "n1"]);
   });
 
-  it("a node is silent when its last accepted report is too old; a stale one does not count", () => {
+  it("knows how old the last read is that was told, however late it was told; a stale report does not count", () => {
     const { clock, fleet } = fleetOf([]);
-    fleet.accept(reportWith(), receipt);
+    fleet.accept(reportWith({ sentAt: 1_001 + 7_000 }), receipt);
     clock.pass(60_000);
     fleet.accept(reportWith({ read: { beganAt: 1, endedAt: 2 } }), receipt);
+
     clock.pass(30_000);
 
-    const before = fleet.isSilent("n1");
-    clock.pass(1);
-
-    expect([before, fleet.isSilent("n1"), fleet.silentCount(), fleet.size]).toEqual([false, true, 1, 1]);
+    expect([fleet.lastReportAgeMs("n1"), fleet.lastReadAgeMs("n1"), fleet.size]).toEqual([90_000, 97_000, 1]);
+    expect(fleet.lastReadAgeMs("n2")).toBeUndefined();
   });
 
   it("knows how long ago a node's last report was accepted", () => {
@@ -98,5 +96,19 @@ describe("FleetState", () => {
     fleet.settle("n1", [release.id]);
 
     expect([held, released, found()]).toEqual([["n1"], ["n1"], []]);
+  });
+
+  it("a node that is dropped is as if it had never reported", () => {
+    const { fleet } = fleetOf([]);
+    fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
+
+    fleet.drop("n1");
+
+    expect([fleet.view("n1"), fleet.lastReportAgeMs("n1"), fleet.viewsOf([volume]), fleet.size]).toEqual([
+      undefined,
+      undefined,
+      [],
+      0,
+    ]);
   });
 });

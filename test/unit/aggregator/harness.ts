@@ -5,7 +5,9 @@ import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import type { StandingLimits } from "../../../aggregator/core/standing.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
-import { Standings } from "../../../aggregator/standings.ts";
+import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
+import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
+import { ApiError } from "../../../common/kube/client.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeMessage } from "../../../common/storage/node-report.ts";
@@ -82,7 +84,7 @@ export class Harness {
   }
 
   #newStandings(): Standings {
-    const onChange = (node: string): void => this.reconciler.onStanding(node);
+    const onChange = (change: StandingChange): void => this.reconciler.onStanding(change);
     const onForgotten = (node: string): void => this.reconciler.onForgotten(node);
     return new Standings({ ...this.#parts, leases: { renewals: this.#renewals }, onChange, onForgotten }, this.#limits);
   }
@@ -94,8 +96,13 @@ export class Harness {
   };
 
   #newReconciler(): Reconciler {
-    const writer = { apply: async (claim: Claim, status: ClaimStatus) => this.#apply(claim, status) };
-    return new Reconciler({ ...this.#parts, standings: this.standings, writer }, this.#limits);
+    const writer = {
+      apply: async (claim: Claim, { status }: AppliedStatus) => this.#apply(claim, status),
+      clean: async (claim: Claim) => this.#apply(claim, claim.status),
+      read: async ({ key, uid }: Claim) => this.#read(key, uid),
+    };
+    const beside = { warnings: { tell: () => {} }, policy: () => "remove" } as const;
+    return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
 
   /** Everything has been listed: from now on it is worked. */
@@ -219,19 +226,31 @@ export class Harness {
     await settle();
   }
 
-  #apply(claim: Claim, desired: ClaimStatus): Claim | undefined {
+  #read(key: string, uid: string): WriteResult {
+    const claim = this.stored.get(key);
+    return claim?.uid === uid ? { kind: "written", claim } : { kind: "stale", message: "gone" };
+  }
+
+  #apply(claim: Claim, desired: ClaimStatus | undefined): WriteResult {
     const outcome = this.outcomes.shift() ?? "seen";
-    if (outcome === "gone") return undefined;
+    if (outcome === "gone") return { kind: "stale", message: "gone" };
     // What is read back is what was written, with its rounding.
-    const status = readClaimStatus({ uid: claim.uid, ...writeClaimStatus(claim.uid, desired) });
+    const status = desired && readClaimStatus({ uid: claim.uid, ...writeClaimStatus(claim.uid, desired) });
     if (status === undefined) throw new Error("the written status cannot be read");
-    const written = { ...claim, status, resourceVersion: String(Number(claim.resourceVersion) + 1) };
+    const written = { ...claim, status, strays: undefined, resourceVersion: String(Number(claim.resourceVersion) + 1) };
     if (typeof outcome === "string" || outcome.isStored) {
       this.writes.push(status);
       this.stored.set(claim.key, written);
     }
-    if (typeof outcome !== "string") throw outcome.fails;
+    if (typeof outcome !== "string") return failureOf(outcome.fails);
     if (outcome === "seen") this.cluster.byKey.set(claim.key, written);
-    return written;
+    return { kind: "written", claim: written };
   }
+}
+
+/** As the writer tells it. */
+function failureOf(error: Error): WriteResult {
+  const { message } = error;
+  if (error instanceof ApiError && error.status === 409) return { kind: "stale", message };
+  return { kind: "failed", message, retryAfterMs: 0 };
 }

@@ -24,7 +24,7 @@ class Api {
       client: { serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 40 }) },
       cluster,
       fleet,
-      stateOf: (node) => standings.of(node).kind,
+      standingOf: (node) => standings.of(node),
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
       clusterUid: () => this.clusterUid,

@@ -22,7 +22,7 @@ interface Row {
 function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expected = [] }: Row): readonly Awaited[] {
   const claim = claimWith({ status });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
-  return awaitedOf(found, fleetWith([viewWith()], { standings, expected }));
+  return awaitedOf(found, fleetWith([viewWith()], { standings, anyExpected: expected[0] }));
 }
 
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;

@@ -35,7 +35,7 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     standingOf: (node) => standings[node] ?? "agent",
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
-    expected: [],
+    anyExpected: undefined,
     podName: (uid) => `shop/${uid}`,
     nowMs: NOON,
     ...rest,

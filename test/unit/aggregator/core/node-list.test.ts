@@ -11,6 +11,8 @@ const OBJECT = {
   distribution: "Ubuntu 26.04 LTS",
   containerRuntime: "containerd://2.4.2",
 };
+const REPORTING = { kind: "agent", why: "it reports" } as const;
+const SILENT = { kind: "silent", why: "no report" } as const;
 const UNKNOWN = {
   ...{ kernel: null, architecture: null, distribution: null, containerRuntime: null },
   ...{ cgroup: null, selinux: null, apparmor: null, mountNamespace: null },
@@ -23,7 +25,7 @@ function viewOf(fields: Partial<NodeReport> = {}): NodeView {
 }
 
 function standing(fields: Partial<NodeStanding> = {}): NodeStanding {
-  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, isSilent: false, ...fields };
+  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, standing: REPORTING, ...fields };
 }
 
 describe("nodeList", () => {
@@ -40,6 +42,8 @@ describe("nodeList", () => {
     expect(items).toEqual([
       {
         name: "n1",
+        standing: "agent",
+        standingReason: "it reports",
         silent: false,
         lastReportAgeMs: 12_346,
         bootId: "boot-1",
@@ -58,11 +62,12 @@ describe("nodeList", () => {
   });
 
   it("shows a node that has never reported, with nothing but what its kubelet says", () => {
-    const { items } = nodeList([standing({ view: undefined, lastReportAgeMs: undefined, isSilent: true })], NOON);
+    const { items } = nodeList([standing({ view: undefined, lastReportAgeMs: undefined, standing: SILENT })], NOON);
 
     expect(items).toMatchObject([
       {
-        ...{ name: "n1", silent: true, lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
+        ...{ standing: "silent", standingReason: "no report", silent: true },
+        ...{ name: "n1", lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
         ...{ readBeganAgeMs: null, readEndedAgeMs: null, holds: null, releasesPending: null },
         facts: { ...UNKNOWN, distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" },
       },
