@@ -1,0 +1,65 @@
+/** What a request wants of a collection. */
+export type Verb =
+  /** A list in one piece, or the first page of one. */
+  | "list"
+  /** A further page of a list. */
+  | "page"
+  /** A list as a watch that begins with all objects. */
+  | "stream"
+  | "watch"
+  | "write";
+
+/** A request as the proxy sees it. */
+export interface Asked {
+  readonly verb: Verb;
+  /** The path with the selectors, which together tell one follower's requests from another's. */
+  readonly collection: string;
+}
+
+const READS: readonly Verb[] = ["list", "page", "stream", "watch"];
+const SELECTORS = ["fieldSelector", "labelSelector"];
+
+/** Whether it only reads a collection. */
+export function isRead({ verb }: Asked): boolean {
+  return READS.includes(verb);
+}
+
+/** What a request asks for; `target` is its path and query. */
+export function readAsked(method: string, target: string): Asked {
+  const { pathname, searchParams } = parse(target);
+  const selectors = SELECTORS.flatMap((name) => searchParams.getAll(name).map((value) => `${name}=${value}`));
+  return { verb: verbOf(method, searchParams), collection: [pathname, ...selectors].join(" ") };
+}
+
+/** How a proxy changes what it passes on, to make things happen sooner than they would. */
+export interface Rewriting {
+  /** A page has so many objects at most. */
+  readonly pageSize?: number | undefined;
+  /** A watch ends after this part of its time, in whole seconds, rounded up: what a client asks for whose clock is so much faster. */
+  readonly speed?: number | undefined;
+  /** A watch ends after so many seconds at most, however long it was asked for. */
+  readonly watchSeconds?: number | undefined;
+}
+
+/** The path and query as the server sees them. */
+export function rewrite(
+  target: string,
+  { pageSize, speed = 1, watchSeconds = Number.POSITIVE_INFINITY }: Rewriting,
+): string {
+  const url = parse(target);
+  const query = url.searchParams;
+  const [limit, seconds] = [query.get("limit"), query.get("timeoutSeconds")];
+  if (limit !== null && pageSize !== undefined) query.set("limit", String(Math.min(Number(limit), pageSize)));
+  if (seconds !== null) query.set("timeoutSeconds", String(Math.min(Math.ceil(Number(seconds) / speed), watchSeconds)));
+  return `${url.pathname}${url.search}`;
+}
+
+function parse(target: string): URL {
+  return new URL(target, "http://proxy");
+}
+
+function verbOf(method: string, query: URLSearchParams): Verb {
+  if (method !== "GET") return "write";
+  if (query.get("watch") !== "true") return query.has("continue") ? "page" : "list";
+  return query.get("sendInitialEvents") === "true" ? "stream" : "watch";
+}

@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import type { OutgoingHttpHeaders } from "node:http";
+import { constants, Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { type Asked, readAsked } from "./asked.ts";
+import type { FaultKind } from "./fault.ts";
+import type { Call } from "./front.ts";
+
+/** What became of a request, in milliseconds of the proxy's clock. */
+export interface RequestRecord extends Asked {
+  readonly beganAt: number;
+  /** Nothing as long as it is under way. */
+  readonly endedAt: number | undefined;
+  /** Nothing when no head of an answer was sent. */
+  readonly status: number | undefined;
+  /** What the answer asked for, milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** How many whole events went out. */
+  readonly events: number;
+  /** What hit it. */
+  readonly faults: readonly FaultKind[];
+  /** The answer went out whole, as the server gave it. */
+  readonly isWhole: boolean;
+}
+
+/** One request under way, and every way to answer it or not. What is done after its end does nothing. */
+export class Exchange {
+  readonly asked: Asked;
+  /** The name of its connection at the relay. */
+  readonly connection: number;
+  /** Aborted when the client leaves or the proxy breaks off. */
+  readonly gone: AbortSignal;
+  readonly #call: Call;
+  readonly #beganAt: number;
+  readonly #faults: FaultKind[] = [];
+  #endedAt: number | undefined;
+  #status: number | undefined;
+  #retryAfterMs: number | undefined;
+  #events = 0;
+  #isWhole = false;
+  /** Nothing goes out any more. */
+  #isOver = false;
+
+  constructor(call: Call, clock: Clock) {
+    const { request, response } = call;
+    this.asked = readAsked(request.method ?? "GET", request.url ?? "/");
+    this.connection = request.socket.remotePort ?? 0;
+    this.#call = call;
+    this.#beganAt = clock.monotonicMs();
+    const gone = new AbortController();
+    this.gone = gone.signal;
+    response.on("close", () => {
+      this.#endedAt ??= clock.monotonicMs();
+      gone.abort();
+    });
+    for (const stream of [request, response]) {
+      // "close" follows, which is all that matters here.
+      stream.on("error", () => {});
+    }
+  }
+
+  get record(): RequestRecord {
+    return {
+      ...this.asked,
+      beganAt: this.#beganAt,
+      endedAt: this.#endedAt,
+      status: this.#status,
+      retryAfterMs: this.#retryAfterMs,
+      events: this.#events,
+      faults: this.#faults,
+      isWhole: this.#isWhole,
+    };
+  }
+
+  get isOpen(): boolean {
+    return !this.gone.aborted && !this.#isOver;
+  }
+
+  /** Notes that a fault has hit it. */
+  mark(fault: FaultKind): void {
+    this.#faults.push(fault);
+  }
+
+  head(status: number, headers: OutgoingHttpHeaders): void {
+    if (!this.isOpen) return;
+    this.#status = status;
+    const retryAfter = Number(headers["retry-after"]);
+    if (retryAfter > 0) this.#retryAfterMs = retryAfter * 1000;
+    const { response } = this.#call;
+    if (response instanceof Http2ServerResponse) response.writeHead(status, headers);
+    else response.writeHead(status, headers).flushHeaders();
+  }
+
+  /** Returns when the client's connection takes more. */
+  async write(chunk: Uint8Array): Promise<void> {
+    if (!this.isOpen) return;
+    const { response } = this.#call;
+    const isTaken = response instanceof Http2ServerResponse ? response.write(chunk) : response.write(chunk);
+    if (isTaken) return;
+    await once(response, "drain", { signal: this.gone }).catch(() => {
+      // Gone: nobody waits for it any more.
+    });
+  }
+
+  /** A whole event of a watch. */
+  async writeEvent(line: Uint8Array): Promise<void> {
+    await this.write(line);
+    if (this.isOpen) this.#events += 1;
+  }
+
+  /** Ends the answer in good order. */
+  end(): void {
+    if (this.isOpen) this.#call.response.end();
+    this.#isOver = true;
+  }
+
+  /** The same, of an answer that went out as the server gave it. */
+  endWhole(): void {
+    if (!this.isOpen) return;
+    this.#isWhole = true;
+    this.end();
+  }
+
+  /** Breaks the answer off: RST_STREAM, or the end of the connection over HTTP/1.1. */
+  reset(): void {
+    const { request } = this.#call;
+    if (request instanceof Http2ServerRequest) request.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else request.socket.destroy();
+  }
+
+  /** Nothing goes out any more, and the answer does not end. */
+  silence(): void {
+    this.#isOver = true;
+  }
+
+  /** Says GOAWAY on its connection. Answers false over HTTP/1.1, which has no such thing. */
+  goAway(): boolean {
+    const { request } = this.#call;
+    const session = request instanceof Http2ServerRequest ? request.stream.session : undefined;
+    session?.close();
+    return session !== undefined;
+  }
+}

@@ -1,0 +1,82 @@
+import type { RequestRecord } from "./exchange.ts";
+
+/** How long a follower must wait after failures in a row. Milliseconds. */
+export interface Pace {
+  /** The longest that the first wait may be; each further one may be twice as long, up to `maxMs`. Each is at least half of that. */
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** By how much a measured gap may be too short: timers and the event loop. */
+  readonly toleranceMs: number;
+}
+
+/** The time from a failed request to the next one, beside what was due. */
+export interface Gap {
+  /** How many requests in a row had failed, from 1. */
+  readonly failures: number;
+  readonly afterMs: number;
+  /** The longest that the back-off alone may be. */
+  readonly ceilingMs: number;
+  /** What the answer had asked for. */
+  readonly askedMs: number;
+}
+
+/** The gaps after failed requests of one follower; `records` in the order of their begin. */
+export function gapsOf(records: readonly RequestRecord[], { firstMs, maxMs }: Pace): readonly Gap[] {
+  const gaps: Gap[] = [];
+  let failures = 0;
+  const counted = records.filter((record) => !isRefusedStream(record));
+  for (const [index, record] of counted.entries()) {
+    const next = counted[index + 1];
+    failures = hasFailed(record) ? failures + 1 : 0;
+    if (failures === 0 || next === undefined) continue;
+    gaps.push({
+      failures,
+      afterMs: next.beganAt - failedAt(record),
+      ceilingMs: Math.min(maxMs, firstMs * 2 ** (failures - 1)),
+      askedMs: record.retryAfterMs ?? 0,
+    });
+  }
+  return gaps;
+}
+
+/** The gaps that are too short, one line each. */
+export function pacingProblems(gaps: readonly Gap[], { toleranceMs }: Pace): readonly string[] {
+  return gaps
+    .filter(({ afterMs, ceilingMs, askedMs }) => afterMs < askedMs + ceilingMs / 2 - toleranceMs)
+    .map(({ failures, afterMs, ceilingMs, askedMs }) => {
+      const due = `${Math.round(askedMs + ceilingMs / 2)} ms`;
+      return `asked again ${Math.round(afterMs)} ms after failure ${failures} in a row, with ${due} due`;
+    });
+}
+
+/** How the waits lie between the shortest and the longest that they may be. */
+export interface Spread {
+  readonly lowerHalf: number;
+  readonly upperHalf: number;
+}
+
+/** Counts the waits whose ceiling is at least so long that timers do not blur them; one that took longer still had other reasons. */
+export function spreadOf(gaps: readonly Gap[], leastMs: number): Spread {
+  const parts = gaps
+    .filter(({ ceilingMs }) => ceilingMs >= leastMs)
+    .map(({ afterMs, askedMs, ceilingMs }) => (afterMs - askedMs) / ceilingMs);
+  return {
+    lowerHalf: parts.filter((part) => part < 0.75).length,
+    upperHalf: parts.filter((part) => part >= 0.75 && part < 1).length,
+  };
+}
+
+/** Refused, or never answered. What was answered and broke off later may have brought something, and is no failure in a row. */
+function hasFailed({ status, endedAt }: RequestRecord): boolean {
+  return endedAt !== undefined && (status === undefined || status >= 400);
+}
+
+/** A server without streaming lists says so, and the list by pages follows at once. */
+function isRefusedStream({ verb, status }: RequestRecord): boolean {
+  return verb === "stream" && status === 422;
+}
+
+/** A refusal is known as soon as it is asked for; a silence only when it is given up. */
+function failedAt({ status, beganAt, endedAt }: RequestRecord): number {
+  return status === undefined ? (endedAt ?? beganAt) : beganAt;
+}

@@ -1,0 +1,117 @@
+import { createKubeClient, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
+import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
+import { createFakeRandom } from "../fakes/random.ts";
+import type { Owner } from "../process/owner.ts";
+import { CopyController } from "./controller.ts";
+import { type Followed, Follower } from "./follower.ts";
+import { Mutator, type Population } from "./mutator.ts";
+import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy.ts";
+import type { World } from "./world.ts";
+
+/** Followers, and the proxy between them and the API server. */
+export interface Side {
+  readonly proxy: FaultProxy;
+  readonly client: KubeClient;
+  readonly followers: readonly Follower[];
+}
+
+/** All that one seed has to itself in a world: objects, who changes them, proxies and followers. */
+export interface Scene {
+  readonly seed: number;
+  readonly mutator: Mutator;
+  /** One speaks HTTP/2 and streams lists; the other speaks HTTP/1.1 and has a server that only knows pages. */
+  readonly sides: readonly Side[];
+  readonly controller: CopyController;
+  readonly logger: FakeLogger;
+  /** Follows and controls until the signal is aborted. */
+  readonly run: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Where and how a scene is set up. */
+export interface SceneOptions {
+  readonly world: World;
+  readonly owner: Owner;
+  /** What the followers and the proxies live by, and how many times faster it is than the server's. */
+  readonly clock: Clock;
+  readonly speed: number;
+  readonly seed: number;
+}
+
+const PINNED = ["pinned-0", "pinned-1", "pinned-2"];
+const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } }, storageClassName: "" };
+const SHOWN = "shown=yes";
+
+/** As common/kube does by itself, at its own speed. */
+const PING_MS = 15_000;
+/** A page is small, so that a small collection has several. */
+const PAGING = { protocol: "http/1.1", refusesStreams: true, pageSize: 4 } as const;
+
+/** Makes the objects and starts the proxies; nothing follows yet. */
+export async function openScene(options: SceneOptions): Promise<Scene> {
+  const { world, owner, seed, speed } = options;
+  const [open, written] = [`faults-${seed}`, `faults-${seed}-written`];
+  await Promise.all([open, written].map((namespace) => world.namespace(namespace)));
+  const configMaps = population(open, "configmaps", {});
+  const claims = population(open, "persistentvolumeclaims", { spec: CLAIM });
+  const copied = population(written, "configmaps", {});
+  const random = createFakeRandom(seed);
+  const mutator = new Mutator({ direct: world.direct, clock: owner.clock, random }, [configMaps, claims, copied]);
+  await mutator.begin();
+
+  const logger = createFakeLogger();
+  const shown = { ...followed(configMaps), labelSelector: SHOWN };
+  const streaming = await openSide(options, logger, { protocol: "h2", speed });
+  const paging = await openSide(options, logger, { ...PAGING, watchSeconds: 4 });
+  const sides = [
+    follow(streaming, [followed(configMaps), shown, followed(claims)]),
+    follow(paging, [{ ...followed(configMaps), firstList: "cache" }, followed(claims)]),
+  ];
+  const controller = new CopyController(streaming.parts, copied.path);
+  const followers = sides.flatMap((side) => side.followers);
+  return {
+    seed,
+    mutator,
+    sides,
+    controller,
+    logger,
+    run: async (signal) => {
+      await Promise.all([...followers.map(({ informer }) => informer.run(signal)), controller.run(signal)]);
+    },
+  };
+}
+
+function population(namespace: string, resource: string, object: object): Population {
+  const names = Array.from({ length: 9 }, (_, index) => `object-${index}`);
+  return { path: `/api/v1/namespaces/${namespace}/${resource}`, object, names, pinned: PINNED };
+}
+
+function followed({ path, pinned }: Population): Followed {
+  const namespace = path.split("/")[4];
+  return { path, firstList: "quorum", pinned: pinned.map((name) => `${namespace}/${name}`) };
+}
+
+interface OpenSide {
+  readonly proxy: FaultProxy;
+  readonly parts: KubeParts;
+}
+
+function follow({ proxy, parts }: OpenSide, collections: readonly Followed[]): Side {
+  return { proxy, client: parts.client, followers: collections.map((collection) => new Follower(parts, collection)) };
+}
+
+async function openSide(
+  { world, owner, clock, speed, seed }: SceneOptions,
+  logger: FakeLogger,
+  how: Omit<FaultProxyOptions, "target" | "clock">,
+): Promise<OpenSide> {
+  const proxy = await startFaultProxy({ ...how, target: world.identity, clock });
+  owner.defer(() => proxy.close());
+  // Sockets live by the real clock, whatever the clock of their users.
+  const transport = createUndiciTransport({ origin: proxy.url, ca: proxy.ca }, { pingMs: PING_MS / speed });
+  const connection = { transport, basePath: "", authorization: async () => undefined, server: proxy.url };
+  const client = createKubeClient(connection, { clock });
+  owner.defer(() => client.close());
+  return { proxy, parts: { client, clock, random: createFakeRandom(seed), logger } };
+}

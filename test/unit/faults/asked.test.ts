@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { readAsked, rewrite } from "../../faults/asked.ts";
+
+const PODS = "/api/v1/pods";
+
+describe("what a request asks for", () => {
+  it.each([
+    { name: "a list", method: "GET", target: PODS, verb: "list" },
+    { name: "the first page of a list", method: "GET", target: `${PODS}?limit=500`, verb: "list" },
+    { name: "a further page", method: "GET", target: `${PODS}?limit=500&continue=abc`, verb: "page" },
+    { name: "a watch", method: "GET", target: `${PODS}?watch=true&resourceVersion=7`, verb: "watch" },
+    { name: "a list as a stream", method: "GET", target: `${PODS}?watch=true&sendInitialEvents=true`, verb: "stream" },
+    {
+      name: "a watch that says so",
+      method: "GET",
+      target: `${PODS}?watch=true&sendInitialEvents=false`,
+      verb: "watch",
+    },
+    { name: "a write", method: "PATCH", target: `${PODS}/a?fieldManager=b`, verb: "write" },
+  ])("is $name", ({ method, target, verb }) => {
+    expect(readAsked(method, target).verb).toBe(verb);
+  });
+
+  it("is of a collection that its selectors tell apart, and nothing else", () => {
+    const asked = readAsked("GET", `${PODS}?watch=true&labelSelector=a%3Db&resourceVersion=7&fieldSelector=c%3Dd`);
+
+    expect(asked.collection).toBe("/api/v1/pods fieldSelector=c=d labelSelector=a=b");
+  });
+});
+
+describe("rewriting a request", () => {
+  it.each([
+    { name: "makes pages smaller", target: `${PODS}?limit=500`, how: { pageSize: 4 }, to: `${PODS}?limit=4` },
+    { name: "does not make a page larger", target: `${PODS}?limit=1`, how: { pageSize: 4 }, to: `${PODS}?limit=1` },
+    { name: "makes no pages where none were asked for", target: PODS, how: { pageSize: 4 }, to: PODS },
+    {
+      name: "shortens a watch by the speed",
+      target: `${PODS}?timeoutSeconds=301`,
+      how: { speed: 50 },
+      to: `${PODS}?timeoutSeconds=7`,
+    },
+    {
+      name: "cuts a watch",
+      target: `${PODS}?timeoutSeconds=301`,
+      how: { watchSeconds: 4 },
+      to: `${PODS}?timeoutSeconds=4`,
+    },
+    {
+      name: "leaves the rest alone",
+      target: `${PODS}?timeoutSeconds=301&limit=500&a=b`,
+      how: {},
+      to: `${PODS}?timeoutSeconds=301&limit=500&a=b`,
+    },
+  ])("$name", ({ target, how, to }) => {
+    expect(rewrite(target, how)).toBe(to);
+  });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import type { RequestRecord } from "../../faults/exchange.ts";
+import { gapsOf, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
+
+const pace: Pace = { firstMs: 200, maxMs: 1_000, toleranceMs: 10 };
+
+interface Short {
+  readonly at: number;
+  readonly status?: number | undefined;
+  /** When it was over, 5 ms after its begin unless told. */
+  readonly until?: number | undefined;
+  readonly retryAfterMs?: number;
+  readonly verb?: RequestRecord["verb"];
+}
+
+function record({ at, status, until = at + 5, retryAfterMs, verb = "list" }: Short): RequestRecord {
+  return {
+    verb,
+    collection: "/a",
+    beganAt: at,
+    endedAt: until,
+    status,
+    retryAfterMs,
+    events: 0,
+    faults: [],
+    isWhole: false,
+  };
+}
+
+function problems(...requests: readonly Short[]): readonly string[] {
+  return pacingProblems(gapsOf(requests.map(record), pace), pace);
+}
+
+describe("the pace after failures", () => {
+  it.each([
+    {
+      name: "waits grow and are long enough",
+      requests: [
+        [0, 503],
+        [100, 503],
+        [300, 503],
+        [700, 200],
+      ],
+    },
+    {
+      name: "waits are longer than they must be",
+      requests: [
+        [0, 503],
+        [5_000, 503],
+        [10_000, 503],
+        [20_000, 200],
+      ],
+    },
+    {
+      name: "waits stay at the longest",
+      requests: [
+        [0, 500],
+        [200, 500],
+        [600, 500],
+        [1_400, 500],
+        [1_900, 500],
+        [2_400, 200],
+      ],
+    },
+    {
+      name: "a wait is too short by what timers are inaccurate",
+      requests: [
+        [0, 503],
+        [91, 200],
+      ],
+    },
+    {
+      name: "an answer between two failures ends the row",
+      requests: [
+        [0, 503],
+        [100, 503],
+        [300, 200],
+        [400, 503],
+        [500, 200],
+      ],
+    },
+    { name: "nothing follows the last failure", requests: [[0, 503]] },
+  ])("is kept when $name", ({ requests }) => {
+    expect(problems(...requests.map(([at = 0, status]) => ({ at, status })))).toEqual([]);
+  });
+
+  it.each([
+    {
+      name: "the first wait is too short",
+      requests: [
+        [0, 503],
+        [80, 200],
+      ],
+      problem: "asked again 80 ms after failure 1 in a row, with 100 ms due",
+    },
+    {
+      name: "waits do not grow",
+      requests: [
+        [0, 403],
+        [150, 403],
+        [300, 403],
+        [450, 403],
+      ],
+      problem: "asked again 150 ms after failure 2 in a row, with 200 ms due",
+    },
+    {
+      name: "the row begins anew without an answer",
+      requests: [
+        [0, 500],
+        [200, 500],
+        [600, 500],
+        [700, 200],
+      ],
+      problem: "asked again 100 ms after failure 3 in a row, with 400 ms due",
+    },
+  ])("is broken when $name", ({ requests, problem }) => {
+    expect(problems(...requests.map(([at = 0, status]) => ({ at, status })))).toContain(problem);
+  });
+
+  it("counts the time that an answer asked for besides the wait", () => {
+    const asked = { at: 0, status: 429, retryAfterMs: 2_000 };
+
+    expect(problems(asked, { at: 2_100, status: 200 })).toEqual([]);
+    expect(problems(asked, { at: 1_999, status: 200 })).toEqual([
+      "asked again 1999 ms after failure 1 in a row, with 2100 ms due",
+    ]);
+  });
+
+  it("counts from the end of a request that was never answered", () => {
+    const silent = { at: 0, until: 60_000, status: undefined };
+
+    expect(problems(silent, { at: 60_100, status: 200 })).toEqual([]);
+    expect(problems(silent, { at: 60_050, status: 200 })).toHaveLength(1);
+  });
+
+  it("counts a request that was never answered into the row", () => {
+    expect(problems({ at: 0, status: 503 }, { at: 100, until: 60_000 }, { at: 60_100, status: 200 })).toEqual([
+      "asked again 100 ms after failure 2 in a row, with 200 ms due",
+    ]);
+  });
+
+  it("lets pages follow at once where lists are not streamed", () => {
+    expect(problems({ at: 0, verb: "stream", status: 422 }, { at: 5, status: 200 })).toEqual([]);
+  });
+
+  it("counts waits by the half of their window, and those not at all that had other reasons or that timers blur", () => {
+    const gap = (afterMs: number, askedMs = 0, ceilingMs = 1_000) => ({ failures: 1, afterMs, askedMs, ceilingMs });
+
+    const spread = spreadOf([gap(500), gap(749), gap(750), gap(2_999, 2_000), gap(1_500), gap(60, 0, 100)], 1_000);
+
+    expect(spread).toEqual({ lowerHalf: 2, upperHalf: 2 });
+  });
+});
