@@ -14,12 +14,12 @@ import type { StandingLimits } from "./core/standing.ts";
 import { FleetState } from "./fleet-state.ts";
 import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
-import { createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import { createNodeLeases } from "./sources/node-leases.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
 import { type StandingChange, Standings } from "./standings.ts";
+import { checkWrites, registerWriteGauges, StatusWriting } from "./status-writing.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
@@ -72,6 +72,7 @@ class Aggregator {
   readonly #fleet: FleetState;
   readonly #cluster: Cluster;
   readonly #standings: Standings;
+  readonly #writing: StatusWriting;
   readonly #reconciler: Reconciler;
   readonly #identity: ClusterIdentity;
   readonly api: ReadApi;
@@ -79,7 +80,6 @@ class Aggregator {
   #isSynced = false;
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts, metrics: Metrics) {
-    const { client, logger } = ports;
     this.#ports = ports;
     this.#silentAfterMs = config.silentAfterMs;
     this.#fleet = new FleetState(ports.clock, config.silentAfterMs);
@@ -91,19 +91,17 @@ class Aggregator {
       onAgentPod: (node) => this.#standings.onAgentPod(node),
     });
     this.#standings = this.#newStandings(config);
-    const writes = metrics.counter({
-      name: "mooring_status_writes_total",
-      help: "Writes of claim status.",
-      labels: ["outcome"],
-    });
+    const nowMs = (): number => this.#nowMs();
+    const onPolicy = (): void => this.#reconciler.enqueueAll();
+    this.#writing = new StatusWriting({ ...ports, metrics, nowMs, onPolicy }, config.upstreamCondition);
+    const { writer, warnings, policy } = this.#writing;
     this.#reconciler = new Reconciler(
       {
         ...ports,
         cluster: this.#cluster,
         fleet: this.#fleet,
         standings: this.#standings,
-        writer: createClaimStatusWriter({ client, logger, writes }),
-        nowMs: () => this.#nowMs(),
+        ...{ writer, warnings, policy, nowMs },
       },
       config,
     );
@@ -119,6 +117,7 @@ class Aggregator {
       isSynced: () => this.#isSynced,
     });
     this.#registerGauges(metrics);
+    registerWriteGauges(metrics, this.#reconciler.writes);
   }
 
   #newStandings(limits: StandingLimits): Standings {
@@ -161,7 +160,7 @@ class Aggregator {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [this.#cluster.run, this.#identity.run, (signal) => this.#reconcile(signal)];
+    return [this.#cluster.run, this.#identity.run, ...this.#writing.tasks(), (signal) => this.#reconcile(signal)];
   }
 
   checks(): { readonly live: Checks; readonly ready: Checks } {
@@ -175,6 +174,7 @@ class Aggregator {
             ? PASSED
             : failed(`not heard of since the start: ${expected.slice(0, 5).join(", ")}`);
         },
+        writes: () => checkWrites(this.#reconciler.writes),
       },
     };
   }

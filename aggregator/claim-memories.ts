@@ -28,8 +28,6 @@ export interface ClaimMemory {
   observedPods: readonly string[];
   /** Our own last write, until the watch has caught up with it. */
   written: Claim | undefined;
-  /** Since when a reason-only change waits to be written, on the monotonic clock. */
-  reasonChangedAt: number | undefined;
 }
 
 /**
@@ -114,7 +112,6 @@ export class ClaimMemories {
   rest({ claim, holders, references }: DecidedClaim): void {
     const memory = this.#memories.get(claim.key);
     if (memory === undefined) return;
-    memory.reasonChangedAt = undefined;
     if (memory.written !== undefined) return;
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
     const { history, observedPods } = memory;
@@ -198,7 +195,6 @@ function emptyMemory(uid: string): ClaimMemory {
     witnessedNodes: NONE,
     observedPods: NONE,
     written: undefined,
-    reasonChangedAt: undefined,
   };
 }
 

@@ -11,6 +11,7 @@ import {
   type SettingsInput,
   type SettingsReader,
 } from "../common/runtime/settings.ts";
+import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
@@ -45,6 +46,14 @@ export const AGGREGATOR_SETTINGS = {
     { min: 0, max: 60_000 },
     "5s",
   ),
+  upstreamCondition: choiceSetting(
+    {
+      name: "upstream-condition",
+      description: "also write Kubernetes' own condition Unused where nobody else does; auto: on servers before 1.36",
+    },
+    UPSTREAM_SETTINGS,
+    "auto",
+  ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -56,6 +65,7 @@ export interface AggregatorConfig {
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
+  readonly upstreamCondition: UpstreamSetting;
   readonly logLevel: LogLevel;
 }
 
@@ -76,6 +86,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
+    upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
   return { kind: "run", config };

@@ -246,25 +246,3 @@ function isLater(one: UseEnd, other: UseEnd): boolean {
 function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
   return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
 }
-
-/** True when writing `desired` over `stored` would change nothing. */
-export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  return (
-    stored !== undefined &&
-    stored.unused === desired.unused &&
-    stored.reason === desired.reason &&
-    stored.message === desired.message &&
-    Math.ceil(stored.sinceMs / 1000) === Math.ceil(desired.sinceMs / 1000) &&
-    stored.lastUse?.releaseId === desired.lastUse?.releaseId &&
-    nodesText(stored.mountedOn) === nodesText(desired.mountedOn)
-  );
-}
-
-function nodesText(mountedOn: MountedOn | undefined): string {
-  return mountedOn === undefined ? "" : [...mountedOn.nodes, String(mountedOn.more)].join(" ");
-}
-
-/** True when two statuses differ in no more than why the claim is used: such changes can wait a little and be one write. */
-export function isReasonOnlyChange(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  return stored !== undefined && !stored.unused && !desired.unused;
-}

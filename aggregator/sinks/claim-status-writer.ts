@@ -1,70 +1,135 @@
+import * as v from "valibot";
+import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Counter } from "../../common/runtime/metrics.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import { type ClaimStatus, writeClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus } from "../../common/storage/claim-status.ts";
+import { writeUpstream } from "../../common/storage/upstream-unused.ts";
 
-/** The field manager that owns our condition and annotations. */
-export const FIELD_MANAGER = "mooring-aggregator";
+/** What became of a write. */
+export type WriteResult =
+  /** The claim as it is now. */
+  | { readonly kind: "written"; readonly claim: Claim }
+  /** It has changed since, or is gone or re-created: look again and decide again. */
+  | { readonly kind: "stale"; readonly message: string }
+  /** The API server will not take it, however often it is sent. */
+  | { readonly kind: "refused"; readonly reason: string; readonly message: string }
+  /** Our account may not write here, or not at all. */
+  | { readonly kind: "forbidden"; readonly message: string }
+  /** More than the API server takes, or no answer in time: whether it was written is not known. */
+  | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
+  | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
-/** Writes a claim's status. */
+/** What is applied: our condition and annotations, and with `upstream` Kubernetes' own condition. */
+export interface AppliedStatus {
+  readonly status: ClaimStatus;
+  readonly upstream: boolean;
+}
+
+/** Writes to exactly the claim, in exactly the state, that was decided on. */
 export interface ClaimStatusWriter {
-  /**
-   * Applies the status to exactly the claim that it was decided for; answers the claim as it is now, or nothing when it is gone
-   * or was re-created. Throws `ApiError` 409 when the claim has changed since: then decide again.
-   */
-  readonly apply: (claim: Claim, status: ClaimStatus, signal: AbortSignal) => Promise<Claim | undefined>;
+  /** One server-side apply; what it leaves out and only we own is removed. */
+  readonly apply: (claim: Claim, applied: AppliedStatus, signal: AbortSignal) => Promise<WriteResult>;
+  /** Removes annotations, whoever owns them. */
+  readonly clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal) => Promise<WriteResult>;
+  /** The claim as the API server has it now, where a watch may not have shown it yet; `written` although nothing was. */
+  readonly read: (claim: Claim, signal: AbortSignal) => Promise<WriteResult>;
 }
 
 interface WriterParts {
   readonly client: KubeClient;
-  readonly logger: Logger;
+  readonly clock: Clock;
   readonly writes: Counter<"outcome">;
+  readonly seconds: Histogram;
 }
 
-export function createClaimStatusWriter({ client, logger, writes }: WriterParts): ClaimStatusWriter {
+export function createClaimStatusWriter(parts: WriterParts): ClaimStatusWriter {
+  const { client, writes } = parts;
+  const told = async (asked: Promise<WriteResult>, done: "written" | "cleaned"): Promise<WriteResult> => {
+    const begunAtMs = parts.clock.monotonicMs();
+    const result = await asked;
+    parts.seconds.observe({}, (parts.clock.monotonicMs() - begunAtMs) / 1000);
+    writes.increment({ outcome: result.kind === "written" ? done : result.kind });
+    return result;
+  };
   return {
-    apply: async (claim, status, signal) => {
-      try {
-        const written = projectClaim(await client.request(applyRequest(claim, status), signal));
-        writes.increment({ outcome: "written" });
-        return written;
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        writes.increment({ outcome: String(error.status) });
-        // Gone, or another claim of that name by now: its own events bring it back here.
-        if (error.status === 404 || error.status === 422) {
-          logger.info(
-            { claim: claim.key, status: error.status, err: error.message },
-            "claim is no longer the one decided for",
-          );
-          return undefined;
-        }
-        throw error;
-      }
+    apply: (claim, applied, signal) => {
+      const options = { fieldManager: FIELD_MANAGER, force: true };
+      const apply = { target: targetOf(claim), fields: fieldsOf(claim, applied), options };
+      return told(
+        answered(async () => resultOf(await applyObject(client, apply, signal))),
+        "written",
+      );
     },
+    clean: (claim, annotations, signal) => {
+      const removed = Object.fromEntries(annotations.map((annotation) => [annotation, null]));
+      const change = { target: targetOf(claim), patch: { metadata: { annotations: removed } } };
+      const patch = { ...change, fieldManager: FIELD_MANAGER };
+      return told(
+        answered(async () => resultOf(await patchObject(client, patch, signal))),
+        "cleaned",
+      );
+    },
+    read: (claim, signal) => answered(() => readClaim(client, claim, signal)),
   };
 }
 
-/**
- * A server-side apply with the UID and the resource version that the decision was made on: without them it would land on a
- * re-created claim, or overwrite what somebody newer wrote.
- */
-function applyRequest(
-  { namespace, name, uid, resourceVersion }: Claim,
-  status: ClaimStatus,
-): Parameters<KubeClient["request"]>[0] {
+function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget {
+  const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
+  const identity = { path, subresource: "status", namespace, name, uid, resourceVersion } as const;
+  return { apiVersion: "v1", kind: "PersistentVolumeClaim", ...identity };
+}
+
+function fieldsOf({ uid }: Claim, { status, upstream }: AppliedStatus): Parameters<typeof applyObject>[1]["fields"] {
   const { condition, annotations } = writeClaimStatus(uid, status);
-  return {
-    method: "PATCH",
-    path: `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}/status`,
-    query: { fieldManager: FIELD_MANAGER, force: "true" },
-    contentType: "application/apply-patch+yaml",
-    body: {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { namespace, name, uid, resourceVersion, annotations },
-      status: { conditions: [condition] },
-    },
-  };
+  const conditions = upstream ? [condition, writeUpstream(status)] : [condition];
+  return { metadata: { annotations }, status: { conditions } };
+}
+
+/** By a list of one: the right to list claims is there anyway, and the answer is not older than the question. */
+async function readClaim(
+  client: KubeClient,
+  { namespace, name, uid }: Claim,
+  signal: AbortSignal,
+): Promise<WriteResult> {
+  const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
+  const list = await client.request({ method: "GET", path, query: { fieldSelector: `metadata.name=${name}` } }, signal);
+  const claims = v.parse(v.object({ items: v.array(v.unknown()) }), list).items.map(projectClaim);
+  const claim = claims.find((one) => one.uid === uid);
+  return claim === undefined
+    ? { kind: "stale", message: "there is no such claim any more" }
+    : { kind: "written", claim };
+}
+
+function resultOf(outcome: WriteOutcome): WriteResult {
+  if (outcome.kind === "applied") return { kind: "written", claim: projectClaim(outcome.object) };
+  if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
+  return { kind: "stale", message: outcome.message };
+}
+
+/** 408 and 504 are the server's own word for no answer in time. */
+const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
+
+/** Failures as values: what comes next depends on them. */
+async function answered(ask: () => Promise<WriteResult>): Promise<WriteResult> {
+  try {
+    return await ask();
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function failureOf(error: unknown): WriteResult {
+  const message = messageOf(error);
+  // A proxy's page, most likely.
+  if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
+  if (error instanceof ApiError) {
+    const { status, retryAfterMs = 0 } = error;
+    if (status === 401 || status === 403) return { kind: "forbidden", message };
+    return { kind: OVERLOADED.has(status) ? "overloaded" : "failed", message, retryAfterMs };
+  }
+  if (!(error instanceof MooringError)) throw error;
+  return { kind: "overloaded", message, retryAfterMs: 0 };
 }

@@ -12,6 +12,7 @@ describe("readAggregatorCommand", () => {
         agentlessAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
+        upstreamCondition: "auto",
         logLevel: "info",
       },
     });
@@ -31,6 +32,7 @@ describe("readAggregatorCommand", () => {
     { name: "an address that others can reach", argv: ["--listen", "0.0.0.0:9809"], problem: "0.0.0.0 is no loopback" },
     { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
     { name: "a wait that is too short", argv: ["--silent-after", "1ms"], problem: "silent-after" },
+    { name: "an unknown word", argv: ["--upstream-condition", "sometimes"], problem: "upstream-condition" },
     { name: "an unknown level", argv: ["--log-level", "loud"], problem: "log-level" },
     { name: "an unknown flag", argv: ["--colour"], problem: "colour" },
   ])("refuses $name", ({ argv, problem }) => {
@@ -47,7 +49,7 @@ describe("readAggregatorCommand", () => {
     const command = readAggregatorCommand({ argv: ["--help"], env: {} });
 
     const text = command.kind === "help" ? command.text : "";
-    for (const flag of ["kubeconfig", "listen", "silent-after", "reason-delay", "log-level"])
+    for (const flag of ["kubeconfig", "listen", "silent-after", "reason-delay", "upstream-condition", "log-level"])
       expect(text).toContain(flag);
   });
 });

@@ -101,7 +101,7 @@ export class Harness {
       clean: async (claim: Claim) => this.#apply(claim, claim.status),
       read: async ({ key, uid }: Claim) => this.#read(key, uid),
     };
-    const beside = { warnings: { tell: () => {} }, policy: () => "remove" } as const;
+    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
 

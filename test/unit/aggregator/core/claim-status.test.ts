@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ClaimFacts,
-  desiredClaimStatus,
-  isReasonOnlyChange,
-  isSameStatus,
-} from "../../../../aggregator/core/claim-status.ts";
+import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { endWith, factsWith, lastUseWith, NOW, podEndWith, visitWith } from "./decisions.ts";
@@ -359,40 +354,5 @@ describe("desiredClaimStatus", () => {
     expect(some?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: false });
     expect(many?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: true });
     expect(fewer?.mountedOn).toEqual(many?.mountedOn);
-  });
-});
-
-describe("isSameStatus", () => {
-  it.each<{ readonly name: string; readonly change: Partial<ClaimStatus>; readonly same: boolean }>([
-    { name: "nothing", change: {}, same: true },
-    { name: "milliseconds that rounding up to the second hides", change: { sinceMs: NOON - 999 }, same: true },
-    { name: "the next second", change: { sinceMs: NOON + 1 }, same: false },
-    { name: "the status", change: { unused: true }, same: false },
-    { name: "the reason", change: { reason: "Referenced" }, same: false },
-    { name: "the message", change: { message: "other" }, same: false },
-    { name: "the release of the last use", change: { lastUse: lastUseWith({ releaseId: "other" }) }, same: false },
-    { name: "the same release dated anew", change: { lastUse: lastUseWith({ releasedAtMs: NOON }) }, same: true },
-    { name: "a further node", change: { mountedOn: { nodes: ["n1", "n2"], more: false } }, same: false },
-    { name: "that there are more nodes", change: { mountedOn: { nodes: ["n1"], more: true } }, same: false },
-  ])("a change of $name: same is $same", ({ change, same }) => {
-    const stored = mountedStatus(["n1"], { lastUse: lastUseWith() });
-
-    expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);
-  });
-
-  it("nothing stored is never the same", () => {
-    expect(isSameStatus(undefined, statusWith())).toBe(false);
-  });
-});
-
-describe("isReasonOnlyChange", () => {
-  it.each([
-    { name: "the first status", stored: undefined, desired: statusWith(), only: false },
-    { name: "used to used", stored: statusWith(), desired: mountedStatus(["n1"]), only: true },
-    { name: "used to unused", stored: statusWith(), desired: unusedStatus, only: false },
-    { name: "unused to used", stored: unusedStatus, desired: statusWith(), only: false },
-    { name: "unused to unused", stored: unusedStatus, desired: unusedStatus, only: false },
-  ])("$name: $only", ({ stored, desired, only }) => {
-    expect(isReasonOnlyChange(stored, desired)).toBe(only);
   });
 });

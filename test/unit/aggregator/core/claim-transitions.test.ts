@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimFacts, desiredClaimStatus, isSameStatus } from "../../../../aggregator/core/claim-status.ts";
+import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { endWith, factsWith, lastUseWith, NOW, nodeGoneWith, podEndWith, visitWith } from "./decisions.ts";

@@ -1,0 +1,37 @@
+import type { KubeEvent } from "../common/kube/events.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Claim } from "../common/storage/claim.ts";
+import { FULL_BUDGET, type ReportBudget, spend } from "./core/report-budget.ts";
+import { type ClaimWarning, claimEvent } from "./sinks/claim-events.ts";
+
+interface WarningParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly emit: (event: KubeEvent) => void;
+  readonly nowMs: () => number;
+}
+
+/** Tells what is wrong with a claim: to its owner by an event, to the administrator by a log line. Each is told once by whom it befalls. */
+export class ClaimWarnings {
+  readonly #parts: WarningParts;
+  #budget: ReportBudget = FULL_BUDGET;
+  #isCut = false;
+
+  constructor(parts: WarningParts) {
+    this.#parts = parts;
+  }
+
+  tell(claim: Claim, warning: ClaimWarning): void {
+    const { clock, logger, emit, nowMs } = this.#parts;
+    const { isAllowed, budget } = spend(this.#budget, clock.monotonicMs());
+    this.#budget = budget;
+    if (isAllowed) {
+      const { namespace, name } = claim;
+      const { kind, ...fields } = warning;
+      logger.warn({ namespace, claim: name, warning: kind, ...fields }, "claim needs attention");
+      emit(claimEvent(claim, warning, nowMs()));
+    } else if (!this.#isCut) logger.warn({}, "more claims need attention than are told one by one, see the metrics");
+    this.#isCut = !isAllowed;
+  }
+}

@@ -1,0 +1,225 @@
+import { WorkQueue } from "../common/kube/work-queue.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { Claim } from "../common/storage/claim.ts";
+import type { ClaimWarnings } from "./claim-warnings.ts";
+import { type ClaimWrite, type DesiredClaim, type UpstreamPolicy, writeFor } from "./core/claim-write.ts";
+import { MOST_WRITES, type WriteAnswer } from "./core/write-limit.ts";
+import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "./core/write-pace.ts";
+import { Disagreements } from "./disagreements.ts";
+import { Setbacks } from "./setbacks.ts";
+import type { ClaimStatusWriter, WriteResult } from "./sinks/claim-status-writer.ts";
+import { createWriteLimiter, type WriteLimiter } from "./sinks/write-limiter.ts";
+import { WriteMemories, type WriteMemory } from "./write-memories.ts";
+import { type MissingRight, WriteRights } from "./write-rights.ts";
+
+export interface ClaimWritesParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly writer: ClaimStatusWriter;
+  readonly warnings: Pick<ClaimWarnings, "tell">;
+  readonly policy: () => UpstreamPolicy;
+  /** Decides on the newest of everything; nothing for a claim that is gone. */
+  readonly decide: (key: string) => DesiredClaim | undefined;
+  /** What the API server has now, which a watch may not have shown yet. */
+  readonly onRead: (claim: Claim) => void;
+}
+
+type Write = Exclude<ClaimWrite, { kind: "none" }>;
+type Answer = Pick<WriteAnswer, "kind" | "retryAfterMs">;
+
+/** A write that was decided, and for what. */
+interface Attempt {
+  readonly decision: DesiredClaim;
+  readonly write: Write;
+  readonly memory: WriteMemory;
+}
+
+/**
+ * Brings what is decided to the API server: each claim when it may be written, as many at once as the server takes, each write
+ * decided on just before it is made.
+ */
+export class ClaimWrites {
+  readonly disagreements: Disagreements;
+  readonly #parts: ClaimWritesParts;
+  readonly #queue: WorkQueue;
+  readonly #limiter: WriteLimiter;
+  readonly #rights: WriteRights;
+  readonly #memories: WriteMemories;
+  readonly #setbacks: Setbacks;
+
+  constructor(parts: ClaimWritesParts, limits: { readonly reasonDelayMs: number }) {
+    this.#parts = parts;
+    this.#queue = new WorkQueue(parts, MOST_WRITES);
+    this.#limiter = createWriteLimiter(parts.clock);
+    this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
+    this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);
+    this.#setbacks = new Setbacks(parts);
+    this.disagreements = new Disagreements(parts);
+  }
+
+  /** Claims that want to be written now. */
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  /** How many writes may be under way at once. */
+  get limit(): number {
+    return this.#limiter.limit();
+  }
+
+  /** Claims whose status the API server does not take. */
+  get refused(): number {
+    return this.#memories.refused;
+  }
+
+  missingRight(): MissingRight | undefined {
+    return this.#rights.missing();
+  }
+
+  /** Looks whether something has to be written, and sees to it that it is, now or later. */
+  consider(decision: DesiredClaim): void {
+    const { key } = decision.claim;
+    const againMs = this.disagreements.compare(decision);
+    if (againMs !== undefined) this.#queue.addAfter(key, againMs);
+    if (this.#due(decision) !== undefined) this.#queue.add(key);
+  }
+
+  forget(claim: Claim): void {
+    this.#memories.forget(claim);
+    this.#rights.release(claim.key);
+    this.disagreements.forget(claim);
+  }
+
+  /** Writes until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void> {
+    const work = (limited: AbortSignal): Promise<void> => this.#queue.run((key, one) => this.#work(key, one), limited);
+    return runTogether([work, (limited) => this.#rights.run(limited)], signal);
+  }
+
+  /** What has to be written now. What has to wait comes again by itself. */
+  #due(decision: DesiredClaim): Attempt | undefined {
+    const { claim } = decision;
+    const write = writeFor(decision, this.#parts.policy());
+    if (write.kind === "none") {
+      this.#memories.rest(claim);
+      this.#rights.release(claim.key);
+      return undefined;
+    }
+    const memory = this.#memories.of(claim);
+    if (this.#rights.holds(claim.key)) return undefined;
+    const restMs = this.#memories.restBefore(claim, write);
+    if (restMs <= 0) return { decision, write, memory };
+    this.#queue.addAfter(claim.key, restMs);
+    return undefined;
+  }
+
+  async #work(key: string, signal: AbortSignal): Promise<void> {
+    const slot = await this.#limiter.begin(signal);
+    let answer: Answer | undefined;
+    try {
+      if (slot !== undefined) answer = await this.#attempt(key, signal);
+    } finally {
+      slot?.end(signal.aborted ? undefined : answer);
+    }
+  }
+
+  /** Decided anew: it may have waited for its turn. */
+  async #attempt(key: string, signal: AbortSignal): Promise<Answer | undefined> {
+    const decision = this.#parts.decide(key);
+    if (decision === undefined) return undefined;
+    const againMs = this.disagreements.compare(decision);
+    if (againMs !== undefined) this.#queue.addAfter(key, againMs);
+    const attempt = this.#due(decision);
+    if (attempt === undefined) return undefined;
+    const { claim } = decision;
+    const isStale =
+      attempt.memory.trouble?.kind === "stale" && isUnchanged(attempt.memory.trouble, snapshotOf(attempt));
+    const result = await (isStale ? this.#parts.writer.read(claim, signal) : this.#write(attempt, signal));
+    if (signal.aborted) return undefined;
+    if (isStale && result.kind === "written") this.#onRead(attempt, result.claim);
+    else this.#onResult(attempt, result);
+    return answerOf(result);
+  }
+
+  #write({ decision, write }: Attempt, signal: AbortSignal): Promise<WriteResult> {
+    const { writer } = this.#parts;
+    return write.kind === "apply"
+      ? writer.apply(decision.claim, write, signal)
+      : writer.clean(decision.claim, write.annotations, signal);
+  }
+
+  /** What a watch was late to show is decided on, so that the same is not sent again. */
+  #onRead({ memory }: Attempt, claim: Claim): void {
+    memory.trouble = undefined;
+    this.#parts.onRead(claim);
+    this.#queue.add(claim.key);
+  }
+
+  #onResult(attempt: Attempt, result: WriteResult): void {
+    const { key } = attempt.decision.claim;
+    if (result.kind === "written") this.#onWritten(attempt, result.claim);
+    else if (result.kind === "forbidden") this.#rights.deny(key, result.message);
+    else if (result.kind === "overloaded") {
+      this.#setbacks.note(result);
+      this.#queue.add(key);
+    } else this.#onTrouble(attempt, result);
+  }
+
+  #onTrouble(attempt: Attempt, result: Extract<WriteResult, { kind: WriteTrouble["kind"] }>): void {
+    const { memory, decision } = attempt;
+    const { clock, random, warnings, logger } = this.#parts;
+    const now = { atMs: clock.monotonicMs(), jitter: random.fraction(), ...snapshotOf(attempt) };
+    memory.trouble = nextTrouble(memory.trouble, { kind: result.kind, ...now });
+    if (result.kind === "failed") this.#setbacks.note(result);
+    if (result.kind === "stale") logger.debug({ key: decision.claim.key, err: result.message }, "claim has changed");
+    if (result.kind === "refused" && memory.toldRefusal !== result.reason) {
+      memory.toldRefusal = result.reason;
+      warnings.tell(decision.claim, { kind: "write-refused", reason: result.reason, message: result.message });
+    }
+    this.#queue.addAfter(decision.claim.key, this.#memories.restBefore(decision.claim, attempt.write));
+  }
+
+  #onWritten({ memory, write, decision }: Attempt, written: Claim): void {
+    const { key, namespace, name } = written;
+    this.#rights.grant(key);
+    memory.trouble = undefined;
+    memory.toldRefusal = undefined;
+    memory.reasonChangedAt = undefined;
+    this.#parts.onRead(written);
+    if (write.kind === "apply" && !write.isRepair) {
+      const { unused, reason, lastUse } = write.status;
+      const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };
+      this.#parts.logger.info(of, "claim status written");
+    } else this.#onRepaired(memory, decision.claim);
+    // What the apply could not remove.
+    if (written.strays !== undefined) this.#queue.add(key);
+  }
+
+  #onRepaired(memory: WriteMemory, claim: Claim): void {
+    const { clock, logger, warnings } = this.#parts;
+    const { namespace, name, strays = [] } = claim;
+    memory.repairs = nextRepairs(memory.repairs, clock.monotonicMs());
+    logger.info({ namespace, claim: name, strays }, "annotations that did not fit put right");
+    const [stray] = strays;
+    if (memory.repairs.times < 2 || memory.isPutBackTold || stray === undefined) return;
+    memory.isPutBackTold = true;
+    warnings.tell(claim, { kind: "annotation-put-back", annotation: stray.annotation, managers: stray.managers });
+  }
+}
+
+function snapshotOf({ decision, write }: Attempt): Pick<WriteTrouble, "resourceVersion" | "status"> {
+  return {
+    resourceVersion: decision.claim.resourceVersion,
+    status: write.kind === "apply" ? write.status : undefined,
+  };
+}
+
+/** What an answer tells of the API server's load. */
+function answerOf(result: WriteResult): Answer {
+  if (result.kind === "overloaded" || result.kind === "failed") return result;
+  return { kind: "done", retryAfterMs: 0 };
+}

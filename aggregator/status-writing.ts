@@ -1,0 +1,94 @@
+import { hostname } from "node:os";
+import type { KubeParts } from "../common/kube/client.ts";
+import { createEventRecorder, type EventRecorder } from "../common/kube/events.ts";
+import { type CheckResult, failed, PASSED } from "../common/runtime/health.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
+import { ClaimWarnings } from "./claim-warnings.ts";
+import type { ClaimWrites } from "./claim-writes.ts";
+import type { UpstreamPolicy } from "./core/claim-write.ts";
+import { type UpstreamSetting, upstreamPolicy } from "./core/upstream-policy.ts";
+import { type ClaimStatusWriter, createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
+import { createServerVersion, type ServerVersionSource } from "./sources/server-version.ts";
+
+interface StatusWritingParts extends KubeParts {
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** What has to be written of every claim may be something else now. */
+  readonly onPolicy: () => void;
+  readonly metrics: Metrics;
+}
+
+/** What one write takes: an API server at its ease, or one that makes others wait. Seconds. */
+const WRITE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Everything that decisions on claims go out through. */
+export class StatusWriting {
+  readonly writer: ClaimStatusWriter;
+  readonly warnings: ClaimWarnings;
+  readonly #events: EventRecorder;
+  readonly #version: ServerVersionSource;
+  readonly #setting: UpstreamSetting;
+
+  constructor(parts: StatusWritingParts, setting: UpstreamSetting) {
+    const { metrics, logger } = parts;
+    this.#setting = setting;
+    const counter = {
+      name: "mooring_status_writes_total",
+      help: "Writes of claim status.",
+      labels: ["outcome"],
+    } as const;
+    const histogram = {
+      name: "mooring_status_write_seconds",
+      help: "How long the API server took for a write.",
+    } as const;
+    this.writer = createClaimStatusWriter({
+      ...parts,
+      writes: metrics.counter(counter),
+      seconds: metrics.histogram({ ...histogram, buckets: WRITE_SECONDS }),
+    });
+    this.#events = createEventRecorder(parts, { controller: "mooring.dev/aggregator", instance: hostname() });
+    this.warnings = new ClaimWarnings({ ...parts, emit: this.#events.emit });
+    this.#version = createServerVersion(parts, ({ major, minor }) => {
+      logger.info({ version: `${major}.${minor}`, upstreamCondition: this.policy() }, "version of the API server read");
+      parts.onPolicy();
+    });
+  }
+
+  readonly policy = (): UpstreamPolicy => upstreamPolicy(this.#setting, this.#version.version());
+
+  tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
+    return [this.#events.run, this.#version.run];
+  }
+}
+
+/** What metrics tell of the writes. */
+export function registerWriteGauges(metrics: Metrics, writes: ClaimWrites): void {
+  metrics.gauge({ name: "mooring_status_writes_waiting", help: "Claims that wait to be written." }, () => writes.depth);
+  metrics.gauge(
+    {
+      name: "mooring_status_writes_limit",
+      help: "How many writes may be under way at once, as the API server answers.",
+    },
+    () => writes.limit,
+  );
+  metrics.gauge(
+    { name: "mooring_status_writes_refused", help: "Claims whose status the API server does not take." },
+    () => writes.refused,
+  );
+  metrics.gauge(
+    {
+      name: "mooring_upstream_disagreements",
+      help: "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
+    },
+    () => writes.disagreements.size,
+  );
+}
+
+/** Whether the aggregator may do what it is for. */
+export function checkWrites(writes: ClaimWrites): CheckResult {
+  const missing = writes.missingRight();
+  if (missing === undefined) return PASSED;
+  const { namespaces, message } = missing;
+  const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
+  return failed(`no right to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
+}

@@ -1,0 +1,376 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
+import type { Claim } from "../../../common/storage/claim.ts";
+import { settle } from "../../fakes/clock.ts";
+import { WritesHarness } from "./claim-writes-harness.ts";
+import { claimWith, mountedStatus, NOON, statusWith } from "./world.ts";
+
+const KEY = "shop/data";
+const unused = statusWith({ unused: true, reason: "Unmounted" });
+const mounted = mountedStatus(["n1"]);
+const refused: WriteResult = { kind: "refused", reason: "Forbidden", message: "a policy says no" };
+const forbidden: WriteResult = { kind: "forbidden", message: "no role" };
+const overloaded: WriteResult = { kind: "overloaded", message: "429", retryAfterMs: 3_000 };
+const failed: WriteResult = { kind: "failed", message: "500", retryAfterMs: 0 };
+const stray = { annotation: "mooring.dev/unused-since", fault: "unwanted", managers: ["argocd"] } as const;
+
+let harnesses: WritesHarness[] = [];
+
+function harnessWith(claims: readonly Claim[] = [claimWith()]): WritesHarness {
+  const harness = new WritesHarness(claims);
+  harnesses.push(harness);
+  return harness;
+}
+
+function manyClaims(count: number): readonly Claim[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `data-${index}`;
+    return claimWith({ name, key: `shop/${name}`, uid: `uid-${index}` });
+  });
+}
+
+function kinds({ calls }: WritesHarness): readonly string[] {
+  return calls.map(({ what }) => what);
+}
+
+afterEach(async () => {
+  for (const harness of harnesses) await harness.stop();
+  harnesses = [];
+});
+
+describe("ClaimWrites", () => {
+  it("writes what is decided once, and nothing at rest", async () => {
+    const harness = harnessWith();
+
+    await harness.want(KEY, unused);
+    await harness.want(KEY);
+    await harness.advance(3_600_000);
+
+    expect(harness.calls).toMatchObject([{ what: "apply", resourceVersion: "100", applied: { status: unused } }]);
+    expect(harness.logger.messages()).toEqual(["claim status written"]);
+  });
+
+  it("folds changes of the reason alone", async () => {
+    const harness = harnessWith([claimWith({ status: mounted })]);
+
+    await harness.want(KEY, statusWith());
+    await harness.advance(3_000);
+    await harness.want(KEY, mounted);
+    await harness.advance(3_000);
+    await harness.want(KEY, statusWith());
+    await harness.advance(4_999);
+    const early = harness.calls.length;
+    await harness.advance(1);
+
+    expect(early).toBe(0);
+    expect(harness.calls).toHaveLength(1);
+  });
+
+  it("decides again right before it writes: what was decided in the queue is not written", async () => {
+    const harness = harnessWith([claimWith({ status: mounted }), ...manyClaims(4)]);
+    const answers: (() => void)[] = [];
+    harness.answer = () => new Promise((resolve) => answers.push(() => resolve({ ...overloaded, retryAfterMs: 0 })));
+    for (const { key } of manyClaims(4)) await harness.want(key, mounted);
+    await harness.want(KEY, unused);
+
+    harness.desired.set(KEY, { ...unused, sinceMs: NOON + 5_000 });
+    harness.answer = () => undefined;
+    for (const answer of answers) answer();
+    await harness.advance(1_000);
+
+    expect(harness.calls.filter(({ key }) => key === KEY)).toMatchObject([
+      { applied: { status: { sinceMs: NOON + 5_000 } } },
+    ]);
+  });
+
+  it("writes Kubernetes' own condition as the policy of the moment says", async () => {
+    const harness = harnessWith();
+    harness.policy = "write";
+
+    await harness.want(KEY, unused);
+
+    expect(harness.calls).toMatchObject([{ applied: { upstream: true } }]);
+  });
+
+  it("writes nothing of a claim that is gone when its turn comes", async () => {
+    const harness = harnessWith();
+
+    harness.writes.consider({ claim: claimWith(), isEligible: true, desired: unused });
+    harness.seen.clear();
+    await settle();
+
+    expect(harness.calls).toEqual([]);
+  });
+});
+
+describe("a claim that has changed since it was decided on", () => {
+  it("is decided again on the newer state as soon as the watch shows it", async () => {
+    const harness = harnessWith();
+    const rival = claimWith({ resourceVersion: "500", status: mountedStatus(["n7"], { message: "rival" }) });
+    harness.stored.set(KEY, rival);
+
+    await harness.want(KEY, unused);
+    harness.put(rival);
+    await harness.want(KEY);
+    await harness.advance(50);
+
+    expect(harness.calls.map(({ what, resourceVersion }) => `${what} ${resourceVersion}`)).toEqual([
+      "apply 100",
+      "apply 500",
+    ]);
+    expect(harness.logger.messages()).toEqual(["claim status written"]);
+  });
+
+  it("is read where the watch is late, so that the same body is not sent again", async () => {
+    const harness = harnessWith();
+    harness.stored.set(KEY, claimWith({ resourceVersion: "500" }));
+
+    await harness.want(KEY, unused);
+    await harness.advance(1_000);
+
+    expect(harness.calls.map(({ what, resourceVersion }) => `${what} ${resourceVersion}`)).toEqual([
+      "apply 100",
+      "read 100",
+      "apply 500",
+    ]);
+  });
+
+  it("is let be when it is gone, less and less often looked at until the watch shows that", async () => {
+    const harness = harnessWith();
+    harness.stored.delete(KEY);
+
+    await harness.want(KEY, unused);
+    await harness.advance(60_000);
+
+    expect(kinds(harness)[0]).toBe("apply");
+    expect(new Set(kinds(harness).slice(1))).toEqual(new Set(["read"]));
+    expect(kinds(harness).length).toBeLessThan(10);
+  });
+});
+
+describe("a write that the API server will not take", () => {
+  it("is told once, tried again slowly, and does not hold up others", async () => {
+    const harness = harnessWith([claimWith(), claimWith({ name: "other", key: "shop/other", uid: "claim-2" })]);
+    harness.answer = ({ key }) => (key === KEY ? refused : undefined);
+
+    await harness.want(KEY, unused);
+    await harness.want("shop/other", unused);
+    await harness.want(KEY);
+    await harness.advance(599_000);
+    const early = harness.calls.length;
+    await harness.advance(3_600_000);
+
+    expect(early).toBe(2);
+    expect(harness.stored.get("shop/other")?.status).toEqual(unused);
+    expect(harness.calls.length).toBe(4);
+    expect(harness.warnings).toEqual([
+      { key: KEY, kind: "write-refused", reason: "Forbidden", message: "a policy says no" },
+    ]);
+    expect(harness.writes.refused).toBe(1);
+  });
+
+  it("is tried again at once when the claim changes, and told again only for another reason", async () => {
+    const harness = harnessWith();
+    harness.answer = (_, index) => (index < 2 ? refused : { ...refused, reason: "Invalid" });
+    await harness.want(KEY, unused);
+
+    for (const resourceVersion of ["101", "102"]) {
+      await harness.advance(10_000);
+      harness.put(claimWith({ resourceVersion }));
+      await harness.want(KEY);
+    }
+
+    expect(harness.calls.map(({ resourceVersion }) => resourceVersion)).toEqual(["100", "101", "102"]);
+    expect(harness.warnings.map((warning) => ("reason" in warning ? warning.reason : ""))).toEqual([
+      "Forbidden",
+      "Invalid",
+    ]);
+  });
+
+  it("is forgotten when it is taken at last", async () => {
+    const harness = harnessWith();
+    harness.answer = (_, index) => (index === 0 ? refused : undefined);
+    await harness.want(KEY, unused);
+
+    await harness.advance(600_000);
+
+    expect(harness.stored.get(KEY)?.status).toEqual(unused);
+    expect(harness.writes.refused).toBe(0);
+  });
+
+  it("is not sent any more when there is nothing to write", async () => {
+    const harness = harnessWith([claimWith({ status: mounted })]);
+    harness.answer = () => refused;
+    await harness.want(KEY, unused);
+
+    await harness.want(KEY, mounted);
+    await harness.advance(3_600_000);
+
+    expect(harness.calls).toHaveLength(1);
+    expect(harness.writes.refused).toBe(0);
+  });
+});
+
+describe("an account without the right to write", () => {
+  it("is said once for thousands of claims, tried with one of them, and all are written when the role is there", async () => {
+    const claims = manyClaims(3_000);
+    const harness = harnessWith(claims);
+    harness.answer = () => forbidden;
+
+    for (const { key } of claims) harness.desired.set(key, unused);
+    for (const { key } of claims) await harness.want(key);
+    await harness.advance(60_000);
+    const tried = harness.calls.length;
+    const missing = harness.writes.missingRight();
+    harness.answer = () => undefined;
+    await harness.advance(60_000);
+
+    expect(tried).toBeLessThan(20);
+    expect(missing).toEqual({ namespaces: ["shop"], message: "no role" });
+    expect([...harness.stored.values()].filter(({ status }) => status !== undefined)).toHaveLength(3_000);
+    expect(harness.writes.missingRight()).toBeUndefined();
+    expect(harness.logger.messages("warn")).toEqual(["no right to write claim status"]);
+    expect(harness.warnings).toEqual([]);
+  });
+
+  it("does not hold up other namespaces", async () => {
+    const harness = harnessWith([claimWith(), claimWith({ namespace: "lab", key: "lab/data", uid: "claim-2" })]);
+    harness.answer = ({ key }) => (key === KEY ? forbidden : undefined);
+
+    await harness.want(KEY, unused);
+    await harness.want("lab/data", unused);
+
+    expect(harness.stored.get("lab/data")?.status).toEqual(unused);
+  });
+});
+
+describe("an API server in trouble", () => {
+  it("is left alone for as long as it asks, and then everything is written", async () => {
+    const claims = manyClaims(50);
+    const harness = harnessWith(claims);
+    harness.answer = () => overloaded;
+    for (const { key } of claims) harness.desired.set(key, unused);
+    for (const { key } of claims) await harness.want(key);
+    const begun = harness.calls.length;
+
+    harness.answer = () => undefined;
+    await harness.advance(2_999);
+    const early = harness.calls.length;
+    await harness.advance(60_000);
+
+    expect(begun).toBeLessThan(10);
+    expect(early).toBe(begun);
+    expect([...harness.stored.values()].every(({ status }) => status !== undefined)).toBe(true);
+  });
+
+  it("is asked less and less often while nothing works, with a line now and then", async () => {
+    const claims = manyClaims(200);
+    const harness = harnessWith(claims);
+    harness.answer = () => failed;
+    for (const { key } of claims) harness.desired.set(key, unused);
+    for (const { key } of claims) await harness.want(key);
+    await harness.advance(600_000);
+
+    expect(harness.calls.length).toBeLessThan(100);
+    expect(harness.logger.messages("warn").length).toBeLessThan(6);
+    expect(harness.writes.limit).toBeGreaterThanOrEqual(1);
+  });
+
+  it("writes nothing any more after the stop", async () => {
+    const harness = harnessWith();
+    let answer = (): void => {};
+    harness.answer = () => new Promise((resolve) => (answer = () => resolve(overloaded)));
+    await harness.want(KEY, unused);
+
+    const stopped = harness.stop();
+    answer();
+    await stopped;
+    await harness.advance(60_000);
+
+    expect(harness.calls).toHaveLength(1);
+  });
+});
+
+describe("annotations that do not fit", () => {
+  it("are removed when nothing else is to be written", async () => {
+    const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
+
+    await harness.want(KEY);
+
+    expect(harness.calls).toMatchObject([{ what: "clean", annotations: ["mooring.dev/unused-since"] }]);
+    expect(harness.stored.get(KEY)?.strays).toBeUndefined();
+    expect(harness.warnings).toEqual([]);
+  });
+
+  it("are removed after an apply that could not remove them", async () => {
+    const harness = harnessWith([claimWith({ strays: [stray] })]);
+
+    await harness.want(KEY, unused);
+
+    expect(kinds(harness)).toEqual(["apply", "clean"]);
+  });
+
+  it("are put right by our own again", async () => {
+    const harness = harnessWith([claimWith({ status: unused, strays: [{ ...stray, fault: "wrong" }] })]);
+
+    await harness.want(KEY);
+
+    expect(harness.calls).toMatchObject([{ what: "apply", applied: { status: unused } }]);
+  });
+
+  it("that somebody keeps putting back are removed less and less often, and told of once", async () => {
+    const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
+    await harness.want(KEY);
+
+    for (let minute = 0; minute < 24 * 60; minute += 1) {
+      await harness.advance(60_000);
+      const stored = harness.stored.get(KEY);
+      if (stored === undefined || stored.strays !== undefined) continue;
+      harness.put({ ...stored, strays: [stray], resourceVersion: String(Number(stored.resourceVersion) + 1) });
+      await harness.want(KEY);
+    }
+
+    expect(harness.calls.length).toBeLessThan(40);
+    expect(harness.calls.length).toBeGreaterThan(20);
+    expect(harness.warnings).toEqual([
+      { key: KEY, kind: "annotation-put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
+    ]);
+  });
+
+  it("do not delay a transition", async () => {
+    const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
+    await harness.want(KEY);
+    harness.put({ ...claimWith({ resourceVersion: "700" }), status: unused, strays: [stray] });
+
+    await harness.want(KEY, mounted);
+
+    expect(harness.calls.at(-1)).toMatchObject({ what: "apply", applied: { status: mounted } });
+  });
+});
+
+describe("a disagreement with Kubernetes", () => {
+  it("is told of when it lasts, although nothing is written", async () => {
+    const upstream = { unused: true, sinceMs: NOON, isOurs: false };
+    const harness = harnessWith([claimWith({ status: mounted, upstream })]);
+
+    await harness.want(KEY);
+    await harness.advance(9_999);
+    const early = [...harness.warnings];
+    await harness.advance(1);
+
+    expect(early).toEqual([]);
+    expect(harness.warnings).toEqual([{ key: KEY, kind: "unused-while-mounted", nodes: ["n1"] }]);
+    expect(harness.writes.disagreements.size).toBe(1);
+  });
+
+  it("ends with the claim", async () => {
+    const upstream = { unused: true, sinceMs: NOON, isOurs: false };
+    const harness = harnessWith([claimWith({ status: mounted, upstream })]);
+    await harness.want(KEY);
+    await harness.advance(10_000);
+
+    harness.writes.forget(claimWith());
+
+    expect(harness.writes.disagreements.size).toBe(0);
+  });
+});
