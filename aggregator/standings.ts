@@ -63,8 +63,12 @@ interface Track {
 
 /** Leases are listed at most so often, and only while the standing of some node depends on them. Milliseconds. */
 const LEASES_EVERY_MS = 60_000;
+/** Nodes that came up together come into question together. Milliseconds. */
+const GATHER_MS = 1_000;
 /** What was mounted on a node that is gone is forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
+/** The same where nothing was mounted: nodes come and go, most of them after all on them has ended. */
+const FORGET_EMPTY_AFTER_MS = 60_000;
 
 /**
  * What to make of each node, now and when nothing but time passes. Each node waits in a queue for the moment at which its
@@ -156,8 +160,9 @@ export class Standings {
     const assumed = assumedEndOf(track.assumed, { standing, sight, nowMs: this.#parts.nowMs() });
     const after = { ...track, standing, standingSince: isOther ? this.#now : before.standingSince, assumed };
     this.#tracks.set(node, after);
-    const waitMs = nextMs ?? this.#restOf(after, sight);
-    if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
+    for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
+      if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
+    }
     this.#question(node, isInQuestion);
     const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
     if (isOther) this.#log(node, standing);
@@ -197,9 +202,8 @@ export class Standings {
   /** How long what is known of a node that is gone is still kept; nothing of others. */
   #restOf({ standing, standingSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
     if (standing.kind !== "gone" || uid !== undefined) return undefined;
-    // Nodes come and go, most of them after all on them has ended.
     const isEmpty = view !== undefined && view.holds.length === 0 && view.releases.size === 0;
-    return isEmpty ? 0 : standingSince + FORGET_AFTER_MS - this.#now;
+    return standingSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
   }
 
   #lookAgain(node: string): void {
@@ -221,7 +225,7 @@ export class Standings {
       return;
     }
     this.#inQuestion.add(node);
-    this.#leaseQueue.addAfter("leases", Math.max(0, this.#leasesAskedAt + LEASES_EVERY_MS - this.#now));
+    this.#leaseQueue.addAfter("leases", Math.max(GATHER_MS, this.#leasesAskedAt + LEASES_EVERY_MS - this.#now));
   }
 
   async #askKubelets(signal: AbortSignal): Promise<void> {
