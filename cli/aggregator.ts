@@ -35,7 +35,7 @@ export interface AggregatorParts {
 }
 
 /** Who does not ask for it shall not notice that nothing, or something else, is there. Milliseconds. */
-const FIRST_ANSWER_MS = { asked: 10_000, unasked: 1_000 } as const;
+const FIRST_ANSWER_MS = { asked: 5_000, unasked: 1_000 } as const;
 const NEXT_ANSWER_MS = 10_000;
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 

@@ -52,7 +52,7 @@ export interface ClaimUse {
   readonly disagrees: boolean;
   /** Nothing without the aggregator. */
   readonly live: LiveUse | undefined;
-  /** Nothing shows a use any more, but a node whose word is needed has not given it. Never without the aggregator. */
+  /** Nobody is known to use it now, but a node whose word is needed has not given it. Never without the aggregator. */
   readonly isWaiting: boolean;
 }
 

@@ -44,7 +44,9 @@ function unusedAggregator(source: Source): readonly string[] {
 function freshness({ total, silent, unheard }: NodeCounts): readonly string[] {
   return [
     ...(silent > 0
-      ? [`${silent} of ${total} nodes ${silent === 1 ? "is" : "are"} silent: what they said last may be over.`]
+      ? [
+          `${silent} of ${total} nodes ${silent === 1 ? "is" : "are"} silent: what ${silent === 1 ? "it" : "they"} said last may be over.`,
+        ]
       : []),
     ...(unheard > 0
       ? [

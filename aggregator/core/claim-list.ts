@@ -60,7 +60,7 @@ export interface ClaimItem {
     readonly references: Capped<{ readonly pod: string; readonly node: string | null }>;
     readonly awaited: Capped<AwaitedItem>;
   };
-  /** Nothing shows a use any more, but not every node whose word is needed has given it. */
+  /** Nobody is known to use it now, but not every node whose word is needed has given it. */
   readonly waiting: boolean;
   /** Kubernetes' own condition; `byMooring`: that is where it stands in for a Kubernetes that has none. */
   readonly kubernetes: { readonly unused: boolean; readonly since: string | null; readonly byMooring: boolean } | null;
@@ -85,10 +85,12 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaite
   return phase === "Bound" ? "NotWatched" : "NotBound";
 }
 
-/** Nothing shows a use of the claim, but a node whose word is needed has not given it yet. */
+/** Nobody is known to use the claim now, but a node whose word is needed has not given it yet, or no longer gives any. */
 export function isWaiting({ claim, use, references, awaited }: ClaimSight): boolean {
   const isJudged = claim.phase === "Bound" && !claim.isDeleting;
-  return isJudged && awaited.length > 0 && use.held.length === 0 && references.length === 0;
+  const silent = new Set(awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node));
+  const isUsed = references.length > 0 || use.held.some(({ node }) => !silent.has(node));
+  return isJudged && awaited.length > 0 && !isUsed;
 }
 
 /** Kubernetes says that the claim is unused while it is mounted. */

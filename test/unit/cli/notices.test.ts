@@ -79,7 +79,7 @@ describe("noticesFor", () => {
     {
       name: "that one is silent",
       source: aggregator({ silent: 1, unheard: 0 }),
-      said: ["1 of 9 nodes is silent: what they said last may be over."],
+      said: ["1 of 9 nodes is silent: what it said last may be over."],
     },
     {
       name: "that some have not reported since it started",

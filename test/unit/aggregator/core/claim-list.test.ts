@@ -92,6 +92,13 @@ describe("isWaiting", () => {
   it.each([
     { name: "a node's word is missing", sight: { awaited }, expected: true },
     { name: "no node's is", sight: {}, expected: false },
+    { name: "the node that has it mounted is silent itself", sight: { awaited, use: heldOn("n1") }, expected: true },
+    { name: "one that has it mounted is not", sight: { awaited, use: heldOn("n1", "n2") }, expected: false },
+    {
+      name: "the node that has it mounted has to look again",
+      sight: { awaited: [{ node: "n1", isSilent: false }], use: heldOn("n1") },
+      expected: false,
+    },
     { name: "it is mounted elsewhere anyhow", sight: { awaited, use: heldOn("n2") }, expected: false },
     { name: "a pod refers to it anyhow", sight: { awaited, references: [podWith()] }, expected: false },
     { name: "the claim is being deleted", sight: { awaited, claim: claimWith({ isDeleting: true }) }, expected: false },

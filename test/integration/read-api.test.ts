@@ -1,0 +1,349 @@
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import { array, boolean, looseObject, nullable, number, object, parse, string } from "valibot";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { freePort } from "../control-plane/ports.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import type { StandInPod } from "../stand-in/kubelet.ts";
+import { applyManifests, createAgent, DEMO_PACE, type Program } from "../stand-in/mooring.ts";
+import { buildCluster, claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+
+const PROJECT = new URL("../..", import.meta.url).pathname;
+const CLAIMS = ["orders", "shared", "left", "quiet", "idle"];
+const LIMIT_MS = 30_000;
+
+const Page = looseObject({
+  kind: string(),
+  cluster: nullable(string()),
+  nodes: object({ total: number(), silent: number(), unheard: number() }),
+  items: array(looseObject({ name: string() })),
+  continue: nullable(string()),
+});
+const Printed = looseObject({
+  source: looseObject({ kind: string(), cluster: nullable(string()) }),
+  items: array(looseObject({ name: string(), status: string(), waiting: nullable(boolean()) })),
+});
+const Named = looseObject({ metadata: looseObject({ uid: string() }) });
+
+let owner: Owner;
+let stage: Stage;
+let signals: Disposable;
+let cluster: string;
+
+/** An aggregator for which a node is silent so soon that a test can wait for it. */
+async function createHastyAggregator(plane: Stage["plane"]): Promise<Program> {
+  const kubeconfig = await plane.kubeconfigFor({
+    serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
+  });
+  const listen = `127.0.0.1:${await freePort(createSystemRandom(), "127.0.0.1")}`;
+  const args = ["--kubeconfig", kubeconfig, "--listen", listen, "--silent-after", "6s", "--reason-delay", "500ms"];
+  const command = { command: process.execPath, args: [`${PROJECT}aggregator/main.ts`, ...args] };
+  const child = owner.child({ name: "aggregator", ...command });
+  const url = `http://${listen}`;
+  const ready = (): Promise<void> =>
+    waitUntil(owner, {
+      what: "the aggregator",
+      limitMs: LIMIT_MS,
+      child,
+      check: async () => expect((await fetch(`${url}/readyz`)).status).toBe(200),
+    });
+  return { child, url, ready, start: () => child.start() };
+}
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  const built = await buildCluster(owner);
+  await applyManifests(built.plane);
+  const aggregator = await createHastyAggregator(built.plane);
+  const agentOf = (kubelet: Stage["kubelets"][0]): Promise<Program> =>
+    createAgent(owner, built.plane, { kubelet, aggregator, pace: DEMO_PACE });
+  const agents = await Promise.all([agentOf(built.kubelets[0]), agentOf(built.kubelets[1])] as const);
+  await Promise.all([aggregator, ...agents].map(({ start }) => start()));
+  await Promise.all([aggregator, ...agents].map(({ ready }) => ready()));
+  stage = { owner, ...built, aggregator, agents };
+  await makeClaims(stage, CLAIMS);
+  cluster = parse(Named, await stage.api.get("/api/v1/namespaces/kube-system")).metadata.uid;
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+async function get(target: string) {
+  const answer = await fetch(`${stage.aggregator.url}${target}`);
+  expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "no-store"]);
+  return parse(Page, await answer.json());
+}
+
+async function names(target: string): Promise<readonly string[]> {
+  return (await get(target)).items.map(({ name }) => name);
+}
+
+/** Waits until a list is as expected. */
+async function listed(target: string, expected: (page: Awaited<ReturnType<typeof get>>) => void): Promise<void> {
+  await waitUntil(owner, { what: target, limitMs: LIMIT_MS, check: async () => expected(await get(target)) });
+}
+
+async function runPod(claim: string, on: 0 | 1): Promise<StandInPod> {
+  const kubelet = stage.kubelets[on];
+  const pod = await kubelet.runPod({ namespace: NAMESPACE, name: `${claim}-${on}`, claim, volume: volumeOf(claim) });
+  const holds = ({ status }: Claim): boolean => status?.mountedOn?.nodes.includes(kubelet.node) ?? false;
+  await claimThat(stage, { claim, what: `mounted on ${kubelet.node}`, holds });
+  return pod;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the CLI as a user would, with no configuration but what is named. */
+function claims(args: readonly string[], { kubeconfig = stage.plane.kubeconfig, variables = {} } = {}): Promise<Ended> {
+  const env = { PATH: process.env.PATH, HOME: "/nonexistent", ...variables };
+  const command = [`${PROJECT}cli/claims.ts`, "--kubeconfig", kubeconfig, ...args];
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, { env }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+describe("the lists", () => {
+  it.each([
+    { path: "/v1/claims", kind: "ClaimList", found: [...CLAIMS].sort() },
+    { path: "/v1/volumes", kind: "VolumeList", found: CLAIMS.map((claim) => `pv-${claim}`).sort() },
+    { path: "/v1/nodes", kind: "NodeList", found: ["node-a", "node-b"] },
+  ])("$path is of this cluster", async ({ path, kind, found }) => {
+    const page = await get(path);
+
+    expect(page).toMatchObject({ kind, cluster, continue: null, nodes: { total: 2, silent: 0, unheard: 0 } });
+    expect(page.items.map(({ name }) => name)).toEqual(found);
+  });
+
+  it("show a mount that was left behind by a pod that is gone", async () => {
+    const pod = await runPod("orders", 0);
+    await stage.kubelets[0].forceDelete(pod);
+
+    await listed("/v1/claims?disagrees=true", ({ items }) =>
+      expect(items).toMatchObject([
+        {
+          ...{ name: "orders", status: "Mounted", disagrees: true, waiting: false },
+          live: {
+            heldOn: {
+              items: [
+                {
+                  ...{ node: "node-a", state: "agent" },
+                  pods: { items: [{ uid: pod.uid, name: `${NAMESPACE}/orders-0`, gone: true }] },
+                },
+              ],
+            },
+            references: { items: [] },
+          },
+        },
+      ]),
+    );
+    expect(await names("/v1/claims?node=node-b")).toEqual([]);
+  });
+
+  it("show where a volume stays staged although it is used elsewhere", async () => {
+    const pod = await runPod("shared", 0);
+    await runPod("shared", 1);
+    await stage.kubelets[0].forceDelete(pod);
+    await stage.kubelets[0].unmount(pod);
+
+    const staged = { unusedSince: expect.any(String), leaked: false };
+    await listed("/v1/volumes?driver=csi.example.com", ({ items }) =>
+      expect(items).toMatchObject([
+        {
+          name: "pv-shared",
+          live: {
+            heldOn: { items: [{ node: "node-b" }] },
+            stagedOn: {
+              items: [
+                { node: "node-a", ...staged },
+                { node: "node-b", unusedSince: null },
+              ],
+            },
+          },
+        },
+      ]),
+    );
+    expect(await names("/v1/claims?node=node-a&status=Mounted")).toEqual(["orders", "shared"]);
+  });
+
+  it("have every entry that stays exactly once while others come and go", async () => {
+    const path = "/api/v1/namespaces/paging/persistentvolumeclaims";
+    await stage.api.create("/api/v1/namespaces", { metadata: { name: "paging" } });
+    const create = (name: string): Promise<unknown> =>
+      stage.api.create(path, {
+        metadata: { name },
+        spec: {
+          ...{ storageClassName: "demo", volumeName: "none", accessModes: ["ReadWriteOnce"] },
+          resources: { requests: { storage: "1Gi" } },
+        },
+      });
+    const numbered = (prefix: string): string[] => Array.from({ length: 30 }, (_, index) => `${prefix}-${index + 10}`);
+    const kept = numbered("kept");
+    const fleeting = numbered("gone");
+    await Promise.all([...kept, ...fleeting].map(create));
+    await listed("/v1/claims?namespace=paging", ({ items }) => expect(items).toHaveLength(60));
+
+    const seen: string[] = [];
+    let turn = 0;
+    for (let query = "limit=7"; query !== ""; turn += 1) {
+      const { items, continue: token } = await get(`/v1/claims?namespace=paging&phase=Pending&${query}`);
+      seen.push(...items.map(({ name }) => name));
+      query = token === null ? "" : `limit=7&continue=${token}`;
+      for (const name of fleeting.splice(0, 4)) await stage.api.remove(`${path}/${name}`);
+      for (const name of [`a-new-${turn}`, `kept-new-${turn}`, `z-new-${turn}`]) if (turn < 8) await create(name);
+    }
+
+    expect(turn).toBeGreaterThan(5);
+    expect(seen.filter((name) => kept.includes(name))).toEqual(kept);
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(seen.toSorted());
+  });
+
+  it("refuse what they do not understand, naming what they do", async () => {
+    const answer = await fetch(`${stage.aggregator.url}/v1/claims?status=used&limit=9999&namespaces=a`);
+
+    expect(answer.status).toBe(400);
+    expect((await answer.text()).split("\n")).toEqual([
+      'status: "used"; allowed: Mounted, Referenced, Unused, NotWatched, NotBound',
+      'limit: "9999"; allowed: a number from 1 to 1000',
+      expect.stringMatching(/^unknown parameter "namespaces"; allowed: namespace, name, .*, limit, continue$/),
+      "",
+    ]);
+  });
+});
+
+describe("the list of claims on the command line", () => {
+  it("is the aggregator's where that belongs to the same cluster", async () => {
+    const { code, stdout } = await claims(["-n", NAMESPACE, "-o", "json", "--aggregator", stage.aggregator.url]);
+
+    const { source, items } = parse(Printed, JSON.parse(stdout));
+    expect([code, source]).toEqual([0, { kind: "aggregator", url: stage.aggregator.url, cluster }]);
+    expect(items.map(({ name }) => name).toSorted()).toEqual([...CLAIMS].sort());
+  });
+
+  it("names in full who holds what, and who told", async () => {
+    const wide = ["-n", NAMESPACE, "-o", "wide"];
+    const { stdout, stderr } = await claims(wide, { variables: { MOORING_AGGREGATOR: stage.aggregator.url } });
+
+    expect(stdout).toContain(`node-a: ${NAMESPACE}/orders-0 (gone)`);
+    expect(stderr).toContain(`Read from the aggregator ${stage.aggregator.url} of cluster ${cluster}, to which 2 of 2`);
+  });
+
+  it("is not that of another cluster's aggregator, as behind a forgotten port-forward", async () => {
+    const args = ["-n", NAMESPACE, "--aggregator", stage.aggregator.url];
+    const { code, stdout, stderr } = await claims(args, { kubeconfig: inject("kubeconfig") });
+
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(stderr.split("\n")).toEqual([
+      `No claims in namespace ${NAMESPACE}.`,
+      `The aggregator ${stage.aggregator.url} was not used: it belongs to another cluster.`,
+      "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
+      "",
+    ]);
+  });
+
+  it("is the API server's for who may not see which cluster it is", async () => {
+    const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "--aggregator", stage.aggregator.url], {
+      kubeconfig: await lister(),
+    });
+
+    expect(code).toBe(0);
+    expect(stdout).toContain("orders");
+    expect(stderr).toContain('was not used: you lack the right "get namespaces" for kube-system');
+  });
+
+  it.each([
+    { name: "nothing listens", url: async () => "http://127.0.0.1:1", why: "connection refused" },
+    {
+      name: "it has just started",
+      url: () => serverThat((answer) => void answer(503, "the cluster has not been listed yet\n")),
+      why: "it answered 503: the cluster has not been listed yet",
+    },
+    {
+      name: "something else answers",
+      url: () => serverThat((answer) => void answer(200, "{}")),
+      why: "its answer is not",
+    },
+    { name: "it hangs", url: () => serverThat(() => {}), why: "no answer within 5 s" },
+  ])("is the API server's when $name, and says so to who asked", async ({ url, why }) => {
+    const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "-o", "wide", "--aggregator", await url()]);
+
+    expect(code).toBe(0);
+    expect(stdout).toContain("orders");
+    expect(stderr).toContain(`Read from the API server ${stage.plane.url}.\n`);
+    expect(stderr).toContain(`was not used: ${why}`);
+  });
+
+  it.each([
+    { name: "nobody asked for one", args: [] },
+    { name: "nobody wants one", args: ["--aggregator", "none"] },
+  ])("says nothing of aggregators when $name", async ({ args }) => {
+    const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "-o", "json", ...args]);
+
+    expect([code, parse(Printed, JSON.parse(stdout)).source.kind]).toEqual([0, "api-server"]);
+    expect(stderr).not.toContain("ggregator");
+  });
+});
+
+describe("a node whose agent is gone", () => {
+  it("keeps claims waiting, visibly", async () => {
+    const pod = await runPod("quiet", 0);
+    await stage.agents[0].child.kill();
+    await stage.kubelets[0].forceDelete(pod);
+
+    await listed("/v1/claims?waitsFor=node-a&name=quiet", ({ items, nodes }) => {
+      expect(nodes).toEqual({ total: 2, silent: 1, unheard: 0 });
+      expect(items).toMatchObject([
+        {
+          name: "quiet",
+          status: "Mounted",
+          waiting: true,
+          live: { awaited: { items: [{ node: "node-a", state: "silent" }] } },
+        },
+      ]);
+    });
+    expect(await names("/v1/nodes?state=silent")).toEqual(["node-a"]);
+    const { stdout, stderr } = await claims(["-n", NAMESPACE, "--aggregator", stage.aggregator.url]);
+    expect(stdout.split("\n").find((line) => line.startsWith("quiet"))).toMatch(/Mounted .* node-a \(silent\)$/);
+    expect(stderr).toContain("1 of 2 nodes is silent: what it said last may be over.\n");
+  });
+});
+
+/** A kubeconfig file that may list claims, and nothing else. */
+async function lister(): Promise<string> {
+  const [name, namespace] = ["lister", "default"];
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const rules = [{ apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["list"] }];
+  await stage.api.create(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
+  await stage.api.create(`${rbac}/clusterroles`, { metadata: { name }, rules });
+  await stage.api.create(`${rbac}/clusterrolebindings`, {
+    metadata: { name },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+    subjects: [{ kind: "ServiceAccount", name, namespace }],
+  });
+  return await stage.plane.kubeconfigFor({ serviceAccount: { namespace, name } });
+}
+
+/** A server at a free port that does with each request what is asked, until the test is over. */
+async function serverThat(act: (answer: (status: number, body: string) => void) => void): Promise<string> {
+  const server = createServer((_, response) => act((status, body) => void response.writeHead(status).end(body)));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${port}`;
+}
