@@ -79,6 +79,11 @@ export class Reconciler {
     return this.#queue.depth;
   }
 
+  /** How many claims there is something to remember of. */
+  get remembered(): number {
+    return this.#memories.size;
+  }
+
   enqueue(claimKey: string): void {
     this.#queue.add(claimKey);
   }
