@@ -28,7 +28,7 @@ export interface Informer<T extends Stored, I extends string = never> {
   readonly isStale: (key: string) => boolean;
   /** In how many objects the store was found to differ from the server, for good reasons never; each time it was listed anew. */
   readonly drift: () => number;
-  /** Resolves when the signal is aborted. */
+  /** Resolves when the signal is aborted. Rejects when it runs already: two would tell everything twice. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -56,6 +56,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     indexes.set(name, new ObjectIndex(valuesOf));
   }
   let synced = false;
+  let isRunning = false;
 
   const store = new Store<T>((change) => {
     for (const index of indexes.values()) index.apply(change);
@@ -89,6 +90,14 @@ export function createInformer<T extends Stored, I extends string = never>(
     unreadable: () => projector.unreadable,
     isStale: (key) => projector.isStale(key),
     drift: checker.drift,
-    run: (signal) => runTogether([reflector.run, checker.run], signal),
+    run: async (signal) => {
+      if (isRunning) throw new TypeError(`the informer of ${collection.path} runs already`);
+      isRunning = true;
+      try {
+        await runTogether([reflector.run, checker.run], signal);
+      } finally {
+        isRunning = false;
+      }
+    },
   };
 }

@@ -43,6 +43,9 @@ export async function list(
     if (signal.aborted) throw new MooringError("transport-failed", `the list of ${path} was given up`);
     onPage(items ?? []);
     first ??= metadata.resourceVersion;
+    // A server that does not get on would be asked without end.
+    if (next !== "" && metadata.continue === next)
+      throw new MooringError("list-invalid", `the list of ${path} has no end`);
     next = metadata.continue ?? "";
     if (next !== "") await pause?.();
   } while (next !== "");
@@ -78,5 +81,10 @@ export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=me
 export function isLost(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const isTooLarge = error.details.causes.some(({ reason }) => reason === "ResourceVersionTooLarge");
-  return error.status === 410 || isTooLarge || /too large resource version/i.test(error.message);
+  return isForgotten(error) || isTooLarge || /too large resource version/i.test(error.message);
+}
+
+/** Whether the server has forgotten the resource version, or the list that it had begun. */
+export function isForgotten(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 410;
 }

@@ -3,7 +3,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
 import { createInterruptions, type Interruptions } from "./interruptions.ts";
-import { isLost, list, verifyPosition } from "./list.ts";
+import { isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { isOlder } from "./resource-version.ts";
 import { isEndOfList, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
 import type { WatchEvent } from "./watch-stream.ts";
@@ -48,6 +48,7 @@ const HALTED_STREAMS = 2;
 const WATCH_SILENCE_MS = 180_000;
 /** Objects of a page, at first. A list that expires in the middle is tried again with pages twice as large. */
 const PAGE_SIZE = 500;
+const LARGEST_PAGE = 8_000;
 
 const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
 
@@ -182,7 +183,7 @@ class Reflection<T extends { readonly key: string }> {
       this.#pageSize = PAGE_SIZE;
       return version;
     } catch (error) {
-      if (isLost(error)) this.#pageSize *= 2;
+      if (isForgotten(error)) this.#pageSize = Math.min(2 * this.#pageSize, LARGEST_PAGE);
       throw error;
     }
   }

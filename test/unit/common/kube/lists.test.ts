@@ -214,6 +214,16 @@ describe("a list by pages", () => {
     expect(asked()).toEqual(["list", "list", "list", "watch 20"]);
   });
 
+  it("is given up when the server does not get on with it", async () => {
+    const { asked, clock } = await follow({ lists: [page(10, "p2"), page(10, "p2"), listOf(20)] });
+    const early = [...asked()];
+
+    await clock.advance(200);
+
+    expect(early).toEqual(["list", "list"]);
+    expect(asked().slice(2)).toEqual(["list", "watch 20"]);
+  });
+
   it("does not name a version on the pages that follow the first: the server refuses that", async () => {
     const { times } = await follow({ lists: [page(10, "p2"), page(10, "")], firstList: "cache" });
 

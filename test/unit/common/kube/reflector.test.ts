@@ -339,13 +339,14 @@ describe("an informer", () => {
     { name: "a watch is open", lists: [listOf(10)], watches: ["open"] },
     { name: "it waits after a failure", lists: ["broken"], watches: [] },
   ] as const)("ends when it is stopped while $name", async ({ lists, watches }) => {
-    const { stop, ended, logger } = await follow({ lists, watches });
-    const before = logger.messages("warn").length;
+    const { stop, ended, logger, asked, clock } = await follow({ lists, watches });
+    const before = [logger.messages("warn").length, asked().length];
 
     stop.abort();
 
     expect(await ended).toBeUndefined();
-    expect(logger.messages("warn")).toHaveLength(before);
+    await clock.advance(60_000);
+    expect([logger.messages("warn").length, asked().length]).toEqual(before);
   });
 
   it("ends when it is stopped by what it tells of the list", async () => {
@@ -368,6 +369,37 @@ describe("an informer", () => {
 
     expect(isOver).toBe(true);
     await running;
+  });
+
+  it("runs once at a time, and goes on where it was when it is run again", async () => {
+    const { informer, stop, ended, asked } = await follow({ lists: [listOf(10)] });
+
+    const twice = await informer.run(stop.signal).catch((error: unknown) => error);
+    stop.abort();
+    await ended;
+    const again = new AbortController();
+    const running = informer.run(again.signal);
+    await settle();
+    again.abort();
+    await running;
+
+    expect(twice).toBeInstanceOf(TypeError);
+    expect(asked()).toEqual(["list", "watch 10", "watch 10"]);
+  });
+
+  it("costs a watch each ten minutes while nothing happens", async () => {
+    const { last, clock, times, logger } = await follow({ lists: [listOf(10)] });
+
+    for (let minute = 1; minute <= 60; minute += 1) {
+      await clock.advance(minute % 10 === 0 ? 55_000 : 60_000);
+      last().writeLine(bookmark(10 + minute));
+      if (minute % 10 === 0) last().end();
+      await settle();
+    }
+
+    const asked = Object.groupBy(times, ({ what }) => what);
+    expect([asked.list?.length, asked.watch?.length, asked.check?.length, asked.verify]).toEqual([1, 7, 1, undefined]);
+    expect(logger.messages("warn")).toEqual([]);
   });
 
   it("ends with a bug of whom it tells", async () => {
