@@ -35,7 +35,6 @@ type Answer = Pick<WriteAnswer, "kind" | "retryAfterMs">;
 interface Attempt {
   readonly decision: DesiredClaim;
   readonly write: Write;
-  readonly memory: WriteMemory;
 }
 
 /**
@@ -109,10 +108,9 @@ export class ClaimWrites {
       this.#rights.release(claim.key);
       return undefined;
     }
-    const memory = this.#memories.of(claim);
     if (this.#rights.holds(claim.key)) return undefined;
     const restMs = this.#memories.restBefore(claim, write);
-    if (restMs <= 0) return { decision, write, memory };
+    if (restMs <= 0) return { decision, write };
     this.#queue.addAfter(claim.key, restMs);
     return undefined;
   }
@@ -136,11 +134,11 @@ export class ClaimWrites {
     const attempt = this.#due(decision);
     if (attempt === undefined) return undefined;
     const { claim } = decision;
-    const isStale =
-      attempt.memory.trouble?.kind === "stale" && isUnchanged(attempt.memory.trouble, snapshotOf(attempt));
+    const { trouble } = this.#memories.of(claim);
+    const isStale = trouble?.kind === "stale" && isUnchanged(trouble, snapshotOf(attempt));
     const result = await (isStale ? this.#parts.writer.read(claim, signal) : this.#write(attempt, signal));
     if (signal.aborted) return undefined;
-    if (isStale && result.kind === "written") this.#onRead(attempt, result.claim);
+    if (isStale && result.kind === "written") this.#onRead(result.claim);
     else this.#onResult(attempt, result);
     return answerOf(result);
   }
@@ -153,8 +151,8 @@ export class ClaimWrites {
   }
 
   /** What a watch was late to show is decided on, so that the same is not sent again. */
-  #onRead({ memory }: Attempt, claim: Claim): void {
-    memory.trouble = undefined;
+  #onRead(claim: Claim): void {
+    this.#memories.of(claim).trouble = undefined;
     this.#parts.onRead(claim);
     this.#queue.add(claim.key);
   }
@@ -170,7 +168,8 @@ export class ClaimWrites {
   }
 
   #onTrouble(attempt: Attempt, result: Extract<WriteResult, { kind: WriteTrouble["kind"] }>): void {
-    const { memory, decision } = attempt;
+    const { decision } = attempt;
+    const memory = this.#memories.of(decision.claim);
     const { clock, random, warnings, logger } = this.#parts;
     const now = { atMs: clock.monotonicMs(), jitter: random.fraction(), ...snapshotOf(attempt) };
     memory.trouble = nextTrouble(memory.trouble, { kind: result.kind, ...now });
@@ -183,8 +182,9 @@ export class ClaimWrites {
     this.#queue.addAfter(decision.claim.key, this.#memories.restBefore(decision.claim, attempt.write));
   }
 
-  #onWritten({ memory, write, decision }: Attempt, written: Claim): void {
+  #onWritten({ write, decision }: Attempt, written: Claim): void {
     const { key, namespace, name } = written;
+    const memory = this.#memories.of(written);
     this.#rights.grant(key);
     memory.trouble = undefined;
     memory.toldRefusal = undefined;

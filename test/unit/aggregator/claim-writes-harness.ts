@@ -31,6 +31,8 @@ export class WritesHarness {
   readonly seen = new Map<string, Claim>();
   readonly desired = new Map<string, ClaimStatus>();
   policy: UpstreamPolicy = "remove";
+  /** The watch shows what is written before its answer is there, as it often does. */
+  isWatchFirst = false;
   answer: Answerer = () => undefined;
   readonly writes: ClaimWrites;
   readonly #stopping = new AbortController();
@@ -66,9 +68,13 @@ export class WritesHarness {
   /** Something was decided for a claim. */
   async want(key: string, status?: ClaimStatus): Promise<void> {
     if (status !== undefined) this.desired.set(key, status);
+    this.#consider(key);
+    await this.advance(0);
+  }
+
+  #consider(key: string): void {
     const decision = this.decisionOn(key);
     if (decision !== undefined) this.writes.consider(decision);
-    await this.advance(0);
   }
 
   async advance(ms: number): Promise<void> {
@@ -97,7 +103,13 @@ export class WritesHarness {
 
   async #called(call: Call, carryOut: () => WriteResult): Promise<WriteResult> {
     this.calls.push(call);
-    return (await this.answer(call, this.calls.length - 1)) ?? carryOut();
+    const answer = (await this.answer(call, this.calls.length - 1)) ?? carryOut();
+    const stored = this.stored.get(call.key);
+    if (this.isWatchFirst && stored !== undefined) {
+      this.seen.set(call.key, stored);
+      this.#consider(call.key);
+    }
+    return answer;
   }
 
   #store(claim: Claim, fields: Partial<Claim>): WriteResult {

@@ -318,8 +318,12 @@ describe("annotations that do not fit", () => {
     expect(harness.calls).toMatchObject([{ what: "apply", applied: { status: unused } }]);
   });
 
-  it("that somebody keeps putting back are removed less and less often, and told of once", async () => {
+  it.each([
+    { name: "although the watch is quick", isWatchFirst: true },
+    { name: "although the watch is slow", isWatchFirst: false },
+  ])("that somebody keeps putting back are removed less and less often, and told of once, $name", async (watch) => {
     const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
+    harness.isWatchFirst = watch.isWatchFirst;
     await harness.want(KEY);
 
     for (let minute = 0; minute < 24 * 60; minute += 1) {
