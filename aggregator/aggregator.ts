@@ -113,6 +113,7 @@ class Aggregator {
       standingOf: (node) => this.#standings.of(node),
       isOver: (node) => this.#standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.#reconciler.claimFacts(key),
+      waitingClaims: () => this.#reconciler.waitingClaims(),
       clusterUid: this.#identity.uid,
       isSynced: () => this.#isSynced,
     });

@@ -26,6 +26,8 @@ export interface ReadApiParts {
   /** What the node showed last counts as ended. */
   readonly isOver: (node: string) => boolean;
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
+  /** Claims that wait for a node's word, and some that did a moment ago. */
+  readonly waitingClaims: () => ReadonlySet<string>;
   readonly clusterUid: () => string | undefined;
   /** Everything has been listed from the API server. */
   readonly isSynced: () => boolean;
@@ -113,11 +115,12 @@ export class ReadApi {
   }
 
   #volumeSources(): VolumeSources {
-    const { cluster, fleet, standingOf, claimFacts, isOver } = this.#parts;
+    const { cluster, fleet, standingOf, claimFacts, waitingClaims, isOver } = this.#parts;
     return {
       cluster,
       isOver,
       claimFacts,
+      waitingClaims,
       view: (node) => fleet.view(node),
       viewsOf: (volumes) => fleet.viewsOf(volumes),
       words: {
@@ -128,6 +131,7 @@ export class ReadApi {
       },
       earliestMs: () => this.#earliestMs(),
       idleSince: (node, uid) => this.#stagings.get(node)?.get(uid),
+      idleVolumes: () => new Set([...this.#stagings.values()].flatMap((idle) => [...idle.keys()])),
     };
   }
 

@@ -169,6 +169,11 @@ export class Reconciler {
     return latest > reached ? String(latest) : undefined;
   }
 
+  /** Claims that wait for a node's word, and some that did a moment ago. */
+  waitingClaims(): ReadonlySet<string> {
+    return new Set([...this.#awaitingAny, ...[...this.#awaiting.values()].flatMap((keys) => [...keys])]);
+  }
+
   /** IDs of the view's releases that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const nowMs = this.#parts.nowMs();

@@ -49,6 +49,8 @@ export interface ClaimHints {
   readonly isNamed: (claim: Claim) => boolean;
   /** The mount table of the node shows the claim, by its last report. */
   readonly isSeenOn: (node: string, claim: Claim) => boolean;
+  /** Claims that may wait for a node; asked for once, by who needs it. */
+  readonly waitingClaims: () => ReadonlySet<string>;
   readonly driverOf: (claim: Claim) => string | undefined;
 }
 
@@ -102,20 +104,22 @@ function rulesOf({ all, one }: Query, hints: ClaimHints): readonly Rule[] {
     ...(unusedFor === undefined ? [] : [unusedRule(unusedFor, hints)]),
     ...(nodes.length === 0 ? [] : [nodeRule(nodes, hints)]),
     ...(disagreement === undefined ? [] : [disagreementRule(disagreement, hints)]),
-    ...(waiting === undefined ? [] : [waitingRule(waiting)]),
-    ...(awaited.length === 0 ? [] : [awaitedRule(new Set(awaited))]),
+    ...(waiting === undefined ? [] : [waitingRule(waiting, hints)]),
+    ...(awaited.length === 0 ? [] : [awaitedRule(new Set(awaited), hints)]),
   ];
 }
 
 function statusRule(statuses: ReadonlySet<string>, { isSeen, isNamed }: ClaimHints): Rule {
-  const possible = (claim: Claim): readonly string[] => [
-    ...(claim.status === undefined ? ["NotWatched", "NotBound"] : []),
-    ...(claim.status?.unused === true ? ["Unused"] : []),
-    ...(claim.status?.reason === "Mounted" || isSeen(claim) ? ["Mounted"] : []),
-    ...(claim.status?.reason === "Referenced" || isNamed(claim) ? ["Referenced"] : []),
-  ];
+  const written = ({ status, phase }: Claim): string => {
+    if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
+    return status.unused ? "Unused" : status.reason;
+  };
   return {
-    mayHold: (claim) => possible(claim).some((status) => statuses.has(status)),
+    // More can be known than what is written; that it is mounted, whatever else, is written until it is not.
+    mayHold: (claim) =>
+      statuses.has(written(claim)) ||
+      (claim.status?.reason !== "Mounted" &&
+        ((statuses.has("Mounted") && isSeen(claim)) || (statuses.has("Referenced") && isNamed(claim)))),
     holds: (sight) => statuses.has(useStatusOf(sight)),
   };
 }
@@ -142,17 +146,15 @@ function disagreementRule(wanted: boolean, { isSeen }: ClaimHints): Rule {
   return { mayHold: (claim) => !wanted || isPossible(claim), holds: (sight) => disagrees(sight) === wanted };
 }
 
-function waitingRule(wanted: boolean): Rule {
-  return { mayHold: (claim) => !wanted || mayWait(claim), holds: (sight) => isWaiting(sight) === wanted };
+function waitingRule(wanted: boolean, { waitingClaims }: ClaimHints): Rule {
+  const waiting = wanted ? waitingClaims() : undefined;
+  return { mayHold: ({ key }) => waiting?.has(key) ?? true, holds: (sight) => isWaiting(sight) === wanted };
 }
 
-function awaitedRule(nodes: ReadonlySet<string>): Rule {
+function awaitedRule(nodes: ReadonlySet<string>, { waitingClaims }: ClaimHints): Rule {
+  const waiting = waitingClaims();
   return {
-    mayHold: mayWait,
+    mayHold: ({ key }) => waiting.has(key),
     holds: (sight) => isWaiting(sight) && sight.awaited.some(({ node }) => nodes.has(node)),
   };
-}
-
-function mayWait({ phase, isDeleting }: Claim): boolean {
-  return phase === "Bound" && !isDeleting;
 }

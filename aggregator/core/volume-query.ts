@@ -14,6 +14,16 @@ export const VOLUME_PARAMETERS = {
   leaked: flagParameter("leaked"),
 } as const;
 
+/** What a filter looks at beside the volume itself; each is cheap. */
+export interface VolumeHints {
+  /** The API server's wall clock, at the earliest. */
+  readonly nowMs: number;
+  /** The node's last report has the volume in it, or the API says that it is attached there. */
+  readonly isSeenOn: (node: string, volume: Volume) => boolean;
+  /** UIDs of the volumes that may have been left staged; asked for once, by who needs it. */
+  readonly idleVolumes: () => ReadonlySet<string>;
+}
+
 /** What a query asks for. */
 export interface VolumeFilter {
   /** False for a volume that cannot match, wherever it is mounted. */
@@ -21,8 +31,8 @@ export interface VolumeFilter {
   readonly matches: (sight: VolumeSight) => boolean;
 }
 
-/** The filter of a query; `nowMs` is the API server's wall clock, at the earliest. */
-export function volumeFilter({ all, one }: Query, nowMs: number): VolumeFilter {
+/** The filter of a query. Values of one parameter are alternatives; of several parameters all must hold. */
+export function volumeFilter({ all, one }: Query, { nowMs, isSeenOn, idleVolumes }: VolumeHints): VolumeFilter {
   const p = VOLUME_PARAMETERS;
   const [names, namespaces, phases, classes, drivers] = [
     new Set(all(p.name)),
@@ -32,18 +42,25 @@ export function volumeFilter({ all, one }: Query, nowMs: number): VolumeFilter {
     new Set(all(p.driver)),
   ];
   const [nodes, phaseFor, leaked] = [all(p.node), one(p.phaseFor), one(p.leaked)];
+  const idle = leaked === true ? idleVolumes() : undefined;
   const isOn = ({ use, attached }: VolumeSight): boolean =>
     nodes.some(
       (node) => use.staged.includes(node) || use.held.some((held) => held.node === node) || attached.includes(node),
     );
   return {
-    mayMatch: ({ key, claim, phase, phaseSinceMs, storageClass, csi }) =>
-      allows(names, key) &&
-      allows(namespaces, claim?.key.slice(0, claim.key.indexOf("/"))) &&
-      allows(phases, phase) &&
-      allows(classes, storageClass) &&
-      allows(drivers, csi?.driver) &&
-      (phaseFor === undefined || (phaseSinceMs !== undefined && nowMs - phaseSinceMs >= phaseFor)),
+    mayMatch: (volume) =>
+      allows(names, volume.key) &&
+      allows(namespaces, namespaceOf(volume)) &&
+      allows(phases, volume.phase) &&
+      allows(classes, volume.storageClass) &&
+      allows(drivers, volume.csi?.driver) &&
+      (phaseFor === undefined || nowMs - (volume.phaseSinceMs ?? nowMs + 1) >= phaseFor) &&
+      (idle?.has(volume.uid) ?? true) &&
+      (nodes.length === 0 || nodes.some((node) => isSeenOn(node, volume))),
     matches: (sight) => (nodes.length === 0 || isOn(sight)) && (leaked === undefined || isLeaked(sight) === leaked),
   };
+}
+
+function namespaceOf({ claim }: Volume): string | undefined {
+  return claim?.key.slice(0, claim.key.indexOf("/"));
 }

@@ -1,4 +1,4 @@
-import { isUseHold, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { isSameVolume, isUseHold, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Volume } from "./cluster-objects.ts";
 import type { NodeHold, NodeView } from "./fleet.ts";
 import { compareText } from "./sorted-list.ts";
@@ -36,7 +36,7 @@ export function volumeUse(
   isOwn: (hold: NodeHold) => boolean,
 ): VolumeUse {
   const found = views.map(({ node, holds }) => {
-    const own = holds.filter((hold) => identities.some((one) => isSame(one, hold.volume)) && isOwn(hold));
+    const own = holds.filter((hold) => identities.some((one) => isSameVolume(one, hold.volume)) && isOwn(hold));
     return { node, pods: podsIn(own), isStaged: own.some(({ kind }) => kind === "staging") };
   });
   return {
@@ -55,12 +55,4 @@ export function volumeUse(
 function podsIn(holds: readonly NodeHold[]): readonly PodUse[] {
   const pods = new Map(holds.filter(isUseHold).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
   return [...pods.values()];
-}
-
-/** Without the text of a key: a node has thousands of holds, and most are not looked for. */
-function isSame(one: VolumeIdentity, other: VolumeIdentity): boolean {
-  if (one.by === "name") return other.by === "name" && other.name === one.name;
-  return (
-    one.by === "handle" && other.by === "handle" && other.driver === one.driver && other.handleHash === one.handleHash
-  );
 }

@@ -16,6 +16,8 @@ export interface ListSources {
   readonly cluster: Cluster;
   /** What decides a claim's status now. */
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
+  /** Claims that wait for a node's word, and some that did a moment ago. */
+  readonly waitingClaims: () => ReadonlySet<string>;
   readonly view: (node: string) => NodeView | undefined;
   /** Views that have a hold or a release of one of the volumes. */
   readonly viewsOf: (volumes: readonly VolumeIdentity[]) => readonly NodeView[];
@@ -65,7 +67,8 @@ function identitiesIn({ volume }: Claim, { volumeByName }: Cluster): readonly Vo
   return volume === undefined ? [] : identitiesOf(volume, volumeByName(volume)?.csi);
 }
 
-function hintsFor(query: Query, { cluster, view, viewsOf, earliestMs }: ListSources): ClaimHints {
+function hintsFor(query: Query, sources: ListSources): ClaimHints {
+  const { cluster, view, viewsOf, earliestMs, waitingClaims } = sources;
   const shown = new Map(
     query.all(CLAIM_PARAMETERS.node).map((node) => {
       const holds = view(node)?.holds ?? [];
@@ -77,6 +80,7 @@ function hintsFor(query: Query, { cluster, view, viewsOf, earliestMs }: ListSour
     isSeen: (claim) => viewsOf(identitiesIn(claim, cluster)).length > 0,
     isNamed: ({ key }) => cluster.podsOf(key).length > 0,
     isSeenOn: (node, { uid }) => shown.get(node)?.has(uid) === true,
+    waitingClaims,
     driverOf: ({ volume }) => cluster.volumeByName(volume ?? "")?.csi?.driver,
   };
 }

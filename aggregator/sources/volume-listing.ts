@@ -1,3 +1,4 @@
+import { volumesOf } from "../core/attribution.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import type { NodeHold } from "../core/fleet.ts";
 import type { Query } from "../core/list-query.ts";
@@ -6,7 +7,7 @@ import { BATCH_SIZE } from "../core/paging.ts";
 import { namesClaim } from "../core/references.ts";
 import { compareText } from "../core/sorted-list.ts";
 import { type VolumeSight, volumeItem } from "../core/volume-list.ts";
-import { volumeFilter } from "../core/volume-query.ts";
+import { VOLUME_PARAMETERS, type VolumeHints, volumeFilter } from "../core/volume-query.ts";
 import { identitiesOf, volumeUse } from "../core/volume-use.ts";
 import type { ListSources } from "./claim-listing.ts";
 
@@ -14,6 +15,8 @@ import type { ListSources } from "./claim-listing.ts";
 export interface VolumeSources extends ListSources {
   /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
   readonly idleSince: (node: string, uid: string) => number | undefined;
+  /** UIDs of all volumes of which that is known for some node. */
+  readonly idleVolumes: () => ReadonlySet<string>;
   /** What the node showed last counts as ended: it is gone, or was left by its agent in another boot. */
   readonly isOver: (node: string) => boolean;
 }
@@ -22,7 +25,7 @@ export interface VolumeSources extends ListSources {
 export function volumeListing(query: Query, sources: VolumeSources): Listing {
   const { cluster, words } = sources;
   const nowMs = sources.earliestMs();
-  const { mayMatch, matches } = volumeFilter(query, nowMs);
+  const { mayMatch, matches } = volumeFilter(query, hintsFor(query, sources, nowMs));
   return {
     batch: (after) => {
       const names = cluster.volumeOrder.from((name) => after === undefined || name > after.key, BATCH_SIZE);
@@ -35,6 +38,20 @@ export function volumeListing(query: Query, sources: VolumeSources): Listing {
       const sight = sightOf(volume, sources, nowMs);
       return matches(sight) ? JSON.stringify(volumeItem(sight, words)) : undefined;
     },
+  };
+}
+
+function hintsFor(query: Query, { cluster, view, idleVolumes }: VolumeSources, nowMs: number): VolumeHints {
+  const shown = new Map(
+    query.all(VOLUME_PARAMETERS.node).map((node) => {
+      const holds = view(node)?.holds ?? [];
+      return [node, new Set(holds.flatMap((hold) => volumesOf(hold.volume, cluster)).map(({ uid }) => uid))];
+    }),
+  );
+  return {
+    nowMs,
+    isSeenOn: (node, volume) => shown.get(node)?.has(volume.uid) === true || cluster.nodesWith(volume).includes(node),
+    idleVolumes,
   };
 }
 

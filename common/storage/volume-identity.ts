@@ -41,6 +41,14 @@ export function volumeKey(volume: VolumeIdentity): string {
   }
 }
 
+/** The same as equal keys, without making them: a node shows thousands of volumes to who looks for one. */
+export function isSameVolume(one: VolumeIdentity, other: VolumeIdentity): boolean {
+  if (one.by === "name") return other.by === "name" && other.name === one.name;
+  if (one.by === "handle")
+    return other.by === "handle" && other.handleHash === one.handleHash && other.driver === one.driver;
+  return other.by === "device" && other.plugin === one.plugin && other.path === one.path;
+}
+
 /** One pod's use of one volume on a node: the unit whose end is a release. */
 export function useKey(use: { readonly volume: VolumeIdentity; readonly podUid: string }): string {
   return `${use.podUid}/${volumeKey(use.volume)}`;

@@ -27,6 +27,7 @@ class Api {
       standingOf: (node) => standings.of(node),
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
+      waitingClaims: () => reconciler.waitingClaims(),
       clusterUid: () => this.clusterUid,
       isSynced: () => this.isSynced,
     });

@@ -34,6 +34,7 @@ function finds(
     isSeen: () => nodes.length > 0,
     isNamed: () => isReferenced,
     isSeenOn: (node) => nodes.includes(node),
+    waitingClaims: () => new Set(awaited.length > 0 ? [claim.key] : []),
     driverOf: () => "csi.example",
   });
   const use = { held: held.map((node) => ({ node, pods: [] })), staged };

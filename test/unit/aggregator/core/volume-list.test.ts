@@ -125,7 +125,9 @@ describe("volumeFilter", () => {
     const read = readQuery(Object.values(VOLUME_PARAMETERS), [...new URLSearchParams(query)]);
     if (read.kind === "problems") throw new Error(read.problems.join());
 
-    const { mayMatch, matches } = volumeFilter(read.query, NOON);
+    const isSeenOn = (node: string): boolean => node === "n1" || node === "n8";
+    const idleVolumes = (): ReadonlySet<string> => new Set(["volume-1"]);
+    const { mayMatch, matches } = volumeFilter(read.query, { nowMs: NOON, isSeenOn, idleVolumes });
 
     expect(mayMatch(released) && matches(sightOf({ ...idleFor(9), volume: released, attached: ["n8"] }))).toBe(found);
   });
@@ -134,6 +136,8 @@ describe("volumeFilter", () => {
     const read = readQuery(Object.values(VOLUME_PARAMETERS), [["phaseFor", "0s"]]);
     if (read.kind === "problems") throw new Error(read.problems.join());
 
-    expect(volumeFilter(read.query, NOON).mayMatch(volumeWith({ phaseSinceMs: undefined }))).toBe(false);
+    const hints = { nowMs: NOON, isSeenOn: () => true, idleVolumes: () => new Set<string>() };
+
+    expect(volumeFilter(read.query, hints).mayMatch(volumeWith({ phaseSinceMs: undefined }))).toBe(false);
   });
 });
