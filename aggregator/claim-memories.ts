@@ -1,5 +1,5 @@
 import type { Claim } from "../common/storage/claim.ts";
-import { isSameVolume, isUseHold, type VolumeIdentity } from "../common/storage/volume-identity.ts";
+import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import type { FoundUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type ClaimEvidence, type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
@@ -123,10 +123,10 @@ export class ClaimMemories {
   evidence(claim: Claim): ClaimEvidence {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
     const identities = identitiesOf(claim, volume);
+    const isCalledSo = volumeMatcher(identities);
     // Most of what a node shows is of other volumes.
     const isOurs = (fact: Fact): boolean =>
-      identities.some((one) => isSameVolume(one, fact.volume)) &&
-      claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
+      isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
     const found = this.#fleet.viewsOf(identities).map((view) => ({ view, holds: view.holds.filter(isOurs) }));
     const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
     const releases = found.flatMap(({ view }) => [...view.releases.values()].filter(isOurs));

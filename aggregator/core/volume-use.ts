@@ -1,4 +1,4 @@
-import { isSameVolume, isUseHold, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Volume } from "./cluster-objects.ts";
 import type { NodeHold, NodeView } from "./fleet.ts";
 import { compareText } from "./sorted-list.ts";
@@ -35,8 +35,9 @@ export function volumeUse(
   identities: readonly VolumeIdentity[],
   isOwn: (hold: NodeHold) => boolean,
 ): VolumeUse {
+  const isCalledSo = volumeMatcher(identities);
   const found = views.map(({ node, holds }) => {
-    const own = holds.filter((hold) => identities.some((one) => isSameVolume(one, hold.volume)) && isOwn(hold));
+    const own = holds.filter((hold) => isCalledSo(hold.volume) && isOwn(hold));
     return { node, pods: podsIn(own), isStaged: own.some(({ kind }) => kind === "staging") };
   });
   return {

@@ -41,12 +41,16 @@ export function volumeKey(volume: VolumeIdentity): string {
   }
 }
 
-/** The same as equal keys, without making them: a node shows thousands of volumes to who looks for one. */
-export function isSameVolume(one: VolumeIdentity, other: VolumeIdentity): boolean {
-  if (one.by === "name") return other.by === "name" && other.name === one.name;
-  if (one.by === "handle")
-    return other.by === "handle" && other.handleHash === one.handleHash && other.driver === one.driver;
-  return other.by === "device" && other.plugin === one.plugin && other.path === one.path;
+/** Tells whether a volume is one of these. It makes no keys: thousands of others are shown to who looks for one. */
+export function volumeMatcher(wanted: readonly VolumeIdentity[]): (volume: VolumeIdentity) => boolean {
+  const names = wanted.flatMap((one) => (one.by === "name" ? [one.name] : []));
+  const keys = new Set(wanted.map(volumeKey));
+  const hashes = wanted.flatMap((one) => (one.by === "handle" ? [one.handleHash] : []));
+  return (volume) => {
+    if (volume.by === "name") return names.includes(volume.name);
+    if (volume.by === "handle" && !hashes.includes(volume.handleHash)) return false;
+    return keys.has(volumeKey(volume));
+  };
 }
 
 /** One pod's use of one volume on a node: the unit whose end is a release. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isSameVolume, type VolumeIdentity, volumeKey } from "../../../../common/storage/volume-identity.ts";
+import { type VolumeIdentity, volumeKey, volumeMatcher } from "../../../../common/storage/volume-identity.ts";
 
 /** Few different texts, so that equal ones meet. */
 const text = fc.constantFrom("a", "b");
@@ -10,13 +10,13 @@ const identity: fc.Arbitrary<VolumeIdentity> = fc.oneof(
   fc.record({ by: fc.constant("device" as const), plugin: text, path: text }),
 );
 
-describe("isSameVolume", () => {
-  it("is true exactly where the keys are equal", () => {
+describe("volumeMatcher", () => {
+  it("is true exactly for the volumes whose keys are among those wanted", () => {
     fc.assert(
-      fc.property(identity, identity, (one, other) => {
-        expect(isSameVolume(one, other)).toBe(volumeKey(one) === volumeKey(other));
+      fc.property(fc.array(identity, { maxLength: 3 }), identity, (wanted, volume) => {
+        expect(volumeMatcher(wanted)(volume)).toBe(wanted.map(volumeKey).includes(volumeKey(volume)));
       }),
-      { numRuns: 500 },
+      { numRuns: 1_000, seed: 5541 },
     );
   });
 });
