@@ -39,8 +39,6 @@ export async function list(
     const answer = v.safeParse(listed, await client.request({ method: "GET", path, query: page, accept }, signal));
     if (!answer.success) throw new MooringError("list-invalid", `the list of ${path} is no list`);
     const { items, metadata } = answer.output;
-    // What was still on its way when the list was given up is nobody's any more.
-    if (signal.aborted) throw new MooringError("transport-failed", `the list of ${path} was given up`);
     onPage(items ?? []);
     first ??= metadata.resourceVersion;
     // A server that does not get on would be asked without end.

@@ -49,7 +49,7 @@ export class Store<T extends Stored> {
 
   put(object: T): void {
     const previous = this.#objects.get(object.key);
-    if (previous !== undefined && (isSame(previous, object) || isBefore(object, previous))) return;
+    if (previous !== undefined && isBefore(object, previous)) return;
     if (isOlder(object.resourceVersion, this.#gone.get(object.uid) ?? "")) return;
     if (previous !== undefined && previous.uid !== object.uid) this.#remember(previous.uid, object.resourceVersion);
     for (const change of this.#set(object)) this.#onChange(change);

@@ -1,15 +1,17 @@
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import type { Collection } from "../../common/kube/collection.ts";
 import { connect } from "../../common/kube/connection.ts";
+import { readIdentity } from "../../common/kube/identity.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import { type FreezingProxy, startFreezingProxy } from "../fakes/freezing-proxy.ts";
 import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -115,6 +117,30 @@ async function startSite(featureGates: Readonly<Record<string, boolean>> = {}): 
   return new Site(owner, plane, await clientOf(plane, owner));
 }
 
+/** A client that reaches the API server by a proxy which counts connections. */
+async function byProxy({
+  plane,
+  owner,
+}: Site): Promise<{ readonly proxy: FreezingProxy; readonly client: KubeClient }> {
+  const proxy = await startFreezingProxy(Number(new URL(plane.url).port));
+  const kubeconfig = join(owner.folder, "by-proxy.kubeconfig");
+  const text = readFileSync(plane.kubeconfig, "utf8").replaceAll(plane.url, `https://127.0.0.1:${proxy.port}`);
+  writeFileSync(kubeconfig, text);
+  const connection = await connect({ kubeconfig, inCluster: false }, {});
+  const client = createKubeClient(connection, { clock: owner.clock });
+  onTestFinished(async () => {
+    await client.close();
+    await proxy.close();
+  });
+  return { proxy, client };
+}
+
+function readAny(raw: unknown): Stored {
+  const identity = readIdentity(raw);
+  if (identity === undefined) throw new Error("no object");
+  return identity;
+}
+
 function textsOf({ informer }: Followed): readonly string[] {
   return [...informer.all()].map(({ key, text }) => `${key.replace(/^.*-/, "")} ${text}`).toSorted();
 }
@@ -173,6 +199,24 @@ describe.each([
       expect(textsOf(followed)).toEqual(["a second", "b again"]);
     },
   );
+
+  it("shares one connection with three more and with 200 lists", async () => {
+    const { proxy, client } = await byProxy(site);
+    const parts = { client, clock: site.owner.clock, random: createSystemRandom(), logger: createFakeLogger() };
+    const paths = ["configmaps", "pods", "persistentvolumeclaims", "nodes"].map((name) => `/api/v1/${name}`);
+    const informers = paths.map((path) =>
+      createInformer(parts, { collection: { path, firstList: "quorum" }, project: readAny }),
+    );
+    const stop = new AbortController();
+    const running = informers.map((informer) => informer.run(stop.signal));
+
+    await site.until("all lists", () => informers.every((informer) => informer.hasSynced()));
+    for (let list = 0; list < 200; list += 1) await client.request({ method: "GET", path: CONFIG_MAPS }, never);
+    stop.abort();
+    await Promise.all(running);
+
+    expect(proxy.connections()).toBe(1);
+  });
 
   it("begins with nothing, and knows where it is", async () => {
     const { informer } = await site.follow(group, "quorum");

@@ -145,13 +145,16 @@ describe("an API client", () => {
     { name: "a refusal", status: 500, bytes: 1_048_576 + 1, message: "GET /api/v1/pods answered 500: " },
   ])("does not hold $name of any size", async ({ status, bytes, message }) => {
     const chunk = Buffer.alloc(1_048_576, "x");
+    let wasReadToItsEnd = false;
     async function* body(): AsyncGenerator<Uint8Array> {
       for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk;
-      throw new TypeError("it was read to its end");
+      yield chunk;
+      wasReadToItsEnd = true;
     }
     const { client } = setUp(() => ({ status, body: body() }));
 
     await expect(client.request(GET, never)).rejects.toMatchObject({ name: "MooringError", message });
+    expect(wasReadToItsEnd).toBe(false);
   });
 
   it("gives the head of an answer a minute, and its body no limit", async () => {

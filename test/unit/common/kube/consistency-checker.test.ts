@@ -101,6 +101,21 @@ describe("the consistency check of an informer", () => {
     expect([early, informer.drift()]).toEqual([0, 1]);
   });
 
+  it("has nothing to heal when a new list comes before the watch gets there", async () => {
+    const { clock, informer, last, count } = await followed({
+      lists: [listOf(10, thing("a", 3)), "silence", listOf(20, thing("a", 14))],
+      checks: [listOf(15, thing("a", 14))],
+    });
+    await clock.advance(HALF_AN_HOUR_MS);
+
+    last().writeLine({ type: "ERROR", object: { code: 410, message: "too old" } });
+    await clock.advance(10_000);
+    const between = informer.drift();
+    await clock.advance(60_000);
+
+    expect([between, informer.drift(), count("list")]).toEqual([0, 0, 3]);
+  });
+
   it("lists anew when the server has gone back in time", async () => {
     const { clock, informer, logger, changes } = await followed({
       lists: [listOf(10, thing("a", 9)), listOf(5, thing("a", 3))],

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import type { Collection } from "../../../../common/kube/collection.ts";
-import { createInformer } from "../../../../common/kube/informer.ts";
+import { createInformer, type Informer } from "../../../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../../../common/kube/store.ts";
 import type { HttpRequest } from "../../../../common/kube/transport.ts";
 import { createFakeByteStream, type FakeByteStream } from "../../../fakes/byte-stream.ts";
@@ -73,7 +73,7 @@ export interface Script {
   readonly verifications?: readonly FakeAnswer[];
   readonly checks?: readonly FakeAnswer[];
   readonly firstList?: Collection["firstList"];
-  readonly onChange?: (change: StoreChange<Stored>) => void;
+  readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "reach">) => void;
 }
 
 export function describeChange(change: StoreChange<Stored>): string {
@@ -129,17 +129,21 @@ export async function follow(script: Script) {
   const { transport, times, last } = scripted(script, () => clock.monotonicMs() - begin);
   const changes: string[] = [];
   let replaced = 0;
+  let projected = 0;
   const client = createKubeClient(createFakeConnection(transport), { clock });
-  const informer = createInformer(
+  const informer = createInformer<Thing, "text">(
     // With the highest fraction each wait is the whole of 200, 400, 800 ms and so on, and a watch lasts 10 minutes.
     { client, clock, logger, random: createFixedRandom(1) },
     {
       collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, firstList },
-      project,
+      project: (object) => {
+        projected += 1;
+        return project(object);
+      },
       indexes: { text: ({ text }) => (text === "" ? [] : [text]) },
       onChange: (change) => {
         changes.push(describeChange(change));
-        onChange(change);
+        onChange(change, informer);
       },
       onReplaced: () => {
         replaced += 1;
@@ -156,5 +160,6 @@ export async function follow(script: Script) {
   /** What was asked, with the versions. */
   const asked = (): readonly string[] =>
     times.map(({ what, query }) => [what, query.get("resourceVersion")].filter(Boolean).join(" "));
-  return { clock, logger, informer, stop, ended, changes, times, asked, last, replaced: () => replaced };
+  const counts = { replaced: () => replaced, projected: () => projected };
+  return { clock, logger, informer, stop, ended, changes, times, asked, last, ...counts };
 }

@@ -45,6 +45,8 @@ describe("a list as a stream", () => {
       ["MODIFIED", thing("a", 5)],
       ["DELETED", thing("b", 6)],
       ["ADDED", thing("b", 7, { uid: "other" })],
+      ["ADDED", thing("c", 8)],
+      ["DELETED", thing("c", 9)],
     ] as const) {
       last().writeLine({ type, object });
     }
@@ -143,6 +145,16 @@ describe("a list as a stream", () => {
     expect(informer.size()).toBe(1);
   });
 
+  it("comes to a halt also before it has said anything", async () => {
+    const { clock, asked } = await follow({ lists: [], streams: ["open"] });
+
+    await clock.advance(19_999 + 200);
+    const early = asked().length;
+    await clock.advance(1);
+
+    expect([early, asked().length]).toEqual([1, 2]);
+  });
+
   it("takes its time as long as it says something", async () => {
     const { last, clock, asked } = await follow({ lists: [], streams: ["open"] });
 
@@ -186,12 +198,14 @@ describe("a list by pages", () => {
     const { changes, clock, times, informer } = await follow({
       lists: [
         ...[page(10, "p2", thing("a", 3)), status(410), status(410)],
-        ...[page(20, "p2", thing("b", 4)), page(20, "", thing("c", 5))],
+        ...[page(20, "p2", thing("b", 4)), page(20, "", thing("c", 5)), listOf(30, thing("b", 4), thing("c", 5))],
       ],
     });
 
     const early = [changes.length, informer.hasSynced()];
     await clock.advance(2_200 + 2_400);
+    informer.reach("30");
+    await clock.advance(0);
 
     expect(early).toEqual([0, false]);
     expect(changes).toEqual(["added uid-b@4", "added uid-c@5"]);
@@ -201,6 +215,8 @@ describe("a list by pages", () => {
       ["list", "1000", 2_200],
       ["list", "2000", 4_600],
       ["list", "2000", 4_600],
+      ["watch", null, 4_600],
+      ["list", "500", 4_600],
       ["watch", null, 4_600],
     ]);
   });
@@ -212,6 +228,17 @@ describe("a list by pages", () => {
 
     expect(changes).toEqual([]);
     expect(asked()).toEqual(["list", "list", "list", "watch 20"]);
+  });
+
+  it("is not projected again where it shows what is there already", async () => {
+    const { informer, clock, projected } = await follow({
+      lists: [listOf(10, thing("a", 3), thing("b", 4)), listOf(50, thing("a", 3), thing("b", 40))],
+    });
+
+    informer.reach("20");
+    await clock.advance(0);
+
+    expect(projected()).toBe(3);
   });
 
   it("is given up when the server does not get on with it", async () => {

@@ -132,6 +132,21 @@ describe("an informer", () => {
     expect(changes).toEqual([]);
   });
 
+  it("does not take what came in one piece with what made it ask for a list", async () => {
+    const { last, changes, clock } = await follow({
+      lists: [listOf(10), listOf(50)],
+      onChange: ({ object }, informer) => informer.reach(object.key === "a" ? "40" : "0"),
+    });
+    const events = [thing("a", 11), thing("late", 20)].map(
+      (object) => `${JSON.stringify({ type: "ADDED", object })}\n`,
+    );
+
+    last().write(events.join(""));
+    await clock.advance(0);
+
+    expect(changes).toEqual(["added uid-a@11", "deleted uid-a@11 gone at 50"]);
+  });
+
   it("lists again when the watch is answered with 410", async () => {
     const { times, asked, clock } = await follow({ lists: [listOf(10), listOf(50)], watches: [status(410), "open"] });
 

@@ -62,6 +62,66 @@ describe("a store", () => {
       act: (store: Store<Stored>) => store.replace([objectOf("a2@8")], "9"),
       changes: ["deleted a1@5 from 5 gone 8", "added a2@8"],
     },
+    { name: "an older state as nothing", act: (store: Store<Stored>) => store.put(objectOf("a1@4")), changes: [] },
+    {
+      name: "the same state again as nothing",
+      act: (store: Store<Stored>) => store.put(objectOf("a1@5")),
+      changes: [],
+    },
+    {
+      name: "a state of a predecessor as nothing",
+      act: (store: Store<Stored>) => store.put(objectOf("a0@4")),
+      changes: [],
+    },
+    {
+      name: "the late deletion of a predecessor as nothing",
+      act: (store: Store<Stored>) => store.remove(objectOf("a0@4")),
+      changes: [],
+    },
+    {
+      name: "a state that comes after the deletion as nothing",
+      act: (store: Store<Stored>) => {
+        store.remove(objectOf("a1@9"));
+        store.put(objectOf("a1@8"));
+      },
+      changes: ["deleted a1@5 from 5 gone 9"],
+    },
+    {
+      name: "a state that comes after its successor is gone as nothing",
+      act: (store: Store<Stored>) => {
+        store.put(objectOf("a2@9"));
+        store.remove(objectOf("a2@10"));
+        store.put(objectOf("a1@8"));
+      },
+      changes: ["deleted a1@5 from 5 gone 9", "added a2@9", "deleted a2@9 from 9 gone 10"],
+    },
+    {
+      name: "an object that left a selector and is back",
+      act: (store: Store<Stored>) => {
+        store.remove(objectOf("a1@9"));
+        store.put(objectOf("a1@10"));
+      },
+      changes: ["deleted a1@5 from 5 gone 9", "added a1@10"],
+    },
+    {
+      name: "a list that shows an older state: a list is the truth",
+      act: (store: Store<Stored>) => store.replace([objectOf("a1@4")], "4"),
+      changes: ["updated a1@4 from 5"],
+    },
+    {
+      name: "a list that shows what was deleted, and what follows it: a list is the truth",
+      act: (store: Store<Stored>) => {
+        store.remove(objectOf("a1@9"));
+        store.replace([objectOf("a1@4")], "4");
+        store.put(objectOf("a1@6"));
+      },
+      changes: ["deleted a1@5 from 5 gone 9", "added a1@4", "updated a1@6 from 4"],
+    },
+    {
+      name: "a list with the same states as nothing",
+      act: (store: Store<Stored>) => store.replace([objectOf("a1@5")], "9"),
+      changes: [],
+    },
     {
       name: "an empty list",
       act: (store: Store<Stored>) => store.replace([], "9"),
