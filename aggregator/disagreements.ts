@@ -64,6 +64,6 @@ export class Disagreements {
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
   const { upstream } = claim;
   const status = desired ?? claim.status;
-  const isContradicted = isEligible && upstream?.unused === true && upstream.isOurs !== true;
+  const isContradicted = isEligible && upstream?.unused === true && upstream.owner !== "mooring";
   return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

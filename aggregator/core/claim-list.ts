@@ -167,6 +167,6 @@ function awaitedItem({ node, isSilent, why }: Awaited, { isKnown }: NodeWords): 
 
 function kubernetesOf(upstream: Claim["upstream"]): ClaimItem["kubernetes"] {
   if (upstream === undefined) return null;
-  const { unused, sinceMs, isOurs = false } = upstream;
-  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: isOurs };
+  const { unused, sinceMs, owner } = upstream;
+  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: owner === "mooring" };
 }

@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
+import type { UpstreamShare } from "../../common/storage/upstream-unused.ts";
 
 /** Kubernetes' own condition, where nobody else writes it: written beside ours, taken back, or left as far as we know. */
 export type UpstreamPolicy = "write" | "remove" | "leave";
@@ -15,11 +16,11 @@ export interface DesiredClaim {
 /** What has to be written for a claim. */
 export type ClaimWrite =
   | { readonly kind: "none" }
-  /** One apply of our condition and annotations, and with `upstream` of Kubernetes' own condition. */
+  /** One apply of our condition and annotations, and of our share of Kubernetes' own condition. */
   | {
       readonly kind: "apply";
       readonly status: ClaimStatus;
-      readonly upstream: boolean;
+      readonly upstream: UpstreamShare;
       /** Only what somebody else has put there or removed is put right. */
       readonly isRepair: boolean;
       /** It can wait a little, and become one write with what follows. */
@@ -36,7 +37,7 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   const status = desired ?? claim.status;
   const strays = claim.strays ?? [];
   if (status !== undefined) {
-    const upstream = ownsUpstream(claim, policy);
+    const upstream = shareOf(claim, policy);
     const apply = { kind: "apply", status, upstream } as const;
     if (!isSameStatus(claim.status, status)) {
       return { ...apply, isRepair: false, canWait: isReasonOnlyChange(claim.status, status) };
@@ -48,17 +49,18 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   return unwanted.length === 0 ? NONE : { kind: "clean", annotations: unwanted };
 }
 
-/** Never beside another manager's, nor over what stands there without being ours. */
-function ownsUpstream({ upstream }: Claim, policy: UpstreamPolicy): boolean {
-  if (policy === "write") return upstream === undefined || upstream.isOurs === true;
-  return policy === "leave" && upstream?.isOurs === true;
+/** Never over what another manager wrote, nor over what stands there without being ours. */
+function shareOf({ upstream }: Claim, policy: UpstreamPolicy): UpstreamShare {
+  if (upstream === undefined) return policy === "write" ? "all" : "none";
+  if (upstream.owner === "shared") return "key";
+  return upstream.owner === "mooring" && policy !== "remove" ? "all" : "none";
 }
 
 function isSameUpstream(
   { upstream: known }: Claim,
-  { status, upstream }: { readonly status: ClaimStatus; readonly upstream: boolean },
+  { status, upstream }: { readonly status: ClaimStatus; readonly upstream: UpstreamShare },
 ): boolean {
-  if (!upstream) return known?.isOurs !== true;
+  if (upstream !== "all") return known?.owner !== "mooring";
   return known?.unused === status.unused && wholeSeconds(known.sinceMs ?? 0) === wholeSeconds(status.sinceMs);
 }
 

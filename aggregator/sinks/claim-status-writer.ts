@@ -6,7 +6,7 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus } from "../../common/storage/claim-status.ts";
-import { writeUpstream } from "../../common/storage/upstream-unused.ts";
+import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream-unused.ts";
 
 /** What became of a write. */
 export type WriteResult =
@@ -22,10 +22,10 @@ export type WriteResult =
   | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
-/** What is applied: our condition and annotations, and with `upstream` Kubernetes' own condition. */
+/** What is applied: our condition and annotations, and our share of Kubernetes' own condition. */
 export interface AppliedStatus {
   readonly status: ClaimStatus;
-  readonly upstream: boolean;
+  readonly upstream: UpstreamShare;
 }
 
 /** Writes to exactly the claim, in exactly the state, that was decided on. */
@@ -84,8 +84,7 @@ function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget
 
 function fieldsOf({ uid }: Claim, { status, upstream }: AppliedStatus): Parameters<typeof applyObject>[1]["fields"] {
   const { condition, annotations } = writeClaimStatus(uid, status);
-  const conditions = upstream ? [condition, writeUpstream(status)] : [condition];
-  return { metadata: { annotations }, status: { conditions } };
+  return { metadata: { annotations }, status: { conditions: [condition, ...writeUpstream(status, upstream)] } };
 }
 
 /** By a list of one: the right to list claims is there anyway, and the answer is not older than the question. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { type ClaimStatus, FIELD_MANAGER } from "./claim-status.ts";
-import { ownersOf } from "./managed-fields.ts";
+import { type FieldOwner, ownersOf } from "./managed-fields.ts";
 import { formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 
 /** Type of Kubernetes' own condition (KEP-5541): no pod that is not terminated names the claim. It does not know of mounts. */
@@ -11,8 +11,8 @@ export interface UpstreamUnused {
   readonly unused: boolean;
   /** Milliseconds since the epoch; nothing when it tells no time. */
   readonly sinceMs: number | undefined;
-  /** Mooring wrote it, and nobody else owns anything of it. */
-  readonly isOurs?: boolean | undefined;
+  /** Who owns it, as field managers go: Mooring alone, Mooring with somebody who wrote a part of it later, or only others. */
+  readonly owner?: "mooring" | "shared" | "other" | undefined;
 }
 
 /** kube-controller-manager's words: pkg/controller/volume/pvcprotection, as of 1.36. */
@@ -31,13 +31,30 @@ export function readUpstream(raw: unknown, managedFields: unknown): UpstreamUnus
   const result = v.safeParse(condition, raw);
   if (!result.success) return undefined;
   const { status, lastTransitionTime } = result.output;
-  const owners = ownersOf(managedFields, ITEM);
-  const isOurs = owners.length > 0 && owners.every(({ manager, isApply }) => manager === FIELD_MANAGER && isApply);
-  return { unused: status === "True", sinceMs: parseTimestamp(lastTransitionTime), isOurs };
+  const owner = ownerOf(ownersOf(managedFields, ITEM));
+  return { unused: status === "True", sinceMs: parseTimestamp(lastTransitionTime), owner };
 }
 
-/** What kube-controller-manager would write for this status, with our status and time. */
-export function writeUpstream({ unused, sinceMs }: ClaimStatus): Readonly<Record<string, string>> {
+function ownerOf(owners: readonly FieldOwner[]): NonNullable<UpstreamUnused["owner"]> {
+  const ours = owners.filter(({ manager, isApply }) => manager === FIELD_MANAGER && isApply);
+  if (ours.length === 0) return "other";
+  return ours.length === owners.length ? "mooring" : "shared";
+}
+
+/**
+ * How much of it an apply of ours has: all; nothing, which removes what only we own; or just its key, so that what somebody else
+ * wrote into an item that we once made stays. (An apply that leaves the item out removes it with all that others wrote into it,
+ * unless one of them made it as well: seen on a 1.36 API server.)
+ */
+export type UpstreamShare = "all" | "none" | "key";
+
+/** That share of what kube-controller-manager would write for this status, with our status and time. */
+export function writeUpstream(
+  { unused, sinceMs }: ClaimStatus,
+  share: UpstreamShare,
+): readonly Readonly<Record<string, string>>[] {
+  if (share === "none") return [];
+  if (share === "key") return [{ type: UPSTREAM_TYPE }];
   const status = unused ? "True" : "False";
-  return { type: UPSTREAM_TYPE, status, ...WORDS[status], lastTransitionTime: formatSecondsUp(sinceMs) };
+  return [{ type: UPSTREAM_TYPE, status, ...WORDS[status], lastTransitionTime: formatSecondsUp(sinceMs) }];
 }

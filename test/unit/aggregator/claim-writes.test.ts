@@ -89,7 +89,7 @@ describe("ClaimWrites", () => {
 
     await harness.want(KEY, unused);
 
-    expect(harness.calls).toMatchObject([{ applied: { upstream: true } }]);
+    expect(harness.calls).toMatchObject([{ applied: { upstream: "all" } }]);
   });
 
   it("writes nothing of a claim that is gone when its turn comes", async () => {
@@ -354,7 +354,7 @@ describe("annotations that do not fit", () => {
 
 describe("a disagreement with Kubernetes", () => {
   it("is told of when it lasts, although nothing is written", async () => {
-    const upstream = { unused: true, sinceMs: NOON, isOurs: false };
+    const upstream = { unused: true, sinceMs: NOON, owner: "other" as const };
     const harness = harnessWith([claimWith({ status: mounted, upstream })]);
 
     await harness.want(KEY);
@@ -368,7 +368,7 @@ describe("a disagreement with Kubernetes", () => {
   });
 
   it("ends with the claim", async () => {
-    const upstream = { unused: true, sinceMs: NOON, isOurs: false };
+    const upstream = { unused: true, sinceMs: NOON, owner: "other" as const };
     const harness = harnessWith([claimWith({ status: mounted, upstream })]);
     await harness.want(KEY);
     await harness.advance(10_000);

@@ -6,7 +6,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "./world.ts";
 
-const unused = { unused: true, sinceMs: NOON, isOurs: false };
+const unused = { unused: true, sinceMs: NOON, owner: "other" as const };
 const mounted = mountedStatus(["n1"]);
 
 function setUp() {
@@ -83,7 +83,7 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
     { name: "Kubernetes calls it used", claim: { status: mounted, upstream: { ...unused, unused: false } } },
     {
       name: "it is we who speak in Kubernetes' place",
-      claim: { status: mounted, upstream: { ...unused, isOurs: true } },
+      claim: { status: mounted, upstream: { ...unused, owner: "mooring" } },
     },
     { name: "it is only named by a pod", claim: { status: statusWith(), upstream: unused } },
     {

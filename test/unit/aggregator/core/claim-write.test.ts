@@ -9,6 +9,7 @@ import {
 } from "../../../../aggregator/core/claim-write.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import type { UpstreamShare } from "../../../../common/storage/upstream-unused.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
 
@@ -44,7 +45,7 @@ describe("what is written for a claim", () => {
     {
       name: "a first status: at once",
       decision: decisionWith({}, { desired: unused }),
-      write: { kind: "apply", status: unused, upstream: false, isRepair: false, canWait: false },
+      write: { kind: "apply", status: unused, upstream: "none", isRepair: false, canWait: false },
     },
     {
       name: "another status: at once",
@@ -97,17 +98,17 @@ describe("what is written for a claim", () => {
     expect(writeFor(decision, "remove")).toMatchObject(write);
   });
 
-  const ours = { unused: true, sinceMs: NOON, isOurs: true };
-  const theirs = { unused: true, sinceMs: NOON, isOurs: false };
+  const ours = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
+  const theirs = { unused: true, sinceMs: NOON, owner: "other" } as const;
 
   it.each<{
     readonly name: string;
     readonly claim: Partial<Claim>;
     readonly policy: UpstreamPolicy;
     readonly desired?: ClaimStatus;
-    readonly writes: boolean | "nothing";
+    readonly writes: UpstreamShare | "nothing";
   }>([
-    { name: "nobody has written it", claim: {}, policy: "write", writes: true },
+    { name: "nobody has written it", claim: {}, policy: "write", writes: "all" },
     { name: "nobody has written it, and we may not", claim: {}, policy: "remove", writes: "nothing" },
     { name: "nobody has written it, and whether we may is not known", claim: {}, policy: "leave", writes: "nothing" },
     { name: "ours says the same", claim: { upstream: ours }, policy: "write", writes: "nothing" },
@@ -117,21 +118,26 @@ describe("what is written for a claim", () => {
       policy: "write",
       writes: "nothing",
     },
-    { name: "ours says otherwise", claim: { upstream: { ...ours, unused: false } }, policy: "write", writes: true },
+    { name: "ours says otherwise", claim: { upstream: { ...ours, unused: false } }, policy: "write", writes: "all" },
     {
       name: "ours tells another time",
       claim: { upstream: { ...ours, sinceMs: NOON + 1_000 } },
       policy: "write",
-      writes: true,
+      writes: "all",
     },
-    { name: "ours tells no time", claim: { upstream: { ...ours, sinceMs: undefined } }, policy: "write", writes: true },
-    { name: "ours is to go", claim: { upstream: ours }, policy: "remove", writes: false },
+    {
+      name: "ours tells no time",
+      claim: { upstream: { ...ours, sinceMs: undefined } },
+      policy: "write",
+      writes: "all",
+    },
+    { name: "ours is to go", claim: { upstream: ours }, policy: "remove", writes: "none" },
     {
       name: "ours stays in step while it is not known whether we may",
       claim: { upstream: ours },
       policy: "leave",
       desired: mounted,
-      writes: true,
+      writes: "all",
     },
     {
       name: "another manager's is never written over",
@@ -144,7 +150,20 @@ describe("what is written for a claim", () => {
       claim: { upstream: theirs },
       policy: "write",
       desired: mounted,
-      writes: false,
+      writes: "none",
+    },
+    {
+      name: "another manager has written into ours",
+      claim: { upstream: { ...theirs, owner: "shared" } },
+      policy: "write",
+      writes: "nothing",
+    },
+    {
+      name: "another manager has written into ours, and there is a transition",
+      claim: { upstream: { ...theirs, owner: "shared" } },
+      policy: "remove",
+      desired: mounted,
+      writes: "key",
     },
     { name: "another manager's stays", claim: { upstream: theirs }, policy: "remove", writes: "nothing" },
     {

@@ -42,7 +42,7 @@ describe("createClaimStatusWriter", () => {
   it("applies to exactly the claim that was decided for, and answers what it is now", async () => {
     const { writer, counted, transport } = setUp(json(written));
 
-    const result = await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: false }, never);
+    const result = await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: "none" }, never);
 
     const [request] = transport.requests;
     expect(result).toMatchObject({ kind: "written", claim: { key: "shop/data", resourceVersion: "101" } });
@@ -79,7 +79,7 @@ describe("createClaimStatusWriter", () => {
   it("writes Kubernetes' own condition in the same apply", async () => {
     const { writer, transport } = setUp(json(written));
 
-    await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: true }, never);
+    await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: "all" }, never);
 
     const { status } = JSON.parse(transport.requests[0]?.body ?? "");
     expect(status.conditions).toMatchObject([
@@ -138,7 +138,7 @@ describe("createClaimStatusWriter", () => {
   ])("$name: $result.kind", async ({ answer, result }) => {
     const { writer, counted } = setUp(answer);
 
-    expect(await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: false }, never)).toMatchObject(
+    expect(await writer.apply(claimWith(), { status: mountedStatus(["n1"]), upstream: "none" }, never)).toMatchObject(
       result,
     );
     expect(counted).toEqual([result.kind]);

@@ -46,7 +46,7 @@ describe("projectClaim", () => {
       storageClass: "fast",
       capacity: "10Gi",
       status: STATUS,
-      upstream: { unused: false, sinceMs: 9_000, isOurs: false },
+      upstream: { unused: false, sinceMs: 9_000, owner: "other" },
     });
   });
 
@@ -96,7 +96,7 @@ describe("projectClaim", () => {
         metadata: { ...META, managedFields: [{ manager: "mooring-aggregator", operation: "Apply", fieldsV1: ITEM }] },
         status: { conditions: [{ type: "Unused", status: "True" }] },
       },
-      expected: { upstream: { unused: true, isOurs: true } },
+      expected: { upstream: { unused: true, owner: "mooring" } },
     },
     {
       name: "an annotation that was copied from another claim, and whose it is",

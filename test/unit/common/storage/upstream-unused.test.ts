@@ -8,29 +8,35 @@ const condition = { type: "Unused", status: "True", lastTransitionTime: "2026-11
 
 describe("Kubernetes' own condition", () => {
   it("is written in kube-controller-manager's words, with our status and time", () => {
-    expect(writeUpstream(statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON + 1 }))).toEqual({
-      type: "Unused",
-      status: "True",
-      reason: "NoPodsUsingPVC",
-      message: "No pods are currently referencing this PVC",
-      lastTransitionTime: "2026-09-10T00:26:41Z",
-    });
-    expect(writeUpstream(mountedStatus(["n1"]))).toEqual({
-      type: "Unused",
-      status: "False",
-      reason: "PodUsingPVC",
-      message: "A pod is currently referencing this PVC",
-      lastTransitionTime: "2026-09-10T00:26:40Z",
-    });
+    expect(writeUpstream(statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON + 1 }), "all")).toEqual([
+      {
+        type: "Unused",
+        status: "True",
+        reason: "NoPodsUsingPVC",
+        message: "No pods are currently referencing this PVC",
+        lastTransitionTime: "2026-09-10T00:26:41Z",
+      },
+    ]);
+    expect(writeUpstream(mountedStatus(["n1"]), "all")).toEqual([
+      {
+        type: "Unused",
+        status: "False",
+        reason: "PodUsingPVC",
+        message: "A pod is currently referencing this PVC",
+        lastTransitionTime: "2026-09-10T00:26:40Z",
+      },
+    ]);
+    expect(writeUpstream(statusWith(), "key")).toEqual([{ type: "Unused" }]);
+    expect(writeUpstream(statusWith(), "none")).toEqual([]);
   });
 
   it.each([
-    { name: "only Mooring's apply owns it", managedFields: [ours], isOurs: true },
-    { name: "it stands there without an owner", managedFields: undefined, isOurs: false },
+    { name: "only Mooring's apply owns it", managedFields: [ours], owner: "mooring" },
+    { name: "it stands there without an owner", managedFields: undefined, owner: "other" },
     {
       name: "another manager owns it",
       managedFields: [{ ...ours, manager: "kube-controller-manager", operation: "Update" }],
-      isOurs: false,
+      owner: "other",
     },
     {
       name: "another manager owns a part of it",
@@ -42,15 +48,15 @@ describe("Kubernetes' own condition", () => {
           fieldsV1: { "f:status": { "f:conditions": { 'k:{"type":"Unused"}': { "f:reason": {} } } } },
         },
       ],
-      isOurs: false,
+      owner: "shared",
     },
     {
       name: "another kind of write in our name owns it",
       managedFields: [{ ...ours, operation: "Update" }],
-      isOurs: false,
+      owner: "other",
     },
-  ])("is ours: $isOurs, when $name", ({ managedFields, isOurs }) => {
-    expect(readUpstream(condition, managedFields)).toEqual({ unused: true, sinceMs: 1_795_255_200_000, isOurs });
+  ])("is owned by $owner when $name", ({ managedFields, owner }) => {
+    expect(readUpstream(condition, managedFields)).toEqual({ unused: true, sinceMs: 1_795_255_200_000, owner });
   });
 
   it("is nothing where there is none", () => {
