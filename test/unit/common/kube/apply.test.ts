@@ -136,6 +136,7 @@ describe("what became of a write", () => {
     { name: "the server is overloaded", answer: refusal(429, { reason: "TooManyRequests" }) },
     { name: "the server fails", answer: refusal(500, { reason: "InternalError" }) },
     { name: "the API is not served", answer: { status: 404, body: "404 page not found" } },
+    { name: "the resource is not served", answer: refusal(404, { reason: "NotFound", details: {} }) },
     { name: "the connection breaks", answer: "broken" },
   ] as const)("is thrown, to be tried again, when $name", async ({ answer }) => {
     await expect(apply(answer).done).rejects.toMatchObject({ name: "MooringError", retriable: true });
