@@ -1,5 +1,6 @@
-import { isUseHold, volumeKey } from "../../common/storage/volume-identity.ts";
+import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { type Directory, volumesOf } from "./attribution.ts";
+import type { Volume } from "./cluster-objects.ts";
 import type { NodeView } from "./fleet.ts";
 import { identitiesOf } from "./volume-use.ts";
 
@@ -13,23 +14,32 @@ export const NO_STAGINGS: IdleStagings = new Map();
 
 /** The node's idle stagings after a report. A volume that no PV is known for is left out until the next one. */
 export function idleStagings(known: IdleStagings, view: NodeView, directory: Directory): IdleStagings {
-  const used = new Set(view.holds.filter(isUseHold).map(({ volume }) => volumeKey(volume)));
-  const ended = new Map<string, number>();
-  for (const { volume, byMs } of view.releases.values()) {
-    const key = volumeKey(volume);
-    ended.set(key, Math.max(byMs, ended.get(key) ?? byMs));
-  }
-
+  const isUsed = usedIn(view);
   const stagings = new Map<string, number>();
-  for (const { volume, beganByMs } of view.holds.filter(({ kind }) => kind === "staging")) {
-    for (const { key, uid, csi } of volumesOf(volume, directory)) {
-      const names = identitiesOf(key, csi).map(volumeKey);
-      if (names.some((name) => used.has(name))) continue;
-      const ends = names.map((name) => ended.get(name)).filter((end) => end !== undefined);
+  for (const { kind, volume: staged, beganByMs } of view.holds) {
+    if (kind !== "staging") continue;
+    for (const volume of volumesOf(staged, directory)) {
+      if (isUsed(volume)) continue;
+      const { uid } = volume;
       // It may have been staged anew, or used and released, since the last report.
-      const sinceMs = Math.max(known.get(uid) ?? view.readEndedMs, beganByMs, ...ends);
+      const sinceMs = Math.max(known.get(uid) ?? view.readEndedMs, beganByMs, lastEndIn(view, volume));
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }
   return stagings;
+}
+
+/** Tells whether some pod of the node uses a volume. */
+function usedIn({ holds }: NodeView): (volume: Volume) => boolean {
+  const used: readonly VolumeIdentity[] = holds.filter(isUseHold).map(({ volume }) => volume);
+  const names = new Set(used.map((one) => (one.by === "name" ? one.name : undefined)));
+  const isUsedByHandle = volumeMatcher(used.filter(({ by }) => by === "handle"));
+  return ({ key, csi }) => names.has(key) || (csi !== undefined && isUsedByHandle({ by: "handle", ...csi }));
+}
+
+function lastEndIn({ releases }: NodeView, { key, csi }: Volume): number {
+  if (releases.size === 0) return Number.NEGATIVE_INFINITY;
+  const isIt = volumeMatcher(identitiesOf(key, csi));
+  const ends = [...releases.values()].filter(({ volume }) => isIt(volume)).map(({ byMs }) => byMs);
+  return Math.max(Number.NEGATIVE_INFINITY, ...ends);
 }

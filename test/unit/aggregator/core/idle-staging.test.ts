@@ -44,6 +44,12 @@ describe("idleStagings", () => {
     { name: "at the end of the read that first showed it idle", known: NO_STAGINGS, holds: [staging()], expected: 10 },
     { name: "when it had begun before", known, holds: [staging()], expected: 1 },
     { name: "never, while a pod uses it by its name", known, holds: [staging(), use("pv-1")], expected: undefined },
+    {
+      name: "never, while a pod uses it by its handle",
+      known,
+      holds: [staging(), { ...staging(), kind: "block" as const, podUid: "p" }],
+      expected: undefined,
+    },
     { name: "although a pod uses another volume", known, holds: [staging(), use("pv-2")], expected: 1 },
     { name: "never, when it is not staged", known, holds: [], expected: undefined },
     { name: "anew, when it was staged anew", known, holds: [staging(NOON + 5 * 60_000)], expected: 5 },
