@@ -185,8 +185,8 @@ class Aggregator {
     const { clock, logger } = this.#ports;
     while (this.#cluster.unsynced().length > 0 && !signal.aborted) await clock.sleep(SYNC_CHECK_MS, signal);
     if (signal.aborted) return;
-    this.#fleet.expect(this.#cluster.nodeNames());
     this.#standings.begin();
+    this.#fleet.expect(this.#standings.expected());
     this.#isSynced = true;
     logger.info({ nodes: this.#fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
     await Promise.all([this.#reconciler.run(signal), this.#standings.run(signal), this.#endExpectation(signal)]);

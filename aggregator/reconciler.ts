@@ -52,6 +52,7 @@ export class Reconciler {
   /** Claims that wait for whichever nodes have not been heard of since the start. */
   readonly #awaitingAny = new Set<string>();
   readonly #words: NodeWords;
+  #beganMs = 0;
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
@@ -94,6 +95,7 @@ export class Reconciler {
 
   /** Works from when everything has been listed until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
+    this.#beganMs = this.#parts.nowMs();
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const ended of early) this.#noteEnd(ended);
@@ -194,6 +196,7 @@ export class Reconciler {
       ...this.#words,
       nodes: cluster.nodeNames,
       anyExpected: fleet.anyExpected,
+      beganMs: this.#beganMs,
       podName: cluster.podName,
       nowMs: nowMs(),
     });

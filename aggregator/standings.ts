@@ -101,6 +101,11 @@ export class Standings {
     for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
   }
 
+  /** The nodes of the cluster whose reports are to come. */
+  expected(): readonly string[] {
+    return this.#parts.cluster.nodeNames().filter((node) => this.of(node).kind === "agent");
+  }
+
   /** Works until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const looking = (both: AbortSignal): Promise<void> => this.#queue.run(async (node) => this.#lookAgain(node), both);
@@ -165,7 +170,8 @@ export class Standings {
     }
     this.#question(node, isInQuestion);
     const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
-    if (isOther) this.#log(node, standing);
+    const { kind, why } = standing;
+    if (isOther) this.#parts.logger.info({ node, standing: kind, why }, "node's standing changed");
     if (isOther || isAboutHolds) this.#parts.onChange({ node, isAboutHolds });
     return after;
   }
@@ -213,10 +219,6 @@ export class Standings {
     this.#parts.onForgotten(node);
     this.#parts.fleet.drop(node);
     this.#tracks.delete(node);
-  }
-
-  #log(node: string, { kind, why }: Standing): void {
-    this.#parts.logger.info({ node, standing: kind, why }, "node's standing changed");
   }
 
   #question(node: string, isInQuestion: boolean): void {

@@ -1,7 +1,7 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
 import type { Awaited } from "./claim-status.ts";
-import type { EndedReference } from "./references.ts";
+import { type EndedReference, isToldByStatus } from "./references.ts";
 
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
@@ -13,7 +13,7 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
   const isSilent = (node: string): boolean => fleet.standingOf(node) === "silent";
   const found: readonly Omit<Awaited, "isSilent">[] = [
-    ...history.pending.flatMap(endedOn),
+    ...history.pending.flatMap((reference) => endedOn(reference, claim.status)),
     ...storedNodes(claim.status, fleet)
       .filter(isUnheard)
       .map((node) => ({ node, why: "was-mounted" as const })),
@@ -29,10 +29,11 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   return [...named, ...anyNode(evidence, fleet)];
 }
 
-/** Pods that this run saw unfinished come first: of these it is known that they used or were about to use the claim. */
-function endedOn({ node, pod, wasOver }: EndedReference): readonly Omit<Awaited, "isSilent">[] {
+/** Told with its pod where that may have used the claim after what is stored. */
+function endedOn(reference: EndedReference, stored: ClaimStatus | undefined): readonly Omit<Awaited, "isSilent">[] {
+  const { node, pod } = reference;
   if (node === undefined) return [];
-  return [{ node, why: "pod-ended", ...(wasOver === true ? {} : { pod }) }];
+  return [{ node, why: "pod-ended", ...(isToldByStatus(reference, stored) ? {} : { pod }) }];
 }
 
 /** One of each node: the one with a pod to tell of, else the first. */
@@ -51,12 +52,12 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
 }
 
 /**
- * After a start: the claim is in use by what is stored, but on which node is not; whoever used it may have gone while nobody
- * watched, and left its mount anywhere. One of the nodes that have not been heard of yet stands for them all.
+ * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and their
+ * mounts may be anywhere. One of the nodes that have not been heard of yet stands for them all. The stored time is rounded up.
  */
-function anyNode({ claim, isWitnessed }: ClaimEvidence, { anyExpected }: FleetFacts): readonly Awaited[] {
-  const isPlaceKnown = isWitnessed || claim.status?.unused !== false || claim.status.mountedOn !== undefined;
-  return isPlaceKnown || anyExpected === undefined ? [] : [{ node: anyExpected, isSilent: false }];
+function anyNode({ claim: { status } }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
+  const isLeftInUse = status?.unused === false && status.sinceMs <= Math.ceil(beganMs / 1000) * 1000;
+  return isLeftInUse && anyExpected !== undefined ? [{ node: anyExpected, isSilent: false }] : [];
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */

@@ -33,6 +33,8 @@ export interface FleetFacts extends NodeWords {
   readonly nodes: () => readonly string[];
   /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
   readonly anyExpected: string | undefined;
+  /** When this run began to decide. */
+  readonly beganMs: number;
   /** `namespace/name` of a pod, or its UID when it is not known. */
   readonly podName: (uid: string) => string;
   readonly nowMs: number;

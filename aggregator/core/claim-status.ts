@@ -39,7 +39,7 @@ export interface Awaited {
   readonly isSilent: boolean;
   /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
   readonly why?: "pod-ended" | "was-mounted" | "attached" | undefined;
-  /** With `pod-ended`: `namespace/name` of a pod that this run saw there, not finished, and that is over. */
+  /** With `pod-ended`: `namespace/name` of a pod that is over and that may have used the claim after what is stored. */
   readonly pod?: string | undefined;
 }
 

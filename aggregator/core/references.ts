@@ -135,7 +135,7 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
  * What was over before this run began is part of what an earlier one wrote, unless the pod was made after the time that is
  * stored: then it came and went while nobody watched.
  */
-function isToldByStatus({ wasOver, createdAtMs }: EndedReference, stored: ClaimStatus | undefined): boolean {
+export function isToldByStatus({ wasOver, createdAtMs }: EndedReference, stored: ClaimStatus | undefined): boolean {
   if (wasOver !== true) return false;
   // Both are whole seconds, of which one was rounded down and the other up.
   const isLater = stored?.unused === true && createdAtMs !== undefined && createdAtMs + 1000 >= stored.sinceMs;

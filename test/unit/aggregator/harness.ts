@@ -107,8 +107,8 @@ export class Harness {
 
   /** Everything has been listed: from now on it is worked. */
   async start(): Promise<this> {
-    this.fleet.expect(this.cluster.nodeNames());
     this.standings.begin();
+    this.fleet.expect(this.standings.expected());
     const { signal } = this.#stopping;
     this.#running = Promise.all([
       this.reconciler.run(signal),

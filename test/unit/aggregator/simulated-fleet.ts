@@ -1,37 +1,20 @@
 import type { Pod } from "../../../aggregator/core/cluster-objects.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { NodeReport } from "../../../common/storage/node-report.ts";
 import type { Harness } from "./harness.ts";
-import { holdOf, podWith } from "./world.ts";
+import { SimulatedNode } from "./simulated-node.ts";
+import { podWith } from "./world.ts";
 
 /** What really happened: one pod's mount. Times are the true wall clock. */
 export interface Use {
   readonly podUid: string;
+  readonly node: string;
   unmountedAt: number | undefined;
   /** An accepted report told of it. */
   isKnown: boolean;
   /** A read of an agent showed it. */
   isRead: boolean;
-}
-
-interface Agent {
-  readonly instance: string;
-  readonly holds: Map<string, number>;
-  releases: Release[];
-  generation: number;
-  read: NodeReport["read"] | undefined;
-  observedSince: number;
-  reached: number;
-}
-
-interface SimNode {
-  readonly name: string;
-  boot: number;
-  bootedAt: number;
-  /** Pods whose volume is mounted now. */
-  readonly mounts: Set<string>;
-  /** The pod watch of its agents has come so far. */
-  seen: number;
-  agent: Agent;
+  /** No agent was there to tell, and none was expected: unless one tells later, the end of its pod is all that counts. */
+  isUnpromised: boolean;
 }
 
 interface Message {
@@ -39,62 +22,39 @@ interface Message {
   readonly sentAt: number;
 }
 
-/** A boot clock's second is off by so much at most; it is off by just that, on each node in another direction. */
-const DRIFT = 200e-6;
-
 /** Nodes, their agents, the pods of one claim and the messages between them: a little of everything that can go wrong. */
 export class SimulatedFleet {
   readonly uses = new Map<string, Use>();
+  /** Pods that the watch has shown to the present run of the aggregator. */
+  readonly shownPods = new Set<string>();
   readonly #harness: Harness;
-  readonly #nodes: SimNode[];
+  readonly #nodes: readonly SimulatedNode[];
   readonly #pods = new Map<string, Pod>();
   /** What the API server's watch of pods tells, in its order. */
   readonly #events: { readonly version: number; readonly uid: string; readonly pod: Pod | undefined }[] = [];
   #watched = 0;
   #inFlight: Message[] = [];
   #version = 1_000;
-  #instances = 0;
   /** The longest that an accepted report was on its way. */
   transitMs = 0;
 
   constructor(harness: Harness, names: readonly string[]) {
     this.#harness = harness;
-    this.#nodes = names.map((name) => ({
-      name,
-      boot: 1,
-      bootedAt: this.#now - 3_600_000,
-      mounts: new Set(),
-      seen: this.#version,
-      agent: this.#newAgent(),
-    }));
+    this.#nodes = names.map((name) => new SimulatedNode(name, { clock: harness.clock, seen: this.#version }));
+  }
+
+  async installAgents(): Promise<void> {
+    for (const index of this.#nodes.keys()) await this.installAgent(index);
   }
 
   get #now(): number {
     return this.#harness.clock.wallMs();
   }
 
-  #newAgent(): Agent {
-    this.#instances += 1;
-    return {
-      instance: `run-${this.#instances}`,
-      holds: new Map(),
-      releases: [],
-      generation: 0,
-      read: undefined,
-      observedSince: 0,
-      reached: 0,
-    };
-  }
-
-  #at(index: number): SimNode {
+  #at(index: number): SimulatedNode {
     const node = this.#nodes[index % this.#nodes.length];
     if (node === undefined) throw new Error("no nodes");
     return node;
-  }
-
-  #stamp({ name, bootedAt }: SimNode): number {
-    const drift = name.endsWith("1") ? -DRIFT : DRIFT;
-    return (this.#now - bootedAt) * (1 + drift);
   }
 
   #pick(index: number, pick: number, which: (pod: Pod) => boolean): Pod | undefined {
@@ -138,7 +98,9 @@ export class SimulatedFleet {
 
   create(index: number): string {
     const uid = `pod-${this.#version}`;
-    this.#tell(uid, podWith({ key: `shop/${uid}`, uid, node: this.#at(index).name, hasStarted: false }));
+    const node = this.#at(index).name;
+    const createdAtMs = Math.floor(this.#now / 1000) * 1000;
+    this.#tell(uid, podWith({ key: `shop/${uid}`, uid, node, hasStarted: false, createdAtMs }));
     return uid;
   }
 
@@ -147,8 +109,9 @@ export class SimulatedFleet {
     if (pod !== undefined) this.#begin(this.#at(index), pod.uid);
   }
 
-  #begin({ mounts }: SimNode, podUid: string): void {
-    this.uses.set(podUid, { podUid, unmountedAt: undefined, isKnown: false, isRead: false });
+  #begin({ name: node, mounts }: SimulatedNode, podUid: string): void {
+    const use = { podUid, node, unmountedAt: undefined, isKnown: false, isRead: false, isUnpromised: false };
+    this.uses.set(podUid, use);
     mounts.add(podUid);
   }
 
@@ -164,7 +127,7 @@ export class SimulatedFleet {
     if (uid !== undefined) this.#end(this.#at(index), uid);
   }
 
-  #end({ mounts }: SimNode, uid: string): void {
+  #end({ mounts }: SimulatedNode, uid: string): void {
     const use = this.uses.get(uid);
     mounts.delete(uid);
     if (use !== undefined) use.unmountedAt = this.#now;
@@ -183,52 +146,15 @@ export class SimulatedFleet {
   /** The agent of a node reads the mount table; its pod watch had come to some event before. */
   read(index: number, pick: number): void {
     const node = this.#at(index);
-    node.seen = Math.min(this.#version, node.seen + pick);
-    const beganAt = this.#stamp(node);
-    this.#harness.clock.pass(2);
-    const endedAt = this.#stamp(node);
-    const { agent } = node;
-    const gone = [...agent.holds].filter(([uid]) => !node.mounts.has(uid));
-    const released = gone.map(([podUid, after]) => ({
-      id: `boot-${node.boot}/${endedAt}/${podUid}`,
-      volume: { by: "name", name: "pv-1" } as const,
-      podUid,
-      after,
-      by: endedAt,
-    }));
-    for (const [uid] of gone) agent.holds.delete(uid);
-    for (const uid of node.mounts) {
-      agent.holds.set(uid, beganAt);
+    for (const uid of node.read(Math.min(this.#version, node.seen + pick))) {
       const use = this.uses.get(uid);
       if (use !== undefined) use.isRead = true;
     }
-    agent.releases = [...agent.releases, ...released];
-    agent.generation += 1;
-    if (agent.read === undefined) agent.observedSince = endedAt;
-    agent.read = { beganAt, endedAt };
-    agent.reached = node.seen;
   }
 
   send(index: number): void {
-    const node = this.#at(index);
-    const { instance, generation, read, observedSince, holds, releases, reached } = node.agent;
-    if (read === undefined) return;
-    const report: NodeReport = {
-      version: 1,
-      node: node.name,
-      bootId: `boot-${node.boot}`,
-      podUid: "agent",
-      instance,
-      generation,
-      driftPpm: DRIFT * 1e6,
-      sentAt: this.#stamp(node),
-      read,
-      observedSince,
-      podsResourceVersion: String(reached),
-      holds: [...holds.keys()].map((uid) => holdOf(uid)),
-      releases: [...releases],
-    };
-    this.#inFlight.push({ report, sentAt: this.#now });
+    const report = this.#at(index).report();
+    if (report !== undefined) this.#inFlight.push({ report, sentAt: this.#now });
   }
 
   /** Any of the messages comes through; it may come again, and its answer may be lost. */
@@ -245,43 +171,84 @@ export class SimulatedFleet {
       const use = this.uses.get(podUid ?? "");
       if (use !== undefined) use.isKnown = true;
     }
-    const agent = this.#nodes.find(({ name }) => name === report.node)?.agent;
-    if (lost || agent?.instance !== report.instance) return;
-    agent.releases = agent.releases.filter(({ id }) => !forget.includes(id));
+    if (!lost) this.#nodes.find(({ name }) => name === report.node)?.forget(report.instance, forget);
   }
 
   /** The aggregator's watch shows up to so many further events of pods. */
   async watch(count: number): Promise<void> {
     for (const { version, uid, pod } of this.#events.slice(this.#watched, this.#watched + count)) {
       this.#watched += 1;
+      this.shownPods.add(uid);
       if (pod === undefined) await this.#harness.removePod(uid, String(version));
       else await this.#harness.putPod(pod);
     }
   }
 
   restartAgent(index: number): void {
-    this.#at(index).agent = this.#newAgent();
+    const node = this.#at(index);
+    if (node.agent !== undefined) node.startAgent();
   }
 
   reboot(index: number): void {
     const node = this.#at(index);
     for (const uid of [...node.mounts]) this.#end(node, uid);
-    this.#harness.clock.pass(20);
-    node.boot += 1;
-    node.bootedAt = this.#now;
-    node.agent = this.#newAgent();
+    node.reboot();
   }
 
-  /** The aggregator hears of the boot that a node is in. */
-  syncNode(index: number): void {
-    const { name, boot } = this.#at(index);
-    this.#harness.cluster.nodes.set(name, { key: name, uid: name, bootId: `boot-${boot}` });
+  /** The kubelet tells the API of its boot, or that it is there, after its object was deleted, too. */
+  async syncNode(index: number): Promise<void> {
+    const node = this.#at(index);
+    const isThere = this.#harness.cluster.nodes.has(node.name);
+    await this.#harness.putNode(isThere ? node.object() : node.newObject());
+  }
+
+  async deleteNode(index: number): Promise<void> {
+    await this.#harness.removeNode(this.#at(index).name);
+  }
+
+  /** Somebody vouches that the machine is off, which it need not be. */
+  async giveUp(index: number): Promise<void> {
+    await this.#harness.putNode(this.#at(index).object({ isOutOfService: true, isReady: false }));
+  }
+
+  /** The agent's pod leaves the node; whatever it had not told is lost with it. */
+  async removeAgent(index: number): Promise<void> {
+    const node = this.#at(index);
+    node.agent = undefined;
+    await this.#harness.removePod(`agent-${node.name}`, String(this.#version));
+  }
+
+  async installAgent(index: number): Promise<void> {
+    const node = this.#at(index);
+    if (node.agent === undefined) node.startAgent();
+    const names = { key: `mooring/agent-${node.name}`, uid: `agent-${node.name}` };
+    await this.#harness.putPod(podWith({ ...names, node: node.name, claims: [], isAgent: true }));
+  }
+
+  /** The API says that the volume is attached to this node, and to no other. */
+  async attach(index: number | undefined): Promise<void> {
+    await this.#harness.attach("pv-1", index === undefined ? [] : [this.#at(index).name]);
+  }
+
+  /** Notes of which uses nobody promises anything unless they are told of: their node is taken for agentless or gone. */
+  noteUnpromised(): void {
+    const { standings } = this.#harness;
+    for (const use of this.uses.values()) {
+      const isLost = standings.of(use.node).kind === "agentless" || standings.assumedEnd(use.node) !== undefined;
+      if (isLost && !use.isKnown) use.isUnpromised = true;
+    }
   }
 
   /** The aggregator's process ends and starts again; it lists what is there now. */
   async restartAggregator(): Promise<void> {
-    this.#harness.cluster.pods.clear();
-    for (const pod of this.#pods.values()) this.#harness.cluster.pods.set(pod.uid, pod);
+    const { pods } = this.#harness.cluster;
+    for (const { uid, isAgent } of [...pods.values()]) if (isAgent !== true) pods.delete(uid);
+    this.shownPods.clear();
+    for (const pod of this.#pods.values()) {
+      pods.set(pod.uid, pod);
+      // One that was over by then is part of what is stored.
+      if (!pod.isTerminal) this.shownPods.add(pod.uid);
+    }
     this.#watched = this.#events.length;
     // A connection does not outlive the process at its end.
     this.#inFlight = [];
@@ -290,11 +257,12 @@ export class SimulatedFleet {
 
   /** All use ends, and everything that is on its way arrives. */
   async finishAll(): Promise<void> {
+    await this.installAgents();
     for (const [index, node] of this.#nodes.entries()) {
       for (const uid of [...node.mounts]) this.#end(node, uid);
       for (const { uid } of [...this.#pods.values()].filter((pod) => pod.node === node.name))
         this.#tell(uid, undefined);
-      this.syncNode(index);
+      await this.syncNode(index);
     }
     await this.#harness.advance(1_000);
     await this.watch(this.#events.length);

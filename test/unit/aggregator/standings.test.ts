@@ -323,7 +323,7 @@ describe("a node without an agent", () => {
     await world.begin({ ...n1, os: "windows" });
     await world.advance(3_600);
 
-    expect(world.kindOf("n1")).toBe("agentless");
+    expect([world.kindOf("n1"), world.standings.expected()]).toEqual(["agentless", []]);
     expect(world.asked).toEqual([]);
   });
 });

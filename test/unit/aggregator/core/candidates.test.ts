@@ -5,7 +5,7 @@ import type { Awaited } from "../../../../aggregator/core/claim-status.ts";
 import type { EndedReference } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus, statusWith, viewWith } from "../world.ts";
+import { claimWith, mountedStatus, NOON, statusWith, viewWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 
 interface Row {
@@ -47,6 +47,12 @@ describe("a node where a pod ended", () => {
       name: "is awaited for a pod that was over before this run, which tells of no pod that was seen in use",
       pending: [pendingOn("n1", { wasOver: true })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended" }],
+    },
+    {
+      name: "is awaited with its pod when that was made after what is stored, though it was over before this run",
+      status: statusWith({ unused: true, reason: "NoPodUsing" }),
+      pending: [pendingOn("n1", { wasOver: true, createdAtMs: NOON })],
+      awaited: [{ node: "n1", isSilent: false, ...ended }],
     },
     {
       name: "is told with the pod that this run saw in use",
@@ -144,21 +150,20 @@ describe("a node of which nothing is known yet after a start", () => {
       awaited: [],
     },
     {
-      name: "delays a claim that is in use by what is stored, nobody here having seen by whom",
+      name: "delays a claim that an earlier run left in use",
       status: statusWith(),
       expected,
       awaited: [{ node: "n2", isSilent: false }],
     },
     {
-      name: "delays no claim of which this run has seen the user",
-      status: statusWith(),
-      evidence: { isWitnessed: true },
+      name: "delays it though its stored status names nodes: a pod may have come to another one since",
+      status: mountedStatus(["n1"]),
       expected,
-      awaited: [],
+      awaited: [{ node: "n2", isSilent: false }],
     },
     {
-      name: "delays no claim whose stored status names the nodes",
-      status: mountedStatus(["n1"]),
+      name: "delays no claim that came into use in this run",
+      status: statusWith({ sinceMs: NOON + 1_000 }),
       expected,
       awaited: [],
     },

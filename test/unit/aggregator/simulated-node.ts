@@ -1,0 +1,139 @@
+import type { Node } from "../../../aggregator/core/cluster-objects.ts";
+import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { FakeClock } from "../../fakes/clock.ts";
+import { holdOf, nodeWith } from "./world.ts";
+
+/** A boot clock's second is off by so much at most; it is off by just that, on each node in another direction. */
+export const DRIFT = 200e-6;
+
+/** One run of an agent: what it has read, and what it has still to tell. */
+interface Agent {
+  readonly instance: string;
+  readonly holds: Map<string, { seenAt: number; readonly since: number }>;
+  releases: readonly Release[];
+  generation: number;
+  read: NodeReport["read"] | undefined;
+  observedSince: number;
+  reached: number;
+}
+
+/** A machine with its mount table, its agent and what the API says of it. */
+export class SimulatedNode {
+  readonly name: string;
+  /** Pods whose volume is mounted now. */
+  readonly mounts = new Set<string>();
+  /** The pod watch of its agents has come so far. */
+  seen: number;
+  agent: Agent | undefined;
+  boot = 1;
+  readonly #clock: FakeClock;
+  #bootedAt: number;
+  #runs = 0;
+  #objects = 1;
+
+  constructor(name: string, { clock, seen }: { readonly clock: FakeClock; readonly seen: number }) {
+    this.name = name;
+    this.seen = seen;
+    this.#clock = clock;
+    this.#bootedAt = clock.wallMs() - 3_600_000;
+    this.startAgent();
+  }
+
+  startAgent(): void {
+    this.#runs += 1;
+    this.agent = {
+      instance: `run-${this.name}-${this.#runs}`,
+      holds: new Map(),
+      releases: [],
+      generation: 0,
+      read: undefined,
+      observedSince: 0,
+      reached: 0,
+    };
+  }
+
+  /** The machine starts anew; what was mounted is not. An agent that belongs there starts with it. */
+  reboot(): void {
+    this.mounts.clear();
+    this.#clock.pass(20);
+    this.boot += 1;
+    this.#bootedAt = this.#clock.wallMs();
+    if (this.agent !== undefined) this.startAgent();
+  }
+
+  /** Its Node object as the kubelet keeps it. */
+  object(fields: Partial<Node> = {}): Node {
+    return {
+      ...nodeWith(this.name, `boot-${this.boot}`),
+      uid: `${this.name}-${this.#objects}`,
+      isReady: true,
+      ...fields,
+    };
+  }
+
+  /** The same after the object was deleted and made again. */
+  newObject(): Node {
+    this.#objects += 1;
+    return this.object();
+  }
+
+  #stamp(): number {
+    return (this.#clock.wallMs() - this.#bootedAt) * (1 + (this.name.endsWith("1") ? -DRIFT : DRIFT));
+  }
+
+  /** The agent reads the mount table after its pod watch had come to an event. Answers the pods that the read showed. */
+  read(version: number): readonly string[] {
+    const { agent } = this;
+    if (agent === undefined) return [];
+    this.seen = Math.max(this.seen, version);
+    const beganAt = this.#stamp();
+    this.#clock.pass(2);
+    const endedAt = this.#stamp();
+    const gone = [...agent.holds].filter(([uid]) => !this.mounts.has(uid));
+    const released = gone.map(([podUid, { seenAt: after }]) => ({
+      id: `boot-${this.boot}/${endedAt}/${podUid}`,
+      volume: { by: "name", name: "pv-1" } as const,
+      podUid,
+      after,
+      by: endedAt,
+    }));
+    for (const [uid] of gone) agent.holds.delete(uid);
+    for (const uid of this.mounts) {
+      agent.holds.set(uid, { seenAt: beganAt, since: agent.holds.get(uid)?.since ?? endedAt });
+    }
+    agent.releases = [...agent.releases, ...released];
+    agent.generation += 1;
+    if (agent.read === undefined) agent.observedSince = endedAt;
+    agent.read = { beganAt, endedAt };
+    agent.reached = this.seen;
+    return [...this.mounts];
+  }
+
+  /** What the agent would send now; nothing before its first read. */
+  report(): NodeReport | undefined {
+    const { agent } = this;
+    if (agent?.read === undefined) return undefined;
+    const { instance, generation, read, observedSince, holds, releases, reached } = agent;
+    return {
+      version: 1,
+      node: this.name,
+      bootId: `boot-${this.boot}`,
+      podUid: "agent",
+      instance,
+      generation,
+      driftPpm: DRIFT * 1e6,
+      sentAt: this.#stamp(),
+      read,
+      observedSince,
+      podsResourceVersion: String(reached),
+      holds: [...holds].map(([uid, { since }]) => ({ ...holdOf(uid), since })),
+      releases: [...releases],
+    };
+  }
+
+  /** The answer to a report of this agent run has come. */
+  forget(instance: string, ids: readonly string[]): void {
+    const { agent } = this;
+    if (agent?.instance === instance) agent.releases = agent.releases.filter(({ id }) => !ids.includes(id));
+  }
+}
