@@ -12,6 +12,7 @@ import {
 } from "./layout.ts";
 import { nodeObject } from "./nodes.ts";
 import { podObject, podStatus } from "./pods.ts";
+import type { Progress } from "./progress.ts";
 import {
   ATTACHMENT_STATUS,
   attachmentObject,
@@ -22,11 +23,6 @@ import {
 } from "./volumes.ts";
 import type { ObjectWriter } from "./writer.ts";
 
-/** What only the API server can tell of the objects: the pods' UIDs, by their numbers. */
-export interface ClusterIndex {
-  readonly podUids: readonly string[];
-}
-
 /** Requests on their way at a time: more does not make an API server on two cores faster. */
 const WORKERS = 64;
 const CONTROLLERS = "kube-controller-manager";
@@ -36,12 +32,19 @@ const ATTACHER = "csi-attacher";
 
 const created = object({ metadata: object({ uid: string() }) });
 
-/** Fills an empty API server: bound claims with their volumes, pods with their status, nodes. */
-export async function loadCluster(owner: Owner, writer: ObjectWriter, sizes: Sizes): Promise<ClusterIndex> {
+/** What to make, and how far an earlier run came with it. */
+export interface Load {
+  readonly sizes: Sizes;
+  readonly progress: Progress;
+}
+
+/** Fills an API server: bound claims with their volumes, pods with their status, nodes. */
+export async function loadCluster(owner: Owner, writer: ObjectWriter, { sizes, progress }: Load): Promise<void> {
   const { signal, clock, say } = owner;
   const begunAt = clock.monotonicMs();
   const each = async (what: string, count: number, task: (index: number) => Promise<void>): Promise<void> => {
-    await forEachIndex({ count, workers: WORKERS, signal }, task);
+    const onProgress = (done: number): void => progress.note(what, done);
+    await forEachIndex({ first: progress.of(what), count, workers: WORKERS, signal, onProgress }, task);
     say(`${count} ${what} there after ${Math.round((clock.monotonicMs() - begunAt) / 1000)} s`);
   };
   const namespaces = "/api/v1/namespaces";
@@ -57,11 +60,7 @@ export async function loadCluster(owner: Owner, writer: ObjectWriter, sizes: Siz
   await each("nodes' attachments", sizes.nodes, async (index) => {
     for (const claim of stagedClaimsOf(index)) await createAttachment(writer, claimPlace(claim, sizes));
   });
-  const podUids: string[] = new Array(sizes.pods).fill("");
-  await each("pods", sizes.pods, async (index) => {
-    podUids[index] = await createPod(writer, index, sizes);
-  });
-  return { podUids };
+  await each("pods", sizes.pods, (index) => createPod(writer, index, sizes));
 }
 
 /** A claim and its volume, bound to each other. */
@@ -86,14 +85,13 @@ async function createAttachment(writer: ObjectWriter, place: ClaimPlace): Promis
   await writer.setStatus(`${attachments}/${attachment.metadata.name}`, attached, ATTACHER);
 }
 
-async function createPod(writer: ObjectWriter, index: number, sizes: Sizes): Promise<string> {
+async function createPod(writer: ObjectWriter, index: number, sizes: Sizes): Promise<void> {
   const place = podPlace(index, sizes);
   const pods = `/api/v1/namespaces/${place.namespace}/pods`;
   const claims = place.claims.map((claim) => claimPlace(claim, sizes).name);
   const pod = podObject(place, claims);
-  const uid = uidIn(await writer.create(pods, pod, CONTROLLERS));
+  await writer.create(pods, pod, CONTROLLERS);
   await writer.setStatus(`${pods}/${place.name}`, { ...pod, status: podStatus(place) }, KUBELET);
-  return uid;
 }
 
 function uidIn(text: string): string {

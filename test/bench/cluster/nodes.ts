@@ -1,5 +1,6 @@
 import { bootIdOf, digestOf, nodeName } from "./layout.ts";
 import { CSI_DRIVER } from "./volumes.ts";
+import type { NamedObject } from "./writer.ts";
 
 const HEARTBEAT = "2026-11-21T09:00:00Z";
 
@@ -12,10 +13,10 @@ const ROOM = {
  * A node as its kubelet registers it and has since reported on it, as it goes over the wire: with the images that it holds, which are most
  * of it, and the volumes of these handles attached.
  */
-export function nodeObject(index: number, handles: readonly string[]): object {
+export function nodeObject(index: number, handles: readonly string[]): NamedObject {
   const name = nodeName(index);
   const zone = `eu-central-1${"abc".charAt(index % 3)}`;
-  return {
+  const node = {
     metadata: {
       name,
       labels: {
@@ -60,6 +61,7 @@ export function nodeObject(index: number, handles: readonly string[]): object {
       ...attachmentsOf(handles),
     },
   };
+  return node;
 }
 
 function attachmentsOf(handles: readonly string[]): object {

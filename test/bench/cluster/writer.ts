@@ -1,39 +1,83 @@
 import { connect } from "../../../common/kube/connection.ts";
-import { type ByteTransport, type HttpRequest, readText } from "../../../common/kube/transport.ts";
+import { type HttpRequest, readText } from "../../../common/kube/transport.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { HarnessError } from "../../process/errors.ts";
 import type { Owner } from "../../process/owner.ts";
 
 /** Writes objects as an administrator who is in a hurry: many requests at a time over one connection. */
 export interface ObjectWriter {
-  /** Creates an object and answers it as JSON text. Who writes decides the field manager, as in a real cluster. */
-  readonly create: (path: string, object: object, manager: string) => Promise<string>;
+  /**
+   * Creates an object and answers it as JSON text; one that is there already is answered as it is. Who writes decides the field
+   * manager, as in a real cluster.
+   */
+  readonly create: (collection: string, object: NamedObject, manager: string) => Promise<string>;
   /** Sets an object's status; the object goes with it, because an update costs the server less than a patch. */
   readonly setStatus: (path: string, object: object, manager: string) => Promise<void>;
+  /** Answers what is there. */
+  readonly read: (path: string, accept: string) => Promise<string>;
+}
+
+/** An object to create. */
+export interface NamedObject {
+  readonly metadata?: { readonly name?: string };
+}
+
+/** A server that has more to do than it can is asked again, so many times in all, after a pause. */
+const TRIES = 10;
+const PAUSE_MS = 2_000;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
 }
 
 export async function createWriter(owner: Owner, { kubeconfig }: ControlPlane): Promise<ObjectWriter> {
   const { transport } = await connect({ inCluster: false, kubeconfig }, {});
   owner.defer(() => transport.close());
-  const { signal } = owner;
-  const write = async (method: "POST" | "PUT", path: string, object: object): Promise<string> => {
-    const headers = { accept: "application/json", "content-type": "application/json", "user-agent": "mooring-bench" };
-    return await send({ transport, signal }, { method, path, headers, body: JSON.stringify(object) });
+  const { clock, signal } = owner;
+  const once = async (request: HttpRequest): Promise<Answer> => {
+    try {
+      const response = await transport.send(request, signal);
+      return { status: response.status, text: await readText(response) };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof MooringError)) throw error;
+      return { status: 503, text: error.message };
+    }
+  };
+  const ask = async (request: HttpRequest): Promise<Answer> => {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await once(request);
+      if ((answer.status < 500 && answer.status !== 429) || tries === TRIES) return answer;
+      await clock.sleep(PAUSE_MS, signal);
+    }
   };
   return {
-    create: (path, object, manager) => write("POST", `${path}?fieldManager=${manager}`, object),
+    create: async (collection, object, manager) => {
+      const request = requestOf("POST", `${collection}?fieldManager=${manager}`, object);
+      const answer = await ask(request);
+      if (answer.status !== 409) return accepted(request, answer);
+      // A run before this one, or a try whose answer was lost, has made it.
+      const question = requestOf("GET", `${collection}/${object.metadata?.name}`);
+      return accepted(question, await ask(question));
+    },
     setStatus: async (path, object, manager) => {
-      await write("PUT", `${path}/status?fieldManager=${manager}`, object);
+      const request = requestOf("PUT", `${path}/status?fieldManager=${manager}`, object);
+      accepted(request, await ask(request));
+    },
+    read: async (path, accept) => {
+      const question = { method: "GET", path, headers: { accept, "user-agent": "mooring-bench" } } as const;
+      return accepted(question, await ask(question));
     },
   };
 }
 
-async function send(
-  { transport, signal }: { readonly transport: ByteTransport; readonly signal: AbortSignal },
-  request: HttpRequest,
-): Promise<string> {
-  const response = await transport.send(request, signal);
-  const text = await readText(response);
-  if (response.status < 300) return text;
-  throw new HarnessError(`${request.method} ${request.path} was answered with ${response.status}: ${text}`);
+function requestOf(method: HttpRequest["method"], path: string, object?: object): HttpRequest {
+  const headers = { accept: "application/json", "content-type": "application/json", "user-agent": "mooring-bench" };
+  return { method, path, headers, ...(object === undefined ? {} : { body: JSON.stringify(object) }) };
+}
+
+function accepted({ method, path }: HttpRequest, { status, text }: Answer): string {
+  if (status < 300) return text;
+  throw new HarnessError(`${method} ${path} was answered with ${status}: ${text}`);
 }
