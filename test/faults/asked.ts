@@ -4,6 +4,8 @@ export type Verb =
   | "list"
   /** A further page of a list. */
   | "page"
+  /** Identities alone, to compare a store with; nobody's way on depends on it. */
+  | "check"
   /** A list as a watch that begins with all objects. */
   | "stream"
   | "watch"
@@ -16,19 +18,23 @@ export interface Asked {
   readonly collection: string;
 }
 
-const READS: readonly Verb[] = ["list", "page", "stream", "watch"];
 const SELECTORS = ["fieldSelector", "labelSelector"];
 
-/** Whether it only reads a collection. */
-export function isRead({ verb }: Asked): boolean {
-  return READS.includes(verb);
+/** A request as it comes in; `target` is its path and query. */
+export interface Incoming {
+  readonly method: string;
+  readonly target: string;
+  readonly accept?: string | undefined;
 }
 
-/** What a request asks for; `target` is its path and query. */
-export function readAsked(method: string, target: string): Asked {
+/** What a request asks for. */
+export function readAsked({ method, target, accept = "" }: Incoming): Asked {
   const { pathname, searchParams } = parse(target);
   const selectors = SELECTORS.flatMap((name) => searchParams.getAll(name).map((value) => `${name}=${value}`));
-  return { verb: verbOf(method, searchParams), collection: [pathname, ...selectors].join(" ") };
+  const isOfIdentities = accept.includes("as=PartialObjectMetadataList");
+  const isCheck = isOfIdentities && searchParams.get("resourceVersionMatch") !== "NotOlderThan";
+  const verb = isCheck ? "check" : verbOf(method, searchParams);
+  return { verb, collection: [pathname, ...selectors].join(" ") };
 }
 
 /** How a proxy changes what it passes on, to make things happen sooner than they would. */

@@ -1,10 +1,11 @@
 import { messageOf } from "../../common/runtime/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import type { Verb } from "./asked.ts";
 import type { FaultKind } from "./fault.ts";
 import { type Gap, gapsOf, type Pace, pacingProblems } from "./pacing.ts";
 import { createScaledClock } from "./scaled-clock.ts";
 import { openScene, type Scene, type Side } from "./scene.ts";
-import { rage, type StormPlan } from "./storm.ts";
+import { arm, rage, type StormPlan } from "./storm.ts";
 import type { World } from "./world.ts";
 
 /** A storm over several scenes at a time. */
@@ -39,11 +40,13 @@ export interface CampaignReport {
 const HIT_LIMIT_MS = 10_000;
 const LOOK_MS = 50;
 const COMPARE_MS = 150;
+const WATCHES: readonly Verb[] = ["watch", "stream"];
 
 export async function wage(campaign: Campaign): Promise<CampaignReport> {
   const { world, owner, speed, seeds } = campaign;
   const clock = createScaledClock(owner.clock, speed);
   const scenes = await Promise.all(seeds.map((seed) => openScene({ world, owner, clock, speed, seed })));
+  arm(scenes, campaign.plan);
   const stop = new AbortController();
   const signal = AbortSignal.any([owner.signal, stop.signal]);
   const running = scenes.map((scene) => scene.run(signal).then(() => undefined, messageOf));
@@ -66,6 +69,12 @@ export async function wage(campaign: Campaign): Promise<CampaignReport> {
     calmMs,
   };
 }
+
+/**
+ * How often a follower may ask, for each fault that can have hit it: a list with its pages, a question for its place and a watch after it,
+ * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often.
+ */
+const REQUESTS_PER_FAULT = 10;
 
 /** Everything changes while everything breaks; returns when all that was armed has hit, or will not. */
 async function storm(
@@ -120,10 +129,23 @@ async function lateOf({ direct }: World, { seed, sides, controller }: Scene): Pr
     ),
   );
   const late = [...behind, await controller.behind(direct)].flatMap((lines) => lines ?? ["no list to compare with"]);
-  return late.map((line) => `seed ${seed}: late: ${line}`);
+  return [...late, ...sides.flatMap(watchProblems)].map((line) => `seed ${seed}: late: ${line}`);
 }
 
-async function problemsOf({ world, pace }: Campaign, { seed, sides, controller }: Scene): Promise<readonly string[]> {
+/** Each collection has one open watch: one that was left open would be a leak. */
+function watchProblems({ proxy, collections }: Side): readonly string[] {
+  const open = proxy.requests().filter(({ endedAt, verb }) => endedAt === undefined && WATCHES.includes(verb));
+  const counts = collections.map((name) => ({
+    name,
+    count: open.filter(({ collection }) => collection === name).length,
+  }));
+  return counts.filter(({ count }) => count !== 1).map(({ name, count }) => `${name} has ${count} open watches`);
+}
+
+async function problemsOf(
+  { world, pace, plan }: Campaign,
+  { seed, sides, controller }: Scene,
+): Promise<readonly string[]> {
   const ofFollowers = sides.flatMap(({ followers }) =>
     followers.map(async (follower) => {
       const problems = await follower.problems(world.direct);
@@ -131,7 +153,14 @@ async function problemsOf({ world, pace }: Campaign, { seed, sides, controller }
     }),
   );
   const ofPacing = sides.flatMap((side) => pacingProblems(gapsOfSide(side, pace), pace));
-  const all = [...(await Promise.all(ofFollowers)).flat(), ...ofPacing, ...controller.problems];
+  const most = REQUESTS_PER_FAULT * (1 + plan.ofScene(seed).length + plan.ofWorld.length);
+  const ofNumbers = sides.flatMap(({ proxy, collections }) =>
+    collections
+      .map((name) => ({ name, count: proxy.requests().filter(({ collection }) => collection === name).length }))
+      .filter(({ count }) => count > most)
+      .map(({ name, count }) => `${name} was asked for ${count} times, more than ${most}`),
+  );
+  const all = [...(await Promise.all(ofFollowers)).flat(), ...ofPacing, ...ofNumbers, ...controller.problems];
   return all.map((problem) => `seed ${seed}: ${problem}`);
 }
 

@@ -43,7 +43,8 @@ export class Exchange {
 
   constructor(call: Call, clock: Clock) {
     const { request, response } = call;
-    this.asked = readAsked(request.method ?? "GET", request.url ?? "/");
+    const { method = "GET", url: target = "/", headers } = request;
+    this.asked = readAsked({ method, target, accept: headers.accept });
     this.connection = request.socket.remotePort ?? 0;
     this.#call = call;
     this.#beganAt = clock.monotonicMs();

@@ -67,6 +67,7 @@ export const PROXY_FAULTS = {
   "lost-answer": "write",
 } as const satisfies Readonly<Record<string, Opportunity>>;
 export type ProxyFaultKind = keyof typeof PROXY_FAULTS;
+export const PROXY_FAULT_KINDS: readonly ProxyFaultKind[] = Object.keys(PROXY_FAULTS).filter(isProxyFaultKind);
 
 /** Real faults: nothing is imitated here. */
 export const WORLD_FAULTS = [
@@ -95,10 +96,18 @@ export interface Fault<K extends FaultKind = FaultKind> {
   readonly lengthMs: number;
 }
 
-/** Whether the proxy does this fault. */
-export function isProxyFault(fault: Fault): fault is Fault<ProxyFaultKind> {
-  return fault.kind in PROXY_FAULTS;
+function isProxyFaultKind(text: string): text is ProxyFaultKind {
+  return text in PROXY_FAULTS;
 }
+
+/** What few requests are an opportunity for: everybody begins with a list, and a bookmark comes once in a watch. */
+export const RARE_FAULTS = [
+  "list-stall",
+  "truncated-list",
+  "cut-initial-events",
+  "expired-page",
+  "dropped-bookmark",
+] as const;
 
 /** A refusing answer: its HTTP status, and its `Retry-After` in seconds. */
 export interface Refusal {

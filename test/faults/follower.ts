@@ -12,9 +12,15 @@ export interface Followed {
   readonly pinned: readonly string[];
 }
 
+/** How a proxy's records name a collection. */
+export function collectionOf({ path, labelSelector }: Pick<Followed, "path" | "labelSelector">): string {
+  return labelSelector === undefined ? path : `${path} labelSelector=${labelSelector}`;
+}
+
 /** An informer under test, with all that it says written down. */
 export class Follower {
   readonly followed: Followed;
+  readonly collection: string;
   readonly informer: Informer<Seen>;
   readonly #deliveries: Delivery[] = [];
   readonly #problems = new Set<string>();
@@ -24,6 +30,7 @@ export class Follower {
   constructor(parts: KubeParts, followed: Followed) {
     const { path, labelSelector, firstList } = followed;
     this.followed = followed;
+    this.collection = collectionOf(followed);
     this.informer = createInformer(parts, {
       collection: { path, firstList, ...(labelSelector === undefined ? {} : { query: { labelSelector } }) },
       project: readSeen,
@@ -35,12 +42,6 @@ export class Follower {
   /** How many of its states were compared with what the API server says they were. */
   get compared(): number {
     return this.#compared;
-  }
-
-  /** How it is named in a proxy's records. */
-  get collection(): string {
-    const { path, labelSelector } = this.followed;
-    return labelSelector === undefined ? path : `${path} labelSelector=${labelSelector}`;
   }
 
   /**

@@ -18,13 +18,17 @@ export interface Gap {
   readonly ceilingMs: number;
   /** What the answer had asked for. */
   readonly askedMs: number;
+  /** The last requests before and at the gap, for a message. */
+  readonly row: string;
 }
+
+const ROW = 6;
 
 /** The gaps after failed requests of one follower; `records` in the order of their begin. */
 export function gapsOf(records: readonly RequestRecord[], { firstMs, maxMs }: Pace): readonly Gap[] {
   const gaps: Gap[] = [];
   let failures = 0;
-  const counted = records.filter((record) => !isRefusedStream(record));
+  const counted = records.filter((record) => record.verb !== "check" && !isRefusedStream(record));
   for (const [index, record] of counted.entries()) {
     const next = counted[index + 1];
     failures = hasFailed(record) ? failures + 1 : 0;
@@ -34,6 +38,7 @@ export function gapsOf(records: readonly RequestRecord[], { firstMs, maxMs }: Pa
       afterMs: next.beganAt - failedAt(record),
       ceilingMs: Math.min(maxMs, firstMs * 2 ** (failures - 1)),
       askedMs: record.retryAfterMs ?? 0,
+      row: describeRow(counted.slice(Math.max(0, index + 2 - ROW), index + 2)),
     });
   }
   return gaps;
@@ -43,10 +48,21 @@ export function gapsOf(records: readonly RequestRecord[], { firstMs, maxMs }: Pa
 export function pacingProblems(gaps: readonly Gap[], { toleranceMs }: Pace): readonly string[] {
   return gaps
     .filter(({ afterMs, ceilingMs, askedMs }) => afterMs < askedMs + ceilingMs / 2 - toleranceMs)
-    .map(({ failures, afterMs, ceilingMs, askedMs }) => {
+    .map(({ failures, afterMs, ceilingMs, askedMs, row }) => {
       const due = `${Math.round(askedMs + ceilingMs / 2)} ms`;
-      return `asked again ${Math.round(afterMs)} ms after failure ${failures} in a row, with ${due} due`;
+      return `asked again ${Math.round(afterMs)} ms after failure ${failures} in a row, with ${due} due: ${row}`;
     });
+}
+
+/** Each request with its begin and end before the last one's begin. */
+function describeRow(records: readonly RequestRecord[]): string {
+  const last = records.at(-1)?.beganAt ?? 0;
+  const ago = (at: number): number => Math.round(at - last);
+  return records
+    .map(({ verb, status = "unanswered", beganAt, endedAt, faults }) =>
+      [verb, status, ...faults, `${ago(beganAt)}..${endedAt === undefined ? "" : ago(endedAt)}`].join(" "),
+    )
+    .join(", ");
 }
 
 /** How the waits lie between the shortest and the longest that they may be. */

@@ -5,6 +5,7 @@ import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import { createFakeRandom } from "../fakes/random.ts";
 import type { Owner } from "../process/owner.ts";
 import { CopyController } from "./controller.ts";
+import type { ProxyFaultKind } from "./fault.ts";
 import { type Followed, Follower } from "./follower.ts";
 import { Mutator, type Population } from "./mutator.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy.ts";
@@ -15,6 +16,10 @@ export interface Side {
   readonly proxy: FaultProxy;
   readonly client: KubeClient;
   readonly followers: readonly Follower[];
+  /** Everything that is followed through this proxy, as its records name it: each has exactly one watch. */
+  readonly collections: readonly string[];
+  /** Faults that would wait for ever here, because nobody asks for what they hit. */
+  readonly misses: readonly ProxyFaultKind[];
 }
 
 /** All that one seed has to itself in a world: objects, who changes them, proxies and followers. */
@@ -64,11 +69,18 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
   const shown = { ...followed(configMaps), labelSelector: SHOWN };
   const streaming = await openSide(options, logger, { protocol: "h2", speed });
   const paging = await openSide(options, logger, { ...PAGING, watchSeconds: 4 });
-  const sides = [
-    follow(streaming, [followed(configMaps), shown, followed(claims)]),
-    follow(paging, [{ ...followed(configMaps), firstList: "cache" }, followed(claims)]),
-  ];
   const controller = new CopyController(streaming.parts, copied.path);
+  const sides = [
+    sideOf(streaming, {
+      all: [followed(configMaps), shown, followed(claims)],
+      others: [copied.path],
+      misses: ["expired-page"],
+    }),
+    sideOf(paging, {
+      all: [{ ...followed(configMaps), firstList: "cache" }, followed(claims)],
+      misses: ["cut-initial-events", "lost-answer"],
+    }),
+  ];
   const followers = sides.flatMap((side) => side.followers);
   return {
     seed,
@@ -97,8 +109,15 @@ interface OpenSide {
   readonly parts: KubeParts;
 }
 
-function follow({ proxy, parts }: OpenSide, collections: readonly Followed[]): Side {
-  return { proxy, client: parts.client, followers: collections.map((collection) => new Follower(parts, collection)) };
+interface SidePlan extends Pick<Side, "misses"> {
+  readonly all: readonly Followed[];
+  readonly others?: readonly string[];
+}
+
+function sideOf({ proxy, parts }: OpenSide, { all, others = [], misses }: SidePlan): Side {
+  const followers = all.map((one) => new Follower(parts, one));
+  const collections = [...followers.map(({ collection }) => collection), ...others];
+  return { proxy, client: parts.client, followers, collections, misses };
 }
 
 async function openSide(

@@ -3,19 +3,20 @@ import { createFakeRandom } from "../fakes/random.ts";
 import type { Fault, FaultKind } from "./fault.ts";
 
 /** What a schedule is made of. */
-export interface ScheduleOptions {
+export interface ScheduleOptions<K extends FaultKind = FaultKind> {
   readonly seed: number;
   /** Each of these comes once in each round, in an order of its own. */
-  readonly kinds: readonly FaultKind[];
+  readonly kinds: readonly K[];
   readonly rounds: number;
-  /** The mean time from one fault to the next, milliseconds; each is between half of it and one and a half. */
+  /** The mean time from one fault to the next, milliseconds; each is between half of it and one and a half. With 0 all are at once. */
   readonly spacingMs: number;
   /** How long a fault lasts: from half of it to all of it, milliseconds. */
   readonly lengthMs: number;
 }
 
 /** The faults of a storm in the order of their times; the same for the same options, everywhere and always. */
-export function faultSchedule({ seed, kinds, rounds, spacingMs, lengthMs }: ScheduleOptions): readonly Fault[] {
+export function faultSchedule<K extends FaultKind>(options: ScheduleOptions<K>): readonly Fault<K>[] {
+  const { seed, kinds, rounds, spacingMs, lengthMs } = options;
   const random = createFakeRandom(seed);
   let atMs = 0;
   return Array.from({ length: rounds }, () => shuffled(kinds, random))

@@ -34,6 +34,7 @@ interface Outage {
 const OPPORTUNITIES: Readonly<Record<Verb, readonly Opportunity[]>> = {
   list: ["read", "request"],
   page: ["page", "read", "request"],
+  check: ["read", "request"],
   stream: ["read", "request"],
   watch: ["read", "request"],
   write: ["write", "request"],
@@ -125,7 +126,7 @@ export class Serving {
     const headers = passedOn(answer.headers);
     if (status === 410) this.#parts.armory.expirations += 1;
     const isWatch = verb === "watch" || verb === "stream";
-    const isList = verb === "list" || verb === "page";
+    const isList = verb === "list" || verb === "page" || verb === "check";
     const fault = isList && status === 200 ? this.#parts.armory.take("list-answer") : undefined;
     if (fault !== undefined) return await this.#cut(exchange, answer, fault);
     exchange.head(status, headers);

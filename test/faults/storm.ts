@@ -1,7 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
-import type { Fault, FaultKind, WorldFaultKind } from "./fault.ts";
-import { isProxyFault } from "./fault.ts";
-import type { Scene } from "./scene.ts";
+import type { Fault, FaultKind, ProxyFaultKind, WorldFaultKind } from "./fault.ts";
+import type { Scene, Side } from "./scene.ts";
 import type { World } from "./world.ts";
 
 /** Where a storm rages. */
@@ -14,11 +13,22 @@ export interface StormParts {
 
 /** The faults of a storm: those that every scene has for itself, and those of the world that they share. */
 export interface StormPlan {
-  readonly ofScene: (seed: number) => readonly Fault[];
+  readonly ofScene: (seed: number) => readonly Fault<ProxyFaultKind>[];
   readonly ofWorld: readonly Fault<WorldFaultKind>[];
 }
 
-/** Carries out a plan; resolves when the last fault has been armed or done. Answers how often each kind of the world's has hit. */
+/** Arms what hits from the first request on: to be called before anybody asks. */
+export function arm(scenes: readonly Scene[], { ofScene }: StormPlan): void {
+  for (const { seed, sides } of scenes) {
+    for (const fault of ofScene(seed)) if (fault.atMs === 0) armAll(sides, fault);
+  }
+}
+
+function armAll(sides: readonly Side[], fault: Fault<ProxyFaultKind>): void {
+  for (const { proxy, misses } of sides) if (!misses.includes(fault.kind)) proxy.arm(fault);
+}
+
+/** Carries out the rest of a plan; resolves when the last fault has been armed or done. Answers how often each kind of the world's has hit. */
 export async function rage(
   parts: StormParts,
   plan: StormPlan,
@@ -31,7 +41,7 @@ export async function rage(
   const ofScenes = parts.scenes.map(async (scene) => {
     for (const fault of plan.ofScene(scene.seed)) {
       await until(fault.atMs);
-      if (isProxyFault(fault)) for (const { proxy } of scene.sides) proxy.arm(fault);
+      if (fault.atMs > 0) armAll(scene.sides, fault);
     }
   });
   const ofWorld = async (): Promise<void> => {
@@ -69,8 +79,17 @@ const DEEDS: Readonly<Record<WorldFaultKind, (parts: StormParts) => Promise<bool
     }),
 };
 
-/** Nobody sees anything until the deed is done. */
-async function behindClosedDoors({ scenes }: StormParts, deed: () => Promise<boolean>): Promise<boolean> {
+/** How long somebody may take to know where he is, before it happens all the same. */
+const STEADY_LIMIT_MS = 5_000;
+const LOOK_MS = 20;
+
+/** Nobody sees anything until the deed is done. It only begins when everybody has something to lose: a place to go on from. */
+async function behindClosedDoors({ scenes, clock }: StormParts, deed: () => Promise<boolean>): Promise<boolean> {
+  const followers = scenes.flatMap(({ sides }) => sides.flatMap((side) => side.followers));
+  const until = clock.monotonicMs() + STEADY_LIMIT_MS;
+  while (followers.some(({ informer }) => informer.resourceVersion() === undefined) && clock.monotonicMs() < until) {
+    await clock.sleep(LOOK_MS);
+  }
   const doors = scenes.flatMap(({ sides }) => sides.map(({ proxy }) => proxy.shut({ status: 503 })));
   try {
     return await deed();

@@ -18,11 +18,27 @@ describe("what a request asks for", () => {
     },
     { name: "a write", method: "PATCH", target: `${PODS}/a?fieldManager=b`, verb: "write" },
   ])("is $name", ({ method, target, verb }) => {
-    expect(readAsked(method, target).verb).toBe(verb);
+    expect(readAsked({ method, target, accept: "application/json" }).verb).toBe(verb);
+  });
+
+  it.each([
+    { name: "to compare a store with is a check", query: "limit=500", verb: "check" },
+    { name: "to compare a store with is one at every page", query: "limit=500&continue=abc", verb: "check" },
+    {
+      name: "to find out what the server knows is none",
+      query: "limit=1&resourceVersionMatch=NotOlderThan",
+      verb: "list",
+    },
+  ])("of identities $name", ({ query, verb }) => {
+    const accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+    expect(readAsked({ method: "GET", target: `${PODS}?${query}`, accept }).verb).toBe(verb);
   });
 
   it("is of a collection that its selectors tell apart, and nothing else", () => {
-    const asked = readAsked("GET", `${PODS}?watch=true&labelSelector=a%3Db&resourceVersion=7&fieldSelector=c%3Dd`);
+    const target = `${PODS}?watch=true&labelSelector=a%3Db&resourceVersion=7&fieldSelector=c%3Dd`;
+
+    const asked = readAsked({ method: "GET", target });
 
     expect(asked.collection).toBe("/api/v1/pods fieldSelector=c=d labelSelector=a=b");
   });

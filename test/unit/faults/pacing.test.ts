@@ -27,8 +27,9 @@ function record({ at, status, until = at + 5, retryAfterMs, verb = "list" }: Sho
   };
 }
 
+/** Without the rows, which are for people. */
 function problems(...requests: readonly Short[]): readonly string[] {
-  return pacingProblems(gapsOf(requests.map(record), pace), pace);
+  return pacingProblems(gapsOf(requests.map(record), pace), pace).map((problem) => problem.replace(/:.*/, ""));
 }
 
 describe("the pace after failures", () => {
@@ -143,8 +144,25 @@ describe("the pace after failures", () => {
     expect(problems({ at: 0, verb: "stream", status: 422 }, { at: 5, status: 200 })).toEqual([]);
   });
 
+  it("shows the row of a wait that is too short", () => {
+    const gaps = gapsOf([record({ at: 0, status: 503 }), record({ at: 20, status: 200 })], pace);
+
+    expect(pacingProblems(gaps, pace)).toEqual([
+      "asked again 20 ms after failure 1 in a row, with 100 ms due: list 503 -20..-15, list 200 0..5",
+    ]);
+  });
+
+  it("leaves out checks, which nobody waits for", () => {
+    expect(problems({ at: 0, status: 503 }, { at: 5, verb: "check", status: 503 }, { at: 150, status: 200 })).toEqual(
+      [],
+    );
+  });
+
   it("counts waits by the half of their window, and those not at all that had other reasons or that timers blur", () => {
-    const gap = (afterMs: number, askedMs = 0, ceilingMs = 1_000) => ({ failures: 1, afterMs, askedMs, ceilingMs });
+    const gap = (afterMs: number, askedMs = 0, ceilingMs = 1_000) => ({
+      ...{ failures: 1, row: "" },
+      ...{ afterMs, askedMs, ceilingMs },
+    });
 
     const spread = spreadOf([gap(500), gap(749), gap(750), gap(2_999, 2_000), gap(1_500), gap(60, 0, 100)], 1_000);
 
