@@ -82,6 +82,8 @@ const item = v.object({
   phase: text,
   deleting: v.boolean(),
   volume: nullableText,
+  storageClass: nullableText,
+  capacity: nullableText,
   status: v.picklist(["Mounted", "Referenced", "Unused", "NotWatched", "NotBound"]),
   since: nullableTime,
   condition: v.nullable(condition),
@@ -131,7 +133,7 @@ function useOfItem(one: Item): ClaimUse {
 }
 
 function claimOf(one: Item): ListedClaim {
-  const { namespace, name, uid, phase, deleting, volume, condition: own, kubernetes } = one;
+  const { namespace, name, uid, phase, deleting, volume, storageClass, capacity, condition: own, kubernetes } = one;
   return {
     key: `${namespace}/${name}`,
     namespace,
@@ -140,6 +142,8 @@ function claimOf(one: Item): ListedClaim {
     phase,
     isDeleting: deleting,
     volume,
+    storageClass,
+    capacity,
     status: own === null ? undefined : statusOf(own, one),
     upstream: kubernetes === null ? undefined : { unused: kubernetes.unused, sinceMs: kubernetes.since },
   };

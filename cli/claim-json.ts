@@ -31,6 +31,8 @@ function itemOf(use: ClaimUse): object {
     phase: claim.phase,
     deleting: claim.isDeleting,
     volume: claim.volume ?? null,
+    storageClass: claim.storageClass ?? null,
+    capacity: claim.capacity ?? null,
     status,
     since: secondsOf(sinceMs),
     reason: claim.status?.reason ?? null,

@@ -30,10 +30,12 @@ const COLUMNS: readonly ColumnOfUses[] = [
 ];
 
 /** Only where something waits, which is rare. */
-const WAITS_FOR: ColumnOfUses = { title: "WAITS FOR", shorten: cutMiddle, cell: awaitedText };
+const WAITS_FOR: ColumnOfUses = { title: "WAITS FOR", shorten: shortenAwaited, cell: awaitedText };
 
 const WIDE_COLUMNS: readonly ColumnOfUses[] = [
   { title: "VOLUME", cell: ({ claim }) => claim.volume ?? "" },
+  { title: "CLASS", cell: ({ claim }) => claim.storageClass ?? "" },
+  { title: "SIZE", cell: ({ claim }) => claim.capacity ?? "" },
   { title: "REASON", cell: ({ claim }) => claim.status?.reason ?? "" },
   { title: "RELEASED AT", cell: ({ lastUse }) => (lastUse ? formatMillisecondsUp(lastUse.releasedAtMs) : "") },
   { title: "UNCERTAINTY", cell: uncertaintyText },
@@ -103,6 +105,11 @@ function awaitedText({ live, isWaiting }: ClaimUse, { isWide }: TableView): stri
   const [first] = live.awaited.items;
   const others = live.awaited.items.length + live.awaited.omitted - 1;
   return first === undefined ? "" : `${stateText(first)}${others > 0 ? ` +${others}` : ""}`;
+}
+
+/** Which node it is says more than in what state. */
+function shortenAwaited(text: string, room: number): string {
+  return text.length <= room ? text : shortenNode(text.replace(/ \([^)]*\)/, ""), room);
 }
 
 const STATE_TEXT: Readonly<Record<string, string>> = { unheard: "not heard of", read: "to look again" };

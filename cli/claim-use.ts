@@ -32,7 +32,17 @@ export interface LiveUse {
 /** A claim, as far as it is shown. */
 export type ListedClaim = Pick<
   Claim,
-  "key" | "uid" | "namespace" | "name" | "phase" | "isDeleting" | "volume" | "status" | "upstream"
+  | "key"
+  | "uid"
+  | "namespace"
+  | "name"
+  | "phase"
+  | "isDeleting"
+  | "volume"
+  | "storageClass"
+  | "capacity"
+  | "status"
+  | "upstream"
 >;
 
 /** What is known of the use of one claim. Times in milliseconds since the epoch. */

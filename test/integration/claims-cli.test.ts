@@ -159,7 +159,14 @@ describe("claims as a table", () => {
     expect(rows.find(([, name]) => name === "reports")).toEqual([
       ...[SHOP, "reports", "Unused", time, "mount-table", "node-b", "reports-7"],
       expect.stringMatching(/^Unused \d{4}-.*Z$/),
-      ...["claims-cli-claims-cli-shop-reports", "Unmounted", expect.stringMatching(/\.\d{3}Z$/), "12ms"],
+      ...[
+        "claims-cli-claims-cli-shop-reports",
+        "claims-cli",
+        "1Gi",
+        "Unmounted",
+        expect.stringMatching(/\.\d{3}Z$/),
+        "12ms",
+      ],
       "Written as Unmounted",
     ]);
     expect(rows.at(-1)?.slice(0, 6)).toEqual([SHOP, "orders", "Mounted", time, "mount-table", "node-a,node-b"]);

@@ -34,8 +34,8 @@ function useIn(sight: Partial<ClaimSight>) {
 }
 
 /** What of a claim goes over the wire. */
-function shown({ key, uid, namespace, name, phase, isDeleting, volume, status, upstream }: Claim) {
-  return { key, uid, namespace, name, phase, isDeleting, volume, status, upstream };
+function shown({ resourceVersion: _, ...claim }: Claim) {
+  return claim;
 }
 
 describe("decodeClaimsPage", () => {

@@ -30,6 +30,8 @@ describe("jsonOf", () => {
             phase: "Bound",
             deleting: false,
             volume: "pv-orders",
+            storageClass: "fast",
+            capacity: "10Gi",
           },
           ...{ status: "Mounted", since: "2026-09-09T22:26:40Z", reason: "Mounted", message: "because of Mounted" },
           ...{ evidence: "mount-table", mountedOn: { nodes: ["a", "b"], more: true } },
@@ -45,7 +47,10 @@ describe("jsonOf", () => {
   });
 
   it("has the same fields, with null, of a claim of which nothing is known", () => {
-    const text = jsonWith([useOf(claimOf({ name: "idle", phase: "Pending", volume: undefined }))], undefined);
+    const text = jsonWith(
+      [useOf(claimOf({ name: "idle", phase: "Pending", volume: undefined, capacity: undefined }))],
+      undefined,
+    );
 
     expect(JSON.parse(text)).toEqual({
       apiVersion: "cli.mooring.dev/v1",
@@ -55,6 +60,7 @@ describe("jsonOf", () => {
       items: [
         {
           ...{ namespace: "shop", name: "idle", uid: "uid-idle", phase: "Pending", deleting: false, volume: null },
+          ...{ storageClass: "fast", capacity: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
           ...{ lastUse: null, kubernetes: null, disagrees: false, waiting: null, live: null },
         },

@@ -27,7 +27,7 @@ describe("tableOf", () => {
 
     expect(columns.map(({ title }) => title)).toEqual([
       ...["NAMESPACE", "CLAIM", "STATUS", "SINCE", "EVIDENCE", "NODE", "LAST POD", "KUBERNETES"],
-      ...["VOLUME", "REASON", "RELEASED AT", "UNCERTAINTY", "MESSAGE"],
+      ...["VOLUME", "CLASS", "SIZE", "REASON", "RELEASED AT", "UNCERTAINTY", "MESSAGE"],
     ]);
     expect(columns.filter(({ shorten }) => shorten !== undefined)).toEqual([]);
   });
@@ -179,6 +179,17 @@ describe("a table of what the aggregator knows", () => {
 
     expect(liveCell(use, "WAITS FOR", narrowLive)).toBe(short);
     expect(liveCell(use, "WAITS FOR", wideLive)).toBe(whole);
+  });
+
+  it.each([
+    { name: "loses its state first", text: "node-a (silent)", room: 12, short: "node-a" },
+    { name: "then its domain", text: "node-a.some.where (silent) +2", room: 12, short: "node-a +2" },
+    { name: "is whole where there is room", text: "node-a (silent)", room: 15, short: "node-a (silent)" },
+  ])("a node that is waited for $name", ({ text, room, short }) => {
+    const waits = { ...useOf(claimOf({ name: "a" })), isWaiting: true };
+    const { columns } = tableOf([waits], narrow);
+
+    expect(columns.find(({ title }) => title === "WAITS FOR")?.shorten?.(text, room)).toBe(short);
   });
 
   it("counts the nodes that the aggregator has left out, too", () => {
