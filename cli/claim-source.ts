@@ -94,7 +94,8 @@ async function identify(
 ): Promise<{ readonly uid: string } | { readonly why: string }> {
   try {
     const answer = await client.request({ method: "GET", path: "/api/v1/namespaces/kube-system" }, signal);
-    return v.parse(namespace, answer).metadata;
+    const read = v.safeParse(namespace, answer);
+    return read.success ? read.output.metadata : { why: "the API server does not tell which cluster this is" };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 403) throw error;
     return {
