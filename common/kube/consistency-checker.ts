@@ -71,6 +71,7 @@ export function createConsistencyChecker(parts: KubeParts, checked: Checked): Co
     run: async (signal) => {
       while (!signal.aborted) {
         await clock.sleep(CHECK_MS + CHECK_SPREAD_MS * random.fraction(), signal);
+        if (signal.aborted) return;
         await check(signal).catch((error: unknown) => {
           if (!(error instanceof MooringError)) throw error;
           // The next one will do; whether the server can be reached at all is the watch's to say.
