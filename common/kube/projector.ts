@@ -1,6 +1,7 @@
 import { messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { type Identity, isBefore, readIdentity } from "./identity.ts";
+import { SharedTexts } from "./shared-texts.ts";
 import type { Store, Stored } from "./store.ts";
 
 /** An object of which only the identity is understood. */
@@ -34,6 +35,7 @@ export class Projector<T extends Stored> {
   readonly #project: (object: unknown) => T;
   /** The newest state of each object whose newest state is not understood. */
   readonly #stale = new Map<string, Unreadable>();
+  readonly #texts = new SharedTexts();
   #undecodable = 0;
 
   constructor({ store, logger, project }: ProjectorParts<T>) {
@@ -111,7 +113,9 @@ export class Projector<T extends Stored> {
 
   #decode(raw: unknown): T | Unreadable | undefined {
     try {
-      return this.#project(raw);
+      const object = this.#project(raw);
+      this.#texts.share(object);
+      return object;
     } catch (error) {
       this.#undecodable += 1;
       const identity = readIdentity(raw);
