@@ -16,7 +16,7 @@ import { createFixedRandom } from "../../../fakes/random.ts";
 import { createFakeConnection } from "../../../fakes/transport.ts";
 import { bookmark, project, thing } from "./following.ts";
 
-const PING_MS = 30;
+const PING_MS = 50;
 const never = new AbortController().signal;
 const WATCH: HttpRequest = { method: "GET", path: "/watch", headers: {} };
 const ANSWER: HttpRequest = { method: "GET", path: "/answer", headers: {} };
@@ -103,7 +103,7 @@ describe("a transport whose peer falls silent without a word", () => {
       isOver = true;
     });
 
-    await pings(8);
+    await pings(6);
 
     expect([isOver, proxy.connections()]).toEqual([false, 1]);
     watch.cancel();
