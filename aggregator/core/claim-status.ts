@@ -88,15 +88,20 @@ interface Known {
 function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Known {
   const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
   const all = typeof blindEnd === "object" ? [...ends, blindEnd] : ends;
-  const possible = all.map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
   const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
-  const use = stored?.lastUse;
-  const believed = stored && {
-    ...stored,
-    sinceMs: isFuture(stored.sinceMs) ? nowMs : stored.sinceMs,
-    lastUse: isRefuted || (use !== undefined && isFuture(use.releasedAtMs)) ? undefined : use,
-  };
-  return { stored: believed, isRefuted, ends: possible, lastUse: latestUse(believed, possible) };
+  const use = isRefuted || isFuture(stored?.lastUse?.releasedAtMs ?? 0) ? undefined : stored?.lastUse;
+  const dated = all
+    .map((end) => datedAsStored(end, use))
+    .map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
+  const sinceMs = isFuture(stored?.sinceMs ?? 0) ? nowMs : (stored?.sinceMs ?? 0);
+  const believed = stored && { ...stored, sinceMs, lastUse: use };
+  return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed, dated) };
+}
+
+/** Each receipt dates a release anew. The date that is stored is as true, and a later one must not hide another end. */
+function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
+  if (use === undefined || use.releaseId !== end.id) return end;
+  return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };
 }
 
 function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
@@ -152,7 +157,7 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
   if (!stored.unused) return silent.length === 0 ? undefined : { ...stored, message: silentMessage(silent) };
   // Waiting would only leave a time that is known to be too early.
-  if (pods.length === 0) return known.isRefuted ? undefined : unused(facts, known);
+  if (pods.length === 0) return unused(facts, known);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.
   return {
     unused: false,
@@ -174,7 +179,12 @@ function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   if (latest !== undefined && !isUnknown) {
     return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
   }
-  const idle = { unused: true, sinceMs: Math.max(sinceMs, facts.nowMs), mountedOn: undefined, lastUse };
+  const idle = {
+    unused: true,
+    sinceMs: Math.max(sinceMs, facts.nowMs, latest?.byMs ?? 0),
+    mountedOn: undefined,
+    lastUse,
+  };
   if (stored === undefined) return { ...idle, reason: "NeverObservedInUse", message: NEVER_OBSERVED };
   // In use by what is stored, and nothing tells how that ended: now is the earliest time that is surely not too early.
   return { ...idle, reason: "NoPodUsing", message: END_UNKNOWN };
@@ -207,8 +217,8 @@ function stillUnused(
   },
 ): ClaimStatus | undefined {
   const { stored, latest, lastUse } = known;
-  const isNews = latest !== undefined && latest.byMs > stored.sinceMs && latest.id !== stored.lastUse?.releaseId;
-  if (isNews) return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
+  if (latest !== undefined && latest.byMs > stored.sinceMs)
+    return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
   if (lastUse !== undefined && lastUse.releaseId !== stored.lastUse?.releaseId) {
     // Who used it last is learnt later than that nobody does: the time stays.
     const { sinceMs } = stored;

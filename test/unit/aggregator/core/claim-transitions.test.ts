@@ -236,7 +236,13 @@ const ROWS: readonly Row[] = [
     since: "now",
     lastUse: "learnt",
   },
-  { from: "NodeGone", when: "the node is back and has to answer", becomes: "left alone" },
+  {
+    from: "NodeGone",
+    when: "the node is back and has to answer",
+    becomes: "NoPodUsing",
+    since: "now",
+    lastUse: "none",
+  },
   { from: "Unmounted", when: "the node is back and knows nothing", becomes: "left alone" },
 ];
 
