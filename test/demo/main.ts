@@ -65,7 +65,7 @@ function explainHowToLook(printer: Printer, { plane, aggregator, agents }: Stage
   printer.title("\nLeft running. Look around, Ctrl-C ends everything:");
   printer.text(`  export KUBECONFIG=${plane.kubeconfig}`);
   printer.text(`  ${plane.kubectl} -n ${NAMESPACE} describe pvc orders`);
-  printer.text(`  npm run claims -- -n ${NAMESPACE}`);
+  printer.text(`  npm run claims -- -n ${NAMESPACE} --aggregator ${aggregator.url}`);
   for (const { child, url } of [aggregator, ...agents])
     printer.text(`  curl ${url}/readyz?verbose   # ${child.name}, log: ${child.logFile}`);
 }

@@ -134,7 +134,7 @@ export const forceDelete: Scene = async (stage, printer) => {
   show(printer, claim);
   check(printer, isMounted(claim), "Kubernetes says unused, Mooring says Mounted: deleting this volume now would hurt");
   printer.text(`\n    $ npm run claims -- -n ${NAMESPACE}`);
-  const table = await listClaims(stage.plane, NAMESPACE);
+  const table = await listClaims(stage, NAMESPACE);
   printer.text(table.trimEnd().replace(/^/gm, "    "));
 
   printer.step("The kubelet unmounts it at last");

@@ -36,9 +36,13 @@ export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Pro
   await run(kubectl, ["apply", "-f", `${project}manifests/rbac.yaml`, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
-/** What `npm run claims` prints of a namespace. */
-export async function listClaims({ kubeconfig }: ControlPlane, namespace: string): Promise<string> {
-  const args = [`${project}cli/claims.ts`, "--kubeconfig", kubeconfig, "--namespace", namespace];
+/** What `npm run claims` prints of a namespace, by what the aggregator tells. */
+export async function listClaims(
+  { plane, aggregator }: { readonly plane: ControlPlane; readonly aggregator: Program },
+  namespace: string,
+): Promise<string> {
+  const where = ["--kubeconfig", plane.kubeconfig, "--aggregator", aggregator.url, "--namespace", namespace];
+  const args = [`${project}cli/claims.ts`, ...where];
   return (await run(process.execPath, args)).stdout;
 }
 

@@ -151,7 +151,7 @@ describe("an agent", () => {
 
     expect(bootId).toBe("boot-1");
     expect(holds).toMatchObject([
-      { kind: "pod", volume: "name/pv-1", podUid: "u1", pod: "team/web", firstSeenAgeMs: 1_001 },
+      { kind: "pod", volume: "name/pv-1", podUid: "u1", pod: "team/web", firstSeenAgeMs: 1_000 },
     ]);
     expect(holds[0].mountPoint).toContain("/pods/u1/volumes/");
   });
