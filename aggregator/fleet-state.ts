@@ -1,4 +1,5 @@
 import { IndexMap } from "../common/kube/index-map.ts";
+import { SharedTexts } from "../common/kube/shared-texts.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
@@ -24,6 +25,7 @@ export class FleetState {
   readonly #views = new Map<string, NodeView>();
   readonly #heard = new Map<string, Hearing>();
   readonly #nodesByVolume = new IndexMap();
+  readonly #texts = new SharedTexts();
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
   #startedAt: number;
@@ -97,15 +99,19 @@ export class FleetState {
     const readAgeMs = Math.max(0, message.sentAt - message.read.endedAt);
     this.#heard.set(view.node, { acceptedAt, readEndedAt: acceptedAt - readAgeMs });
     this.#expected.delete(view.node);
+    // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
+    const isSameRun = known?.bootId === view.bootId && known.instance === view.instance;
+    const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
+    this.#texts.share([view.holds, ...view.releases.values()]);
     this.#put(known, view);
-    const isNews = known?.generation !== view.generation || known.instance !== view.instance;
-    return { kind: "accepted", view, touched: isNews ? [...factsIn(known), ...factsIn(view)] : [] };
+    return { kind: "accepted", view, touched };
   }
 
   #put(known: NodeView | undefined, view: NodeView): void {
+    this.#views.set(view.node, view);
+    if (known !== undefined && isSameState(known, view)) return;
     for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(volumeKey(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(volumeKey(volume), view.node);
-    this.#views.set(view.node, view);
   }
 
   /** Forgets a node that is gone for good. */
@@ -124,4 +130,28 @@ export class FleetState {
 
 function factsIn(view: NodeView | undefined): readonly Fact[] {
   return view === undefined ? [] : [...view.holds, ...view.releases.values()];
+}
+
+/** A heartbeat leaves the state as it is. */
+function isSameState(known: NodeView, view: NodeView): boolean {
+  return known.holds === view.holds && known.releases === view.releases;
+}
+
+/** What one of two views shows and the other does not: of a node's thirty holds most are the same as in the report before. */
+function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
+  if (isSameState(known, view)) return [];
+  const [before, after] = [factsByText(known), factsByText(view)];
+  const gone = [...before].filter(([text]) => !after.has(text));
+  const come = [...after].filter(([text]) => !before.has(text));
+  return [...gone, ...come].map(([, fact]) => fact);
+}
+
+/** Facts by everything that whose they are, and what comes of them, depends on. */
+function factsByText({ holds, releases }: NodeView): ReadonlyMap<string, Fact> {
+  const held = holds.map((hold): [string, Fact] => [
+    `${hold.kind}/${hold.beganByMs}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`,
+    hold,
+  ]);
+  const released = [...releases.values()].map((release): [string, Fact] => [`${release.byMs}/${release.id}`, release]);
+  return new Map([...held, ...released]);
 }

@@ -146,8 +146,8 @@ function holdsOf(known: NodeView | undefined, report: NodeReport, at: ReportCloc
   const before = known?.bootId === report.bootId ? known.holds : [];
   const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
   return report.holds.map(({ kind, volume, podUid, pod, since }) => {
-    const hold = { kind, volume, podUid, pod, since };
-    return { ...hold, beganByMs: Math.min(at.wall(since), dated.get(stampedKey(hold)) ?? Number.POSITIVE_INFINITY) };
+    const known = dated.get(stampedKey({ kind, volume, podUid, since })) ?? Number.POSITIVE_INFINITY;
+    return { kind, volume, podUid, pod, since, beganByMs: Math.min(at.wall(since), known) };
   });
 }
 

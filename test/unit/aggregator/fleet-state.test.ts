@@ -83,6 +83,44 @@ describe("FleetState", () => {
     expect(touched).toEqual([1, 0, 2]);
   });
 
+  it.each([
+    { name: "touches what is no longer there, and not what still is", news: {}, touched: ["pod-1"] },
+    {
+      name: "of another run of the agent touches everything",
+      news: { instance: "run-2" },
+      touched: ["pod-1", "pod-2"],
+    },
+  ])("a report with news $name", ({ news, touched }) => {
+    const { fleet } = fleetOf([]);
+    fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), receipt);
+    const read = { beganAt: 2_000, endedAt: 2_001 };
+
+    const later = { ...receipt, atMs: NOON + 1_000 };
+    const change = fleet.accept(reportWith({ generation: 2, read, holds: [holdOf("pod-2")], ...news }), later);
+
+    // What is inferred of the hold that is gone is a release of its own.
+    const pods = change.kind === "accepted" ? change.touched.map(({ podUid }) => podUid) : [];
+    expect([...new Set(pods)].toSorted()).toEqual(touched);
+  });
+
+  it("a hold that is now proven to have begun earlier is touched: it may belong to an earlier claim", () => {
+    const { fleet } = fleetOf([]);
+    fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), { ...receipt, atMs: NOON + 500 });
+    const read = { beganAt: 1_000, endedAt: 1_001 };
+
+    const change = fleet.accept(
+      reportWith({ generation: 2, read, holds: [holdOf("pod-1"), holdOf("pod-2")] }),
+      receipt,
+    );
+
+    expect(change.kind === "accepted" && change.touched.map(({ podUid }) => podUid)).toEqual([
+      "pod-1",
+      "pod-2",
+      "pod-1",
+      "pod-2",
+    ]);
+  });
+
   it("views are found by volume as long as they have a hold or a release of it", () => {
     const { fleet } = fleetOf([]);
     const found = () => fleet.viewsOf([volume]).map(({ node }) => node);
