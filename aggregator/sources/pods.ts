@@ -47,7 +47,6 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
   const agents = new IndexMap();
-  const live = new Set<string>();
   const vanished = new Map<string, Pod>();
 
   const onChange = (change: StoreChange<StoredPod>): void => {
@@ -58,7 +57,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
       remember(vanished, object);
     } else keys.set(object.uid, object.key);
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
-    const end = endOf(change, { live, isFirstList: !informer.hasSynced() });
+    const end = endOf(change, !informer.hasSynced());
     if (end !== undefined) listener.onPodEnded(end);
     for (const node of trackAgent(agents, change)) listener.onAgentPod(node);
     for (const claim of claims) listener.onClaim(claim);
@@ -86,19 +85,13 @@ function remember(pods: Map<string, Pod>, pod: Pod): void {
 
 /**
  * How the pod ended, when this change ended it. A deletion can be the first to show that the pod had finished, so what counts is
- * whether it was `live` before; what is first seen finished came and went between two lists, unless the first one shows it.
+ * whether it was live before; what is first seen finished came and went between two lists, unless the first one shows it.
  */
-function endOf(
-  change: StoreChange<StoredPod>,
-  { live, isFirstList }: { readonly live: Set<string>; readonly isFirstList: boolean },
-): PodEnd | undefined {
+function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): PodEnd | undefined {
   const { object: pod } = change;
-  if (change.kind !== "deleted" && !pod.isTerminal) {
-    live.add(pod.uid);
-    return undefined;
-  }
+  if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
   if (change.kind === "added") return { pod, gone: pod.resourceVersion, wasOver: isFirstList };
-  if (!live.delete(pod.uid)) return undefined;
+  if (change.previous.isTerminal) return undefined;
   return { pod, gone: change.kind === "deleted" ? change.gone : pod.resourceVersion, wasOver: false };
 }
 

@@ -51,17 +51,20 @@ export function projectPod(object: unknown): Projected<Pod> {
     .flatMap((volume) => (volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]))
     .filter((claim) => !named.includes(claim));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
+  const { key, uid, resourceVersion } = identify(meta);
+  // Each field by its name, here and below: what is spread into an object lies in a second one beside it, 40 bytes more.
   return {
-    ...identify(meta),
+    key,
+    uid,
+    resourceVersion,
     node: spec.nodeName || undefined,
     claims: [...named, ...ephemeral],
-    // Most pods have none: nothing is kept for them.
-    ...(ephemeral.length > 0 && { ephemeralClaims: ephemeral }),
+    ephemeralClaims: ephemeral.length > 0 ? ephemeral : undefined,
     isTerminal: status.phase === "Succeeded" || status.phase === "Failed",
     hasStarted: statuses.some(({ state, lastState }) =>
       [state.running, state.terminated, lastState.terminated].some(Boolean),
     ),
-    ...(meta.labels?.[AGENT.label] === AGENT.value && { isAgent: true }),
+    isAgent: meta.labels?.[AGENT.label] === AGENT.value ? true : undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
   };
 }
@@ -92,8 +95,11 @@ export function projectVolume(object: unknown): Projected<Volume> {
   const { claimRef, hostPath } = spec;
   const csi = spec.csi ?? migratedHandle(spec);
   const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
+  const { key, uid, resourceVersion } = identify(meta);
   return {
-    ...identify(meta),
+    key,
+    uid,
+    resourceVersion,
     phase: status.phase,
     phaseSinceMs,
     storageClass: spec.storageClassName || undefined,

@@ -2,7 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
-import { attachedKey, type Volume } from "../core/cluster-objects.ts";
+import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { compareText, SortedList } from "../core/sorted-list.ts";
 import { projectVolume } from "./projections.ts";
 
@@ -20,24 +20,28 @@ export interface Volumes {
 }
 
 export function createVolumes(parts: KubeParts, onClaim: (key: string) => void): Volumes {
-  const byHandle = new IndexMap();
+  // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
+  const byHash = new IndexMap();
   const order = new SortedList(compareText);
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
     order[change.kind === "deleted" ? "remove" : "add"](object.key);
     const before = change.kind === "added" ? object : change.previous;
-    if (before.csi !== undefined) byHandle.remove(attachedKey(before.csi), before.key);
-    if (change.kind !== "deleted" && object.csi !== undefined) byHandle.add(attachedKey(object.csi), object.key);
+    if (before.csi !== undefined) byHash.remove(before.csi.handleHash, before.key);
+    if (change.kind !== "deleted" && object.csi !== undefined) byHash.add(object.csi.handleHash, object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const collection = { path: "/api/v1/persistentvolumes", firstList: "quorum" } as const;
   const informer = createInformer(parts, { collection, project: projectVolume, onChange });
-  const attachedAs = (key: string): readonly Volume[] =>
-    [...byHandle.get(key)].map(informer.get).filter((volume) => volume !== undefined);
+  const byHandle = (driver: string, handleHash: string): readonly Volume[] =>
+    [...byHash.get(handleHash)]
+      .map(informer.get)
+      .filter((volume) => volume !== undefined)
+      .filter(({ csi }) => csi?.driver === driver);
   return {
     informer,
     order,
-    byHandle: (driver, handleHash) => attachedAs(attachedKey({ driver, handleHash })),
-    attachedAs,
+    byHandle,
+    attachedAs: (key) => byHandle(...attachedBy(key)),
   };
 }
