@@ -36,6 +36,9 @@ export interface ClaimMemory {
  */
 const UNATTRIBUTED_MS = 900_000;
 
+/** So many uses are remembered after their release was settled: the watch of pods may still be behind. */
+const RELEASED_USES = 20_000;
+
 /** What is remembered of each claim, and what nodes and pods tell about it in the light of that. */
 export class ClaimMemories {
   readonly #cluster: Cluster;
@@ -43,6 +46,8 @@ export class ClaimMemories {
   readonly #words: NodeWords;
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
+  /** Uses whose release is settled, by claim and pod, oldest first. */
+  readonly #released = new Set<string>();
 
   constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }, words: NodeWords) {
     this.#cluster = cluster;
@@ -92,13 +97,22 @@ export class ClaimMemories {
     memory.history = { ...memory.history, pending: [...memory.history.pending, reference] };
   }
 
+  /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
+  noteReleased(release: NodeRelease): void {
+    for (const { uid } of claimsOf(release, this.#cluster)) this.#released.add(`${uid}/${release.podUid}`);
+    for (const oldest of this.#released) {
+      if (this.#released.size <= RELEASED_USES) return;
+      this.#released.delete(oldest);
+    }
+  }
+
   /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
   witness({ claim, holders, references }: DecidedClaim): void {
     if (holders.length === 0 && references.length === 0) return;
     const memory = this.of(claim);
     memory.isWitnessed = true;
     const further = holders.filter((node) => !memory.witnessedNodes.includes(node));
-    if (further.length > 0) memory.witnessedNodes = [...memory.witnessedNodes, ...further];
+    if (further.length > 0) memory.witnessedNodes = exact([...memory.witnessedNodes, ...further]);
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
@@ -148,7 +162,9 @@ export class ClaimMemories {
   #settle(claim: Claim, seen: { readonly shown: readonly string[]; readonly pods: readonly Pod[] }): ClaimMemory {
     const memory = this.#peek(claim);
     const { shown, pods } = seen;
-    const observedPods = new Set([...memory.observedPods, ...shown]);
+    const ended = memory.history.pending.map(({ podUid }) => podUid);
+    const released = ended.filter((podUid) => this.#released.has(`${claim.uid}/${podUid}`));
+    const observedPods = new Set([...memory.observedPods, ...shown, ...released]);
     const history = settleReferences(memory.history, {
       ...this.#words,
       shownPods: new Set(shown),
@@ -164,7 +180,7 @@ export class ClaimMemories {
       ...users.map(({ uid }) => uid),
       ...history.pending.map(({ podUid }) => podUid),
     ]);
-    memory.observedPods = [...observedPods].filter((pod) => unsettled.has(pod));
+    memory.observedPods = exact([...observedPods].filter((pod) => unsettled.has(pod)));
     if (memory.observedPods.length > 0 || memory.history !== EMPTY_HISTORY) this.#memories.set(claim.key, memory);
     return memory;
   }
@@ -199,6 +215,11 @@ function emptyMemory(uid: string): ClaimMemory {
 }
 
 const NONE: readonly string[] = [];
+
+/** A list that grew has room for sixteen more; a copy has not, and nearly all of them have one entry or none. */
+function exact(list: readonly string[]): readonly string[] {
+  return list.length === 0 ? NONE : list.slice();
+}
 
 function toUse({ node, bootId }: NodeView, { volume, podUid, pod }: NodeHold & { readonly podUid: string }): FoundUse {
   return { node, bootId, volume, podUid, pod };

@@ -179,9 +179,9 @@ export class Reconciler {
   /** IDs of the view's releases that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const nowMs = this.#parts.nowMs();
-    return [...view.releases.values()]
-      .filter((release) => this.#memories.isSettled(release, nowMs))
-      .map(({ id }) => id);
+    const settled = [...view.releases.values()].filter((release) => this.#memories.isSettled(release, nowMs));
+    for (const release of settled) this.#memories.noteReleased(release);
+    return settled.map(({ id }) => id);
   }
 
   /**

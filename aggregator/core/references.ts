@@ -125,9 +125,10 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
   const { stored } = context;
   if (context.shownPods.has(podUid) || isToldByStatus(reference, stored)) return undefined;
   const last = stored?.lastUse;
-  // A release is settled when it is stored, or something later is: then that is the latest end of use.
+  // A release is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
+  // yet, a later release is known, which tells more.
   const isStored = last?.podUid === podUid && last.evidence === "mount-table";
-  if (last !== undefined && (isStored || context.observedPods.has(podUid))) return endOf(last);
+  if (isStored || context.observedPods.has(podUid)) return last && endOf(last);
   return unseenEnd(reference, context);
 }
 

@@ -471,6 +471,27 @@ describe("references", () => {
     expect(view && harness.reconciler.awaitedVersion(view)).toBe("300");
   });
 
+  it("a pod that the watch shows only after its release is settled moves no time", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(10_000);
+    const released = releasedNow(harness, "pod-1");
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", releases: [released] }));
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", releases: [released] }));
+    await harness.advance(10_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
+
+    await harness.putPod(podWith());
+    await harness.removePod("pod-1", "301");
+    await harness.advance(10_000);
+
+    expect(harness.stored.get("shop/data")?.status).toMatchObject({
+      unused: true,
+      reason: "Unmounted",
+      lastUse: { releaseId: released.id, releasedAtMs: NOON + 10_000 },
+    });
+  });
+
   it("pods that are deleted after their mounts are gone do not move the times of those mounts", async () => {
     const harness = await running();
     await harness.putPod(podWith());
