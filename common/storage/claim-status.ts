@@ -114,7 +114,8 @@ export function readClaimStatus({ uid, condition: raw, annotations }: StatusFiel
 function readMountedOn(uid: string, text: string | undefined): MountedOn | undefined {
   const result = v.safeParse(mountedOn, parseJson(text));
   if (!result.success || result.output.claimUID !== uid) return undefined;
-  return { nodes: result.output.nodes, more: result.output.more };
+  // A list that grew has room for sixteen more; a copy has not, and there are as many as claims in use.
+  return { nodes: result.output.nodes.slice(), more: result.output.more };
 }
 
 function readLastUse(uid: string, text: string | undefined): LastUse | undefined {
