@@ -84,9 +84,9 @@ export class FleetState {
     return this.#views.size;
   }
 
-  /** Views that have a hold or a release of one of the volumes. */
+  /** All views that have a hold or a release of one of the volumes, and now and then another one. */
   viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
-    const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(volumeKey(volume))]));
+    const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
   }
 
@@ -110,13 +110,13 @@ export class FleetState {
   #put(known: NodeView | undefined, view: NodeView): void {
     this.#views.set(view.node, view);
     if (known !== undefined && isSameState(known, view)) return;
-    for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(volumeKey(volume), view.node);
-    for (const { volume } of factsIn(view)) this.#nodesByVolume.add(volumeKey(volume), view.node);
+    for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(clueOf(volume), view.node);
+    for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
   }
 
   /** Forgets a node that is gone for good. */
   drop(node: string): void {
-    for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(volumeKey(volume), node);
+    for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
     this.#views.delete(node);
     this.#heard.delete(node);
   }
@@ -126,6 +126,12 @@ export class FleetState {
     const known = this.#views.get(node);
     if (known !== undefined && releaseIds.length > 0) this.#put(known, settle(known, releaseIds));
   }
+}
+
+/** A part of the volume's identity that hardly another one has, and no string of its own: there are as many as mounts. */
+function clueOf(volume: VolumeIdentity): string {
+  if (volume.by === "name") return volume.name;
+  return volume.by === "handle" ? volume.handleHash : volumeKey(volume);
 }
 
 function factsIn(view: NodeView | undefined): readonly Fact[] {
