@@ -76,8 +76,8 @@ function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podNa
 }
 
 /**
- * True when a release can no longer change the claim's status: it is the stored last use or a later one is, or another use is
- * known whose end will count instead because it is later. A hold on another node proves nothing of that kind: its last report
+ * True when a release can no longer change the claim's status: it is the stored last use, or a later one is and the claim counts
+ * as unused, or another use is known whose end will count instead because it is later. A hold on another node proves nothing of that kind: its last report
  * may be older than the release.
  */
 export function isSettledFor(
@@ -92,7 +92,8 @@ export function isSettledFor(
   if (lastUse?.releaseId === release.id) return true;
   // An end that was only assumed with its node's gives way to what that node tells.
   const isVoid = lastUse?.evidence === "node-gone" && lastUse.node === release.node;
-  if (lastUse !== undefined && !isVoid && lastUse.releasedAtMs >= release.byMs) return true;
+  // While the claim counts as used, that the use has ended is still to be said, even where the last one ended later.
+  if (status.unused && lastUse !== undefined && !isVoid && lastUse.releasedAtMs >= release.byMs) return true;
   const isHeldThere = uses.some(({ node }) => node === release.node) && status.mountedOn?.nodes.includes(release.node);
   return isHeldThere === true || releases.some((other) => isLater(other, release));
 }

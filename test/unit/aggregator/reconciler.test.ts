@@ -471,6 +471,23 @@ describe("references", () => {
     expect(view && harness.reconciler.awaitedVersion(view)).toBe("300");
   });
 
+  it("a use that ended before the one that is stored as the last still ends the claim's use", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.advance(10_000);
+    const early = reportAt(harness, { releases: [releasedNow(harness, "pod-1")] });
+    await harness.advance(10);
+    const last = releasedNow(harness, "pod-2");
+    for (const releases of [[last], [last], []]) await harness.report(reportAt(harness, { node: "n2", releases }));
+    await harness.report({ ...early, generation: 1, releases: [], holds: [holdOf("pod-1")] });
+    await harness.advance(10);
+
+    await harness.report({ ...early, sentAt: harness.clock.monotonicMs() });
+    await harness.advance(10_000);
+
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { releaseId: last.id } });
+  });
+
   it("a pod that the watch shows only after its release is settled moves no time", async () => {
     const harness = await running();
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));

@@ -96,6 +96,10 @@ describe("isSettledFor", () => {
     uncertaintyMs: 20,
     evidence: "mount-table",
   } as const;
+  const goneWith = (node: string): ClaimStatus => {
+    const lastUse = { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node } as const;
+    return statusWith({ unused: true, reason: "NodeGone", lastUse });
+  };
   const earlier = nodeRelease({ id: "release-0", node: "n2", byMs: NOON - 1 });
   const later = nodeRelease({ id: "release-2", node: "n2", byMs: NOON + 1 });
   const same = nodeRelease({ id: "release-2", node: "n2" });
@@ -115,8 +119,13 @@ describe("isSettledFor", () => {
     },
     {
       name: "a later use is stored",
-      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON } }),
+      status: statusWith({ unused: true, reason: "Unmounted", lastUse: { ...stored, releasedAtMs: NOON } }),
       settled: true,
+    },
+    {
+      name: "a later use is stored, but not yet that this one has ended, too",
+      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON } }),
+      settled: false,
     },
     { name: "an earlier use is stored", status: statusWith({ lastUse: stored }), settled: false },
     {
@@ -126,12 +135,12 @@ describe("isSettledFor", () => {
     },
     {
       name: "a later end is stored that was only assumed with its own node's",
-      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node: "n1" } }),
+      status: goneWith("n1"),
       settled: false,
     },
     {
       name: "a later end is stored that was assumed with another node's",
-      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node: "n2" } }),
+      status: goneWith("n2"),
       settled: true,
     },
     {
