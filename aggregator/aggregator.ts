@@ -12,6 +12,7 @@ import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
 import type { StandingLimits } from "./core/standing.ts";
 import { FleetState } from "./fleet-state.ts";
+import { registerGauges } from "./gauges.ts";
 import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
@@ -31,13 +32,6 @@ export interface AggregatorPorts {
 
 /** How often a start looks whether all collections are there. Milliseconds. */
 const SYNC_CHECK_MS = 20;
-
-/** What the gauges of nodes count. */
-const STANDINGS = {
-  silent: "Nodes whose reports are expected and do not come.",
-  agentless: "Nodes on which no agent belongs or is.",
-  gone: "Nodes that are assumed to be off for good and whose mounts to have ended.",
-} as const;
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
 export async function runAggregator(
@@ -118,6 +112,11 @@ class Aggregator {
       isSynced: () => this.#isSynced,
     });
     this.#registerGauges(metrics);
+  }
+
+  #registerGauges(metrics: Metrics): void {
+    const [cluster, fleet, standings] = [this.#cluster, this.#fleet, this.#standings];
+    registerGauges(metrics, { ...this.#ports, fleet, cluster, standings, depth: () => this.#reconciler.depth });
     registerWriteGauges(metrics, this.#reconciler.writes);
   }
 
@@ -132,32 +131,6 @@ class Aggregator {
       onForgotten: (node: string) => this.#reconciler.onForgotten(node),
     };
     return new Standings(parts, limits);
-  }
-
-  #registerGauges(metrics: Metrics): void {
-    metrics.gauge(
-      { name: "mooring_queue_depth", help: "Claims that wait to be looked at." },
-      () => this.#reconciler.depth,
-    );
-    metrics.gauge({ name: "mooring_nodes_reporting", help: "Nodes that have reported." }, () => this.#fleet.size);
-    const { silent, agentless, gone } = STANDINGS;
-    metrics.gauge({ name: "mooring_nodes_silent", help: silent }, () => this.#standings.count("silent"));
-    metrics.gauge({ name: "mooring_nodes_agentless", help: agentless }, () => this.#standings.count("agentless"));
-    metrics.gauge({ name: "mooring_nodes_gone", help: gone }, () => this.#standings.count("gone"));
-    metrics.gauge({ name: "mooring_undecodable_objects", help: "API objects that were not understood." }, () =>
-      this.#cluster.undecodable(),
-    );
-    metrics.gauge(
-      { name: "mooring_api_requests", help: "Requests sent to the API server." },
-      this.#ports.client.requests,
-    );
-    metrics.gauge({ name: "process_resident_memory_bytes", help: "Resident memory of the process." }, () =>
-      process.memoryUsage.rss(),
-    );
-    metrics.gauge({ name: "mooring_wall_clock_skew_seconds", help: "Own wall clock minus the API server's." }, () => {
-      const server = this.#ports.client.serverTime();
-      return server && (this.#ports.clock.wallMs() - (server.latestMs - server.widthMs / 2)) / 1000;
-    });
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {

@@ -37,6 +37,10 @@ export interface Cluster extends Directory {
   readonly unsynced: () => readonly string[];
   /** How often an object was not understood. */
   readonly undecodable: () => number;
+  /** How many objects are not understood now. */
+  readonly unreadable: () => number;
+  /** In how many objects a check found that a store differed from the API server; it was listed anew. */
+  readonly drift: () => number;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -52,6 +56,8 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     ["volumeattachments", nodes.attachments],
     ["persistentvolumeclaims", claims.informer],
   ];
+  const total = (count: (informer: Informer<Stored>) => number): number =>
+    informers.reduce((sum, [, informer]) => sum + count(informer), 0);
   return {
     claim: claims.informer.get,
     claims: claims.informer.all,
@@ -69,7 +75,9 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
-    undecodable: () => informers.reduce((sum, [, { undecodable }]) => sum + undecodable(), 0),
+    undecodable: () => total(({ undecodable }) => undecodable()),
+    unreadable: () => total(({ unreadable }) => unreadable()),
+    drift: () => total(({ drift }) => drift()),
     run: (signal) =>
       runTogether(
         informers.map(([, { run }]) => run),

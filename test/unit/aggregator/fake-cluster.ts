@@ -50,5 +50,7 @@ export class FakeCluster implements Cluster {
   }
   readonly unsynced = (): readonly string[] => [];
   readonly undecodable = (): number => 0;
+  readonly unreadable = (): number => 0;
+  readonly drift = (): number => 0;
   readonly run = async (): Promise<void> => {};
 }

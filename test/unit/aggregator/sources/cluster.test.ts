@@ -347,12 +347,13 @@ describe("createCluster", () => {
 
   it("an object that is not understood is counted, and the others are there", async () => {
     const { cluster, of, start, stop } = fixture();
-    of("nodes").items.push({ metadata: {} }, { metadata: { name: "n1", uid: "u", resourceVersion: "1" } });
+    const odd = { metadata: { name: "n2", uid: "u2", resourceVersion: "1" }, status: "odd" };
+    of("nodes").items.push(odd, { metadata: { name: "n1", uid: "u", resourceVersion: "1" } });
 
     await start();
 
     expect(cluster.nodeNames()).toEqual(["n1"]);
-    expect(cluster.undecodable()).toBe(1);
+    expect([cluster.undecodable(), cluster.unreadable(), cluster.drift()]).toEqual([1, 1, 0]);
     await stop();
   });
 });
