@@ -13,7 +13,10 @@ export interface TransportTarget {
   readonly key?: string | undefined;
   readonly serverName?: string | undefined;
   readonly verifyServer?: boolean | undefined;
-  /** As many connections at most, for who asks one thing after the other; a watch over HTTP/1.1 needs one of its own. */
+  /**
+   * As many connections at most for what reads, and as many for what writes: for who asks one thing after the other. A watch over
+   * HTTP/1.1 needs one of its own.
+   */
   readonly maxConnections?: number | undefined;
 }
 
@@ -40,15 +43,44 @@ const PING_MS = 15_000;
 const KEEP_ALIVE_PROBES = 3;
 
 /**
- * One shared pool of connections for everything that goes to one server: undici multiplexes requests and watches over
- * HTTP/2 where the server offers it. What was sent over a connection whose peer turns out to be dead fails.
+ * Shared pools of connections for everything that goes to one server. Whatever only reads is multiplexed over HTTP/2 where the
+ * server offers it. What was sent over a connection whose peer turns out to be dead fails.
+ *
+ * What has a body goes over HTTP/1.1. undici 8.12 closes and destroys the HTTP/2 stream of a request that is given up, and while its
+ * body is still on its way, Node.js 26 then sends empty DATA frames of that stream without end: the process blocks and takes 300 MB
+ * each second (test/integration/faults-aborted-writes.test.ts).
  */
 export function createUndiciTransport(target: TransportTarget, options: TransportOptions = {}): RetirableTransport {
-  const { clock = createSystemClock(), pingMs = PING_MS } = options;
+  const reads = createPool(target, { ...options, allowH2: true });
+  const writes = createPool(target, { ...options, allowH2: false });
+  const both = async (end: (pool: Pool) => Promise<void>): Promise<void> => {
+    await Promise.all([end(reads), end(writes)]);
+  };
+  return {
+    send: async (request, signal) => {
+      try {
+        return await dispatch(request.body === undefined ? reads : writes, request, signal);
+      } catch (error) {
+        throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    retire: () => both((pool) => pool.close()),
+    close: () => both((pool) => pool.destroy()),
+  };
+}
+
+interface PoolOptions extends TransportOptions {
+  readonly allowH2: boolean;
+}
+
+function createPool(target: TransportTarget, options: PoolOptions): Pool {
+  const { clock = createSystemClock(), pingMs = PING_MS, allowH2 } = options;
   const { maxConnections } = target;
-  const connect = connectorFor(target);
+  const connect = connectorFor(target, allowH2);
   // Not an Agent: closing one, it forgets its connections and can no longer destroy them.
-  const pool = new Pool(target.origin, {
+  return new Pool(target.origin, {
     ...(maxConnections === undefined ? {} : { connections: maxConnections }),
     headersTimeout: HEADERS_TIMEOUT_MS,
     // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
@@ -63,25 +95,12 @@ export function createUndiciTransport(target: TransportTarget, options: Transpor
       });
     },
   });
-  return {
-    send: async (request, signal) => {
-      try {
-        return await dispatch(pool, request, signal);
-      } catch (error) {
-        throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
-          cause: error,
-        });
-      }
-    },
-    retire: () => pool.close(),
-    close: () => pool.destroy(),
-  };
 }
 
-function connectorFor(target: TransportTarget): buildConnector.connector {
+function connectorFor(target: TransportTarget, allowH2: boolean): buildConnector.connector {
   const { ca, certificate, key, serverName, verifyServer = true } = target;
   return buildConnector({
-    allowH2: true,
+    allowH2,
     timeout: CONNECT_TIMEOUT_MS,
     rejectUnauthorized: verifyServer,
     ...(ca === undefined ? {} : { ca }),
