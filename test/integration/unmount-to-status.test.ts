@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { release } from "node:os";
+import { array, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
@@ -17,7 +18,8 @@ import {
   volumeOf,
 } from "../stand-in/stage.ts";
 
-const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly", "brief"];
+const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly", "brief", "leaked"];
+const eventList = object({ items: array(object({ note: string(), regarding: object({ name: string() }) })) });
 const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
 const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
 
@@ -169,6 +171,36 @@ describe("from an unmount to the claim's status", () => {
     await claimThat(stage, { claim: "agent-away", what: "unmounted", holds: isUnmounted });
   });
 
+  it("tells of a claim that is mounted although Kubernetes calls it unused: in its message, and once by an event", async () => {
+    const { api, kubelets, aggregator } = stage;
+    const pod = await runPod("leaked", "leaked-0");
+    await kubelets[0].forceDelete(pod);
+
+    const isOdd = ({ status }: Claim): boolean => status?.message.includes("no unfinished pod") === true;
+    const { claim } = await claimThat(stage, { claim: "leaked", what: "mounted without a pod", holds: isOdd });
+    const events = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events?fieldSelector=reason=UnusedWhileMounted`;
+    const told = async () => parse(eventList, await api.get(events)).items;
+    await waitUntil(owner, {
+      what: "the event",
+      limitMs: 20_000,
+      check: async () => expect(await told()).toHaveLength(1),
+    });
+    const disagreements = await metric(aggregator, "mooring_upstream_disagreements");
+    await kubelets[0].unmount(pod);
+    await claimThat(stage, { claim: "leaked", what: "unmounted", holds: isUnmounted });
+
+    expect(claim.status?.message).toBe(
+      "Mounted on node-a although no unfinished pod names the claim: it is still to be unmounted there",
+    );
+    expect(await told()).toMatchObject([
+      {
+        regarding: { name: "leaked" },
+        note: expect.stringMatching(/^Kubernetes' condition Unused .* mounted on node-a/),
+      },
+    ]);
+    expect([disagreements, await metric(aggregator, "mooring_upstream_disagreements")]).toEqual([1, 0]);
+  });
+
   it("repairs a condition that somebody changed, never to an earlier time", async () => {
     const pod = await runPod("edited", "edited-0");
     await stage.kubelets[0].forceDelete(pod);
@@ -278,6 +310,6 @@ describe("the aggregator's door", () => {
   it("says by name which checks pass", async () => {
     const answer = await fetch(`${stage.aggregator.url}/readyz?verbose`);
 
-    expect(await answer.text()).toMatch(/^\[\+\]cluster ok\n\[\+\]nodes ok\nreadyz check passed\n$/);
+    expect(await answer.text()).toMatch(/^\[\+\]cluster ok\n\[\+\]nodes ok\n\[\+\]writes ok\nreadyz check passed\n$/);
   });
 });

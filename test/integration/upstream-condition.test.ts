@@ -1,16 +1,13 @@
-import { array, looseObject, object, parse, string } from "valibot";
+import { array, looseObject, parse, string } from "valibot";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { writeClaimStatus } from "../../common/storage/claim-status.ts";
 import { writeUpstream } from "../../common/storage/upstream-unused.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, CLAIMS, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 const WRITTEN = 'mooring_status_writes_total{outcome="written"}';
 const raw = looseObject({ status: looseObject({ conditions: array(looseObject({ type: string() })) }) });
-const events = object({ items: array(object({ reason: string(), note: string() })) });
 
 const isUnused = ({ status }: Claim): boolean => status?.unused === true;
 const isReferenced = ({ status }: Claim): boolean => status?.reason === "Referenced";
@@ -47,10 +44,6 @@ async function conditionsOf(name: string): Promise<ReadonlyMap<string, Readonly<
   return new Map(status.conditions.map((condition) => [condition.type, condition]));
 }
 
-function until(what: string, check: () => Promise<void>): Promise<void> {
-  return waitUntil(owner, { what, limitMs: 20_000, check });
-}
-
 /** Lets a controller of another name write the whole status, as they do: `change` gets the claim as it is. */
 async function updateStatus(name: string, change: (conditions: object[]) => object[]): Promise<void> {
   const claim = parse(raw, await cluster.api.get(`${CLAIMS}/${name}`));
@@ -82,43 +75,6 @@ describe("beside kube-controller-manager with the gate on", () => {
     expect(upstream?.owner).not.toBe("mooring");
     expect(await metric(WRITTEN)).toBe(before + 6);
     expect((await cluster.claim("both")).resourceVersion).toBe(resourceVersion);
-  });
-
-  it("tells once of a claim that Kubernetes calls unused while a node has it mounted", async () => {
-    await cluster.createClaims(["leaked"]);
-    const { uid } = await cluster.claimThat(
-      "leaked",
-      "unused to Kubernetes",
-      ({ upstream }) => upstream?.unused === true,
-    );
-    // Written by an aggregator before this one: the node has not been heard of since.
-    const mountedOn = { nodes: ["worker-9"], more: false };
-    const mounted = {
-      unused: false,
-      reason: "Mounted",
-      message: "",
-      sinceMs: owner.clock.wallMs(),
-      mountedOn,
-    } as const;
-    const { condition, annotations } = writeClaimStatus(uid, { ...mounted, lastUse: undefined });
-    await cluster.api.patch(`${CLAIMS}/leaked/status?fieldManager=mooring-aggregator`, {
-      metadata: { annotations },
-      status: { conditions: [...(await conditionsOf("leaked")).values(), condition] },
-    });
-
-    const { metric, logger } = await aggregator();
-
-    const list = "/apis/events.k8s.io/v1/namespaces/shop/events?fieldSelector=reason=UnusedWhileMounted";
-    const told = async () => parse(events, await cluster.api.get(list)).items;
-    await until("the event", async () => expect(await told()).toHaveLength(1));
-    expect((await told())[0]?.note).toMatch(
-      /^Kubernetes' condition Unused says, since .*Z, .* mounted on worker-9: do not/,
-    );
-    expect(await metric("mooring_upstream_disagreements")).toBe(1);
-    expect(logger.messages("warn")).toEqual(["claim needs attention"]);
-    await cluster.createPod("leaked-0", "leaked");
-    await until("agreement", async () => expect(await metric("mooring_upstream_disagreements")).toBe(0));
-    expect(await told()).toHaveLength(1);
   });
 });
 
