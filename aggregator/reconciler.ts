@@ -125,12 +125,13 @@ export class Reconciler {
     }
   }
 
-  /** A node has reported: the claims that its facts belong to, and those that waited for it. */
+  /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
   onReport(node: string, touched: readonly Fact[]): void {
+    const { cluster } = this.#parts;
     const waiting = this.#awaiting.get(node) ?? [];
     this.#awaiting.delete(node);
-    const touchedKeys = touched.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
-    for (const key of new Set([...waiting, ...touchedKeys])) this.enqueue(key);
+    const touchedKeys = touched.flatMap((fact) => claimsOf(fact, cluster)).map(({ key }) => key);
+    for (const key of new Set([...waiting, ...touchedKeys, ...cluster.assumedOn(node)])) this.enqueue(key);
   }
 
   /** A node's standing is another one: the claims that waited for it, and those whose holds there ended with that or are back. */

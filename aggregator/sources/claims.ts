@@ -3,6 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { ClaimOrder } from "../core/claim-order.ts";
 
 /** All claims, in order and by the nodes that their stored status names. */
@@ -11,6 +12,8 @@ export interface Claims {
   readonly order: ClaimOrder;
   /** Some claim's stored status names the node as one that had it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
+  /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
+  readonly assumedOn: (node: string) => Iterable<string>;
 }
 
 /** Whom the claims tell. */
@@ -21,20 +24,26 @@ export interface ClaimListener {
 }
 
 export function createClaims(parts: KubeParts, listener: ClaimListener): Claims {
-  const holders = new IndexMap();
+  const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", firstList: "quorum" },
     project: projectClaim,
     onChange: (change) => {
       trackClaim(order, change);
-      trackHolders(holders, change);
+      trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);
+      trackNodes(assumed, change, assumedNode);
       const { kind, object } = change;
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
     },
   });
   const order = new ClaimOrder(informer.get);
-  return { informer, order, isStoredHolder: (node) => [...holders.get(node)].length > 0 };
+  return {
+    informer,
+    order,
+    isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
+    assumedOn: (node) => assumed.get(node),
+  };
 }
 
 function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
@@ -42,9 +51,18 @@ function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
   else order.put(change.object, change.kind === "updated" ? change.previous : undefined);
 }
 
-function trackHolders(holders: IndexMap, change: StoreChange<Claim>): void {
-  const before = change.kind === "added" ? undefined : change.previous.status?.mountedOn;
-  const after = change.kind === "deleted" ? undefined : change.object.status?.mountedOn;
-  for (const node of before?.nodes ?? []) holders.remove(node, change.object.key);
-  for (const node of after?.nodes ?? []) holders.add(node, change.object.key);
+function assumedNode({ lastUse }: ClaimStatus): readonly string[] {
+  return lastUse?.evidence === "node-gone" && lastUse.node !== undefined ? [lastUse.node] : [];
+}
+
+/** Keeps the claims by nodes that their stored status names. */
+function trackNodes(
+  index: IndexMap,
+  change: StoreChange<Claim>,
+  nodesIn: (status: ClaimStatus) => readonly string[],
+): void {
+  const before = change.kind === "added" ? undefined : change.previous.status;
+  const after = change.kind === "deleted" ? undefined : change.object.status;
+  for (const node of before === undefined ? [] : nodesIn(before)) index.remove(node, change.object.key);
+  for (const node of after === undefined ? [] : nodesIn(after)) index.add(node, change.object.key);
 }

@@ -27,6 +27,8 @@ export interface Cluster extends Directory {
   readonly hasAgentPod: (node: string) => boolean;
   /** Some claim's stored status names the node as one that had it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
+  /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
+  readonly assumedOn: (node: string) => Iterable<string>;
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
@@ -66,6 +68,7 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     nodesWith: nodes.withVolume,
     hasAgentPod: pods.isAgentOn,
     isStoredHolder: claims.isStoredHolder,
+    assumedOn: claims.assumedOn,
     podsOf: pods.ofClaim,
     podName: pods.nameOf,
     isPodThere: pods.isThere,

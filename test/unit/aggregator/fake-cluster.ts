@@ -30,6 +30,10 @@ export class FakeCluster implements Cluster {
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
   readonly isStoredHolder = (node: string): boolean =>
     [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node));
+  readonly assumedOn = (node: string): readonly string[] =>
+    [...this.byKey.values()]
+      .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)
+      .map(({ key }) => key);
   readonly podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;

@@ -340,6 +340,33 @@ describe("a node that is gone", () => {
     expect(statusOf(harness)).toEqual(before);
   });
 
+  it("back after a restart of the aggregator, it had unmounted by its agent's first read", async () => {
+    const harness = await withGoneNode();
+    await harness.restart();
+    await harness.advance(60_000);
+
+    await harness.putNode({ ...nodeWith("n1"), uid: "other" });
+    const observedSince = harness.clock.monotonicMs();
+    await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
+
+    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 480_000 });
+  });
+
+  it("a report of a read that began before it was given up is not the last word", async () => {
+    const harness = await withGoneNode();
+    const released = releaseOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
+    const late = reportAt(harness, { releases: [released] });
+    const read = { beganAt: 1_800_000 + 99_999, endedAt: 1_800_000 + 100_000 };
+
+    await harness.report({ ...late, read });
+    const before = statusOf(harness);
+    const { holds: _, releases: __, ...head } = reportAt(harness, { generation: late.generation });
+    await harness.report(head);
+
+    expect(before).toMatchObject({ reason: "NodeGone" });
+    expect(statusOf(harness)).toMatchObject({ reason: "Unmounted", lastUse: { releaseId: released.id } });
+  });
+
   it("gone before the aggregator started, what the stored status says was mounted there ended five minutes later", async () => {
     const claims = [claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) })];
     const harness = await running({ claims, nodes: [] });

@@ -328,6 +328,32 @@ describe("createCluster", () => {
     await stop();
   });
 
+  it("knows the claims whose last use is only assumed to have ended with a node", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = (version: number, evidence: string): object => {
+      const use = { claimUID: "claim-1", release: "r", node: "n1", releasedAt: "2026-11-21T12:00:00.000Z" };
+      const lastUse = JSON.stringify({ ...use, uncertaintyMs: null, evidence });
+      const condition = { type: "mooring.dev/Unused", status: "True", reason: "NodeGone" };
+      return {
+        metadata: {
+          ...{ namespace: "shop", name: "data", uid: "claim-1", resourceVersion: String(version) },
+          annotations: { "mooring.dev/last-use": lastUse },
+        },
+        status: { phase: "Bound", conditions: [{ ...condition, lastTransitionTime: "2026-11-21T12:00:00Z" }] },
+      };
+    };
+    const assumed = () => [...cluster.assumedOn("n1"), ...cluster.assumedOn("n2")];
+    of("persistentvolumeclaims").items.push(claim(99, "node-gone"));
+    await start();
+
+    const listed = assumed();
+    of("persistentvolumeclaims").push("MODIFIED", claim(101, "mount-table"));
+    await settle();
+
+    expect([listed, assumed()]).toEqual([["shop/data"], []]);
+    await stop();
+  });
+
   it("a claim that is re-created is told as gone first", async () => {
     const { cluster, told, of, start, stop } = fixture();
     const claim = (uid: string, version: number): object => ({

@@ -1,0 +1,230 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Claim } from "../../common/storage/claim.ts";
+import type { NodeReport } from "../../common/storage/node-report.ts";
+import { formatMicroTime } from "../../common/storage/timestamp.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
+
+/** Times of seconds instead of minutes; the rules are the same. */
+const FLAGS = ["--silent-after", "1s", "--agentless-after", "2s", "--node-gone-after", "3s"];
+const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
+
+const hasStatus = ({ status }: Claim): boolean => status !== undefined;
+const isReferenced = ({ status }: Claim): boolean => status?.reason === "Referenced";
+const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
+const isUnused = ({ status }: Claim): boolean => status?.unused === true;
+
+let owner: Owner;
+let signals: Disposable;
+let cluster: BareCluster;
+let aggregator: RunningAggregator | undefined;
+let boot = 0;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  cluster = await startBareCluster(owner);
+});
+afterEach(async () => {
+  await aggregator?.stop();
+  aggregator = undefined;
+});
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+async function start(): Promise<RunningAggregator> {
+  aggregator = await cluster.startAggregator(FLAGS);
+  return aggregator;
+}
+
+interface NewNode {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly hasLease?: boolean;
+}
+
+/** Registers a node as its kubelet does. Answers its boot ID. */
+async function createNode(name: string, { labels = {}, hasLease = false }: NewNode = {}): Promise<string> {
+  boot += 1;
+  const bootID = `boot-${boot}`;
+  await cluster.api.create("/api/v1/nodes", { metadata: { name, labels } });
+  await patchNode(name, { nodeInfo: nodeInfo(bootID), conditions: [ready("True")] });
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: formatMicroTime(owner.clock.wallMs()) };
+  if (hasLease) await cluster.api.create(LEASES, { metadata: { name }, spec });
+  return bootID;
+}
+
+async function patchNode(name: string, status: object): Promise<void> {
+  await cluster.api.patch(`/api/v1/nodes/${name}/status`, { status });
+}
+
+function ready(status: string): object {
+  return { type: "Ready", status, reason: "Test", message: "" };
+}
+
+function nodeInfo(bootID: string): object {
+  const names = ["machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion"];
+  const rest = ["kubeProxyVersion", "operatingSystem", "architecture"];
+  return { ...Object.fromEntries([...names, ...rest].map((name) => [name, "test"])), bootID };
+}
+
+/** A pod that runs on a node, as far as its status says. */
+async function runPod(name: string, { claim, node }: { readonly claim: string; readonly node: string }): Promise<void> {
+  const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
+  const spec = { nodeName: node, containers: [{ name: "main", image: "none" }], volumes };
+  await cluster.api.create("/api/v1/namespaces/shop/pods", { metadata: { name }, spec });
+  const running = { name: "main", image: "none", imageID: "", ready: true, restartCount: 0, state: { running: {} } };
+  const status = { phase: "Running", containerStatuses: [running] };
+  await cluster.api.patch(`/api/v1/namespaces/shop/pods/${name}/status`, { status });
+}
+
+type Told = Pick<NodeReport, "node" | "bootId" | "holds" | "releases"> & { readonly generation: number };
+
+/** What an agent would send that has just read the mount table; again until it is taken. */
+async function report(told: Told): Promise<void> {
+  const endedAt = owner.clock.monotonicMs();
+  const read = { beganAt: endedAt - 1, endedAt };
+  const who = { version: 1, podUid: "agent", instance: "run-1", driftPpm: 200, observedSince: 0 };
+  const body: NodeReport = { ...told, ...who, version: 1, sentAt: endedAt, read, podsResourceVersion: "1" };
+  const started = aggregator?.logger.lines.find(({ message }) => message.startsWith("aggregator started"));
+  const url = `${String(started?.fields.url)}/v1/nodes/${told.node}/report`;
+  const check = async (): Promise<void> => {
+    const answer = await fetch(url, { method: "PUT", body: JSON.stringify(body) });
+    expect(await answer.text()).toContain("forget");
+  };
+  await waitUntil(owner, { what: `report of ${told.node}`, limitMs: 10_000, check });
+}
+
+async function standingOf(name: string): Promise<unknown> {
+  const list = JSON.parse((await aggregator?.page(`/v1/nodes?name=${name}`)) ?? "{}");
+  return list.items?.[0]?.standing;
+}
+
+async function standsAs(name: string, kind: string): Promise<void> {
+  const check = async (): Promise<void> => expect(await standingOf(name)).toBe(kind);
+  await waitUntil(owner, { what: `node ${name} ${kind}`, limitMs: 20_000, check });
+}
+
+describe("nodes without an agent on a real API server", () => {
+  it("a pod's end counts where the kubelet lives, and not where nothing is known of it", async () => {
+    await Promise.all([createNode("alive", { hasLease: true }), createNode("quiet")]);
+    await cluster.createClaims(["on-alive", "on-quiet"]);
+    await start();
+    await runPod("alive-0", { claim: "on-alive", node: "alive" });
+    await runPod("quiet-0", { claim: "on-quiet", node: "quiet" });
+    await cluster.claimThat("on-alive", "referenced", isReferenced);
+    await cluster.claimThat("on-quiet", "referenced", isReferenced);
+    await standsAs("alive", "agentless");
+
+    await cluster.removePod("alive-0");
+    await cluster.removePod("quiet-0");
+    const unused = await cluster.claimThat("on-alive", "unused", isUnused);
+    const waiting = await cluster.claimThat(
+      "on-quiet",
+      "waiting",
+      ({ status }) => status?.message.includes("quiet") ?? false,
+    );
+
+    expect(unused.status).toMatchObject({ reason: "NoPodUsing", lastUse: { node: "alive", evidence: "pod-status" } });
+    expect(waiting.status?.unused).toBe(false);
+    expect(await standingOf("quiet")).toBe("silent");
+  });
+
+  it("on another operating system a pod's end counts at once", async () => {
+    await createNode("panes", { labels: { "kubernetes.io/os": "windows" } });
+    await cluster.createClaims(["on-panes"]);
+    await start();
+    await runPod("panes-0", { claim: "on-panes", node: "panes" });
+    await cluster.claimThat("on-panes", "referenced", isReferenced);
+
+    await cluster.removePod("panes-0");
+
+    const { status } = await cluster.claimThat("on-panes", "unused", isUnused);
+    expect(status).toMatchObject({ reason: "NoPodUsing", lastUse: { node: "panes" } });
+  });
+});
+
+describe("a volume that is attached by the API", () => {
+  it("holds back the first word on its claim until its node has reported or it is detached", async () => {
+    const bootId = await createNode("holder");
+    await cluster.createClaims(["attached", "detached", "free"]);
+    for (const name of ["attached", "detached"]) {
+      const source = { persistentVolumeName: `pv-${name}` };
+      const spec = { attacher: "csi.example", nodeName: "holder", source };
+      await cluster.api.create(ATTACHMENTS, { metadata: { name: `csi-${name}` }, spec });
+    }
+    await start();
+    await cluster.claimThat("free", "known", hasStatus);
+    await standsAs("holder", "silent");
+    const waiting = await Promise.all(["attached", "detached"].map(cluster.claim));
+
+    await cluster.api.remove(`${ATTACHMENTS}/csi-detached`);
+    await cluster.claimThat("detached", "known", hasStatus);
+    const still = await cluster.claim("attached");
+    await report({ node: "holder", bootId, generation: 1, holds: [], releases: [] });
+
+    await cluster.claimThat("attached", "known", hasStatus);
+    expect([...waiting, still].map(({ status }) => status)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("a node that is gone", () => {
+  const hold = (claim: string) => {
+    const volume = { by: "name", name: `pv-${claim}` } as const;
+    // Of a mount from before the volume was bound nobody would say that it is this claim's.
+    const since = owner.clock.monotonicMs();
+    return { kind: "pod", volume, podUid: `pod-of-${claim}`, pod: `shop/${claim}-0`, since } as const;
+  };
+
+  it("its mounts are assumed to have ended, until it tells how they really did", async () => {
+    const bootId = await createNode("lost");
+    await cluster.createClaims(["on-lost"]);
+    await start();
+    await report({ node: "lost", bootId, generation: 1, holds: [hold("on-lost")], releases: [] });
+    const mounted = await cluster.claimThat("on-lost", "mounted", isMounted);
+
+    await cluster.api.remove("/api/v1/nodes/lost");
+    await standsAs("lost", "silent");
+    const silent = await cluster.claim("on-lost");
+    const gone = await cluster.claimThat("on-lost", "unused", isUnused);
+    const by = owner.clock.monotonicMs();
+    const { volume, podUid, pod } = hold("on-lost");
+    const releases = [{ id: "release-1", volume, podUid, pod, after: by - 1_000, by: by - 900 }];
+    let back = gone;
+    const check = async (): Promise<void> => {
+      await report({ node: "lost", bootId, generation: 2, holds: [], releases });
+      back = await cluster.claim("on-lost");
+      expect(back.status?.reason).toBe("Unmounted");
+    };
+    await waitUntil(owner, { what: "the real end", limitMs: 20_000, check });
+
+    expect(silent.resourceVersion).toBe(mounted.resourceVersion);
+    expect(gone.status).toMatchObject({ reason: "NodeGone", lastUse: { node: "lost", evidence: "node-gone" } });
+    expect(back.status?.lastUse).toMatchObject({ releaseId: "release-1", evidence: "mount-table" });
+    expect(back.status?.sinceMs).toBeGreaterThanOrEqual(gone.status?.sinceMs ?? 0);
+  });
+
+  it("out of service and not ready, it is so at once, and a restart moves nothing", async () => {
+    const bootId = await createNode("off");
+    await cluster.createClaims(["on-off"]);
+    await start();
+    await report({ node: "off", bootId, generation: 1, holds: [hold("on-off")], releases: [] });
+    await cluster.claimThat("on-off", "mounted", isMounted);
+
+    const taints = [{ key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" }];
+    await cluster.api.patch("/api/v1/nodes/off", { spec: { taints } });
+    await patchNode("off", { conditions: [ready("Unknown")] });
+    const gone = await cluster.claimThat("on-off", "unused", isUnused);
+    await aggregator?.stop();
+    await start();
+    await standsAs("off", "gone");
+    await owner.clock.sleep(1_000);
+
+    expect(gone.status).toMatchObject({ reason: "NodeGone" });
+    expect((await cluster.claim("on-off")).resourceVersion).toBe(gone.resourceVersion);
+  });
+});
