@@ -31,6 +31,7 @@ export class Exchange {
   /** Aborted when the client leaves or the proxy breaks off. */
   readonly gone: AbortSignal;
   readonly #call: Call;
+  readonly #clock: Clock;
   readonly #beganAt: number;
   readonly #faults: FaultKind[] = [];
   #endedAt: number | undefined;
@@ -47,6 +48,7 @@ export class Exchange {
     this.asked = readAsked({ method, target, accept: headers.accept });
     this.connection = request.socket.remotePort ?? 0;
     this.#call = call;
+    this.#clock = clock;
     this.#beganAt = clock.monotonicMs();
     const gone = new AbortController();
     this.gone = gone.signal;
@@ -127,6 +129,12 @@ export class Exchange {
     const { request } = this.#call;
     if (request instanceof Http2ServerRequest) request.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else request.socket.destroy();
+  }
+
+  /** Its connection breaks now. */
+  lose(): void {
+    this.#endedAt ??= this.#clock.monotonicMs();
+    this.silence();
   }
 
   /** Nothing goes out any more, and the answer does not end. */

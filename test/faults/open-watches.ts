@@ -1,12 +1,12 @@
 import type { Armory } from "./armory.ts";
+import type { Breaker } from "./breaker.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Fault, ProxyFaultKind } from "./fault.ts";
 import { errorEvent } from "./refusals.ts";
-import type { Relay } from "./relay.ts";
 
 interface OpenWatchParts {
   readonly armory: Armory;
-  readonly relay: Relay;
+  readonly breaker: Breaker;
 }
 
 /** The watches that are open and have no list to bring any more, and the faults that hit those. */
@@ -36,13 +36,13 @@ export class OpenWatches {
   }
 
   #hit({ kind }: Fault<ProxyFaultKind>, watch: Exchange): boolean {
-    const { relay } = this.#parts;
+    const { breaker } = this.#parts;
     watch.mark(kind);
     switch (kind) {
       case "connection-reset":
-        return relay.reset(watch.connection);
+        return breaker.reset(watch.connection);
       case "half-open":
-        return relay.freeze(watch.connection);
+        return breaker.freeze(watch.connection);
       case "goaway":
         return watch.goAway();
       case "stream-reset":

@@ -92,7 +92,11 @@ function isRefusedStream({ verb, status }: RequestRecord): boolean {
   return verb === "stream" && status === 422;
 }
 
-/** A refusal is known as soon as it is asked for; a silence only when it is given up. */
-function failedAt({ status, beganAt, endedAt }: RequestRecord): number {
-  return status === undefined ? (endedAt ?? beganAt) : beganAt;
+/**
+ * From when the client may have known: what breaks, at its end; a refusal, as soon as it is asked for. When a client gives up what is
+ * never answered, it alone knows at once.
+ */
+function failedAt({ status, beganAt, endedAt, faults }: RequestRecord): number {
+  const isBroken = status === undefined && !faults.includes("no-answer");
+  return isBroken ? (endedAt ?? beganAt) : beganAt;
 }

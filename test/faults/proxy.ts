@@ -2,6 +2,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { createAuthority } from "../control-plane/certificates.ts";
 import { Armory } from "./armory.ts";
 import type { Rewriting } from "./asked.ts";
+import { Breaker } from "./breaker.ts";
 import type { RequestRecord } from "./exchange.ts";
 import { type Fault, type FaultKind, PROXY_FAULTS, type ProxyFaultKind, type Refusal, refusalOf } from "./fault.ts";
 import { type Protocol, startFront } from "./front.ts";
@@ -50,8 +51,9 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const armory = new Armory();
   const upstream = createUpstream(target);
   const relay = await startRelay(() => front.port);
-  const watches = new OpenWatches({ armory, relay });
-  const serving = new Serving({ armory, clock, relay, upstream, watches }, options);
+  const breaker = new Breaker(relay);
+  const watches = new OpenWatches({ armory, breaker });
+  const serving = new Serving({ armory, breaker, clock, upstream, watches }, options);
   const front = await startFront(await authority.server(["127.0.0.1"]), protocol, (call) => serving.serve(call));
   const closing = new AbortController();
   // An outage lasts from the first request that it refuses: who happens to wait for longer would not notice it.

@@ -5,26 +5,22 @@ import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import { createFakeRandom } from "../fakes/random.ts";
 import type { Owner } from "../process/owner.ts";
 import { CopyController } from "./controller.ts";
-import type { ProxyFaultKind } from "./fault.ts";
 import { type Followed, Follower } from "./follower.ts";
 import { Mutator, type Population } from "./mutator.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy.ts";
+import type { Stormed, Struck } from "./storm.ts";
 import type { World } from "./world.ts";
 
 /** Followers, and the proxy between them and the API server. */
-export interface Side {
-  readonly proxy: FaultProxy;
+export interface Side extends Struck {
   readonly client: KubeClient;
   readonly followers: readonly Follower[];
   /** Everything that is followed through this proxy, as its records name it: each has exactly one watch. */
   readonly collections: readonly string[];
-  /** Faults that would wait for ever here, because nobody asks for what they hit. */
-  readonly misses: readonly ProxyFaultKind[];
 }
 
 /** All that one seed has to itself in a world: objects, who changes them, proxies and followers. */
-export interface Scene {
-  readonly seed: number;
+export interface Scene extends Stormed {
   readonly mutator: Mutator;
   /** One speaks HTTP/2 and streams lists; the other speaks HTTP/1.1 and has a server that only knows pages. */
   readonly sides: readonly Side[];
@@ -88,6 +84,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     sides,
     controller,
     logger,
+    isSteady: () => followers.every(({ informer }) => informer.resourceVersion() !== undefined),
     run: async (signal) => {
       await Promise.all([...followers.map(({ informer }) => informer.run(signal)), controller.run(signal)]);
     },

@@ -3,19 +3,19 @@ import { text } from "node:stream/consumers";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Armory } from "./armory.ts";
 import { type Rewriting, rewrite, type Verb } from "./asked.ts";
+import type { Breaker } from "./breaker.ts";
 import { Exchange, type RequestRecord } from "./exchange.ts";
 import { type Fault, type Opportunity, type Refusal, refusalOf } from "./fault.ts";
 import type { Call } from "./front.ts";
 import type { OpenWatches } from "./open-watches.ts";
 import { refusingAnswer } from "./refusals.ts";
-import type { Relay } from "./relay.ts";
 import { passedOn, type Upstream } from "./upstream.ts";
 import { cutPoint, type TapParts, tapWatch } from "./watch-tap.ts";
 
 interface ServingParts {
   readonly armory: Armory;
   readonly clock: Clock;
-  readonly relay: Relay;
+  readonly breaker: Breaker;
   readonly upstream: Upstream;
   readonly watches: OpenWatches;
 }
@@ -63,14 +63,14 @@ export class Serving {
   shut(refusal: Refusal, onRefused: () => void): () => void {
     const outage = { refusal, onRefused };
     this.#outages.add(outage);
-    const open = this.#exchanges.filter(({ isOpen }) => isOpen);
-    for (const connection of new Set(open.map((exchange) => exchange.connection))) this.#parts.relay.reset(connection);
+    this.#parts.breaker.resetAll();
     return () => void this.#outages.delete(outage);
   }
 
   serve(call: Call): void {
     const exchange = new Exchange(call, this.#parts.clock);
     this.#exchanges.push(exchange);
+    this.#parts.breaker.add(exchange);
     const refusal = this.#standingRefusal(exchange);
     const fault = refusal === undefined ? this.#parts.armory.take(...OPPORTUNITIES[exchange.asked.verb]) : undefined;
     if (refusal !== undefined) refuse(exchange, refusal);
@@ -100,7 +100,7 @@ export class Serving {
       await this.#answer(exchange, await this.#ask(call, exchange.gone));
     } catch {
       // The server is gone, and with it every connection to it; or the client is, and there is nothing left to do.
-      if (exchange.isOpen) this.#parts.relay.reset(exchange.connection);
+      if (exchange.isOpen) this.#parts.breaker.reset(exchange.connection);
     }
   }
 
@@ -111,7 +111,7 @@ export class Serving {
     } catch {
       // Not done, then: for the client that is the same.
     }
-    this.#parts.relay.reset(exchange.connection);
+    this.#parts.breaker.reset(exchange.connection);
   }
 
   #ask({ request }: Call, signal: AbortSignal): Promise<IncomingMessage> {

@@ -1,12 +1,29 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Fault, FaultKind, ProxyFaultKind, WorldFaultKind } from "./fault.ts";
-import type { Scene, Side } from "./scene.ts";
+import type { Mutator } from "./mutator.ts";
+import type { FaultProxy } from "./proxy.ts";
 import type { World } from "./world.ts";
+
+/** One way through a proxy. */
+export interface Struck {
+  readonly proxy: FaultProxy;
+  /** Faults that would wait for ever here, because nobody asks for what they hit. */
+  readonly misses: readonly ProxyFaultKind[];
+}
+
+/** What has faults of its own: objects that are re-created, and the ways to them. */
+export interface Stormed {
+  readonly seed: number;
+  readonly mutator: Pick<Mutator, "recreateAll">;
+  readonly sides: readonly Struck[];
+  /** Whether everybody knows where he is, and so has something to lose. */
+  readonly isSteady: () => boolean;
+}
 
 /** Where a storm rages. */
 export interface StormParts {
   readonly world: World;
-  readonly scenes: readonly Scene[];
+  readonly scenes: readonly Stormed[];
   /** What the times of the schedules are measured with. */
   readonly clock: Clock;
 }
@@ -18,13 +35,13 @@ export interface StormPlan {
 }
 
 /** Arms what hits from the first request on: to be called before anybody asks. */
-export function arm(scenes: readonly Scene[], { ofScene }: StormPlan): void {
+export function arm(scenes: readonly Stormed[], { ofScene }: StormPlan): void {
   for (const { seed, sides } of scenes) {
     for (const fault of ofScene(seed)) if (fault.atMs === 0) armAll(sides, fault);
   }
 }
 
-function armAll(sides: readonly Side[], fault: Fault<ProxyFaultKind>): void {
+function armAll(sides: readonly Struck[], fault: Fault<ProxyFaultKind>): void {
   for (const { proxy, misses } of sides) if (!misses.includes(fault.kind)) proxy.arm(fault);
 }
 
@@ -83,11 +100,10 @@ const DEEDS: Readonly<Record<WorldFaultKind, (parts: StormParts) => Promise<bool
 const STEADY_LIMIT_MS = 5_000;
 const LOOK_MS = 20;
 
-/** Nobody sees anything until the deed is done. It only begins when everybody has something to lose: a place to go on from. */
+/** Nobody sees anything until the deed is done. It only begins when everybody has something to lose. */
 async function behindClosedDoors({ scenes, clock }: StormParts, deed: () => Promise<boolean>): Promise<boolean> {
-  const followers = scenes.flatMap(({ sides }) => sides.flatMap((side) => side.followers));
   const until = clock.monotonicMs() + STEADY_LIMIT_MS;
-  while (followers.some(({ informer }) => informer.resourceVersion() === undefined) && clock.monotonicMs() < until) {
+  while (!scenes.every((scene) => scene.isSteady()) && clock.monotonicMs() < until) {
     await clock.sleep(LOOK_MS);
   }
   const doors = scenes.flatMap(({ sides }) => sides.map(({ proxy }) => proxy.shut({ status: 503 })));

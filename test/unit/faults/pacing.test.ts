@@ -11,9 +11,10 @@ interface Short {
   readonly until?: number | undefined;
   readonly retryAfterMs?: number;
   readonly verb?: RequestRecord["verb"];
+  readonly faults?: RequestRecord["faults"];
 }
 
-function record({ at, status, until = at + 5, retryAfterMs, verb = "list" }: Short): RequestRecord {
+function record({ at, status, until = at + 5, retryAfterMs, verb = "list", faults = [] }: Short): RequestRecord {
   return {
     verb,
     collection: "/a",
@@ -22,7 +23,7 @@ function record({ at, status, until = at + 5, retryAfterMs, verb = "list" }: Sho
     status,
     retryAfterMs,
     events: 0,
-    faults: [],
+    faults,
     isWhole: false,
   };
 }
@@ -127,11 +128,19 @@ describe("the pace after failures", () => {
     ]);
   });
 
-  it("counts from the end of a request that was never answered", () => {
-    const silent = { at: 0, until: 60_000, status: undefined };
+  it("counts from the end of a request that broke before its answer", () => {
+    const broken = { at: 0, until: 60_000, status: undefined };
 
-    expect(problems(silent, { at: 60_100, status: 200 })).toEqual([]);
-    expect(problems(silent, { at: 60_050, status: 200 })).toHaveLength(1);
+    expect(problems(broken, { at: 60_100, status: 200 })).toEqual([]);
+    expect(problems(broken, { at: 60_050, status: 200 })).toHaveLength(1);
+  });
+
+  it("does not judge the pause after a request that its client gave up: the proxy hears of that late", () => {
+    const silent = { at: 0, until: 60_000, status: undefined, faults: ["no-answer"] } as const;
+
+    expect(problems(silent, { at: 60_001, status: 503 }, { at: 60_150, status: 200 })).toEqual([
+      "asked again 149 ms after failure 2 in a row, with 200 ms due",
+    ]);
   });
 
   it("counts a request that was never answered into the row", () => {
