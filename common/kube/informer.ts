@@ -1,3 +1,4 @@
+import { createBreather } from "../runtime/breather.ts";
 import { runTogether } from "../runtime/lifecycle.ts";
 import type { KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
@@ -39,7 +40,7 @@ export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly project: (object: unknown) => T;
   /** By which values objects are found, by the name of the index. */
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
-  /** After a list the whole store is as it should be before the first change is told. */
+  /** Of all lists but the first the whole store is as it should be before the first change is told. */
   readonly onChange?: (change: StoreChange<T>) => void;
   /** After each list, the first one included. */
   readonly onReplaced?: () => void;
@@ -56,8 +57,6 @@ export function createInformer<T extends Stored, I extends string = never>(
     indexes.set(name, new ObjectIndex(valuesOf));
   }
   let synced = false;
-  let isRunning = false;
-
   const store = new Store<T>((change) => {
     for (const index of indexes.values()) index.apply(change);
     checker.onChange(change);
@@ -68,8 +67,9 @@ export function createInformer<T extends Stored, I extends string = never>(
     project: (raw) => projector.project(raw),
     upsert: (raw) => projector.upsert(raw),
     remove: (raw) => projector.remove(raw),
-    replace: (objects, resourceVersion) => {
-      projector.replace(objects, resourceVersion);
+    replace: async (objects, resourceVersion) => {
+      if (synced) projector.replace(objects, resourceVersion);
+      else await projector.fill(objects, createBreather(parts.clock));
       synced = true;
       onReplaced();
     },
@@ -90,14 +90,22 @@ export function createInformer<T extends Stored, I extends string = never>(
     unreadable: () => projector.unreadable,
     isStale: (key) => projector.isStale(key),
     drift: checker.drift,
-    run: async (signal) => {
-      if (isRunning) throw new TypeError(`the informer of ${collection.path} runs already`);
-      isRunning = true;
-      try {
-        await runTogether([reflector.run, checker.run], signal);
-      } finally {
-        isRunning = false;
-      }
-    },
+    run: onceAtATime(collection.path, (signal) => runTogether([reflector.run, checker.run], signal)),
+  };
+}
+
+function onceAtATime(
+  path: string,
+  run: (signal: AbortSignal) => Promise<void>,
+): (signal: AbortSignal) => Promise<void> {
+  let isRunning = false;
+  return async (signal) => {
+    if (isRunning) throw new TypeError(`the informer of ${path} runs already`);
+    isRunning = true;
+    try {
+      await run(signal);
+    } finally {
+      isRunning = false;
+    }
   };
 }

@@ -72,6 +72,16 @@ export class Projector<T extends Stored> {
     return known !== undefined && isKnown ? known : this.#decode(raw);
   }
 
+  /** The first list, put into the empty store bit by bit: nobody goes by a store that has not synced. All later ones are one change. */
+  async fill(objects: readonly (T | Unreadable)[], breathe: () => Promise<void> | undefined): Promise<void> {
+    for (const object of objects) {
+      if (object instanceof Unreadable) this.#stale.set(object.key, object);
+      else this.#store.put(object);
+      const pause = breathe();
+      if (pause !== undefined) await pause;
+    }
+  }
+
   /** A whole list. */
   replace(objects: readonly (T | Unreadable)[], resourceVersion: string): void {
     this.#stale.clear();

@@ -5,15 +5,15 @@ import type { Collection } from "./collection.ts";
 import { createInterruptions, type Interruptions } from "./interruptions.ts";
 import { isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { isOlder } from "./resource-version.ts";
-import { isEndOfList, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
+import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
 import type { WatchEvent } from "./watch-stream.ts";
 
 /** Where a reflector puts what it sees. Calls never overlap and must not throw. */
 export interface ReflectorSink<T> {
   /** What is kept of an object of a list; nothing for what cannot be kept. Called as each object arrives: the raw one is dropped. */
   readonly project: (object: unknown) => T | undefined;
-  /** The whole collection as of a resource version. */
-  readonly replace: (objects: readonly T[], resourceVersion: string) => void;
+  /** The whole collection as of a resource version. Nothing else comes before what it answers has resolved. */
+  readonly replace: (objects: readonly T[], resourceVersion: string) => Promise<void>;
   readonly upsert: (object: unknown) => void;
   readonly remove: (object: unknown) => void;
 }
@@ -128,7 +128,10 @@ class Reflection<T extends { readonly key: string }> {
     const from = this.position ?? (await this.#list(signal));
     if (this.#isDoubtful) await verifyPosition(client, { collection, signal }, from);
     this.#isDoubtful = false;
-    return await this.#watch({ resourceVersion: from }, signal, (event) => this.#apply(event));
+    return await this.#watch({ resourceVersion: from }, signal, (event) => {
+      this.#apply(event);
+      return undefined;
+    });
   }
 
   /** List and watch in one request. */
@@ -136,11 +139,10 @@ class Reflection<T extends { readonly key: string }> {
     const gathered = new Map<string, T>();
     try {
       const end = await this.#watch("whole-collection", signal, (event) => {
-        if (this.position !== undefined) return this.#apply(event);
-        if (!isEndOfList(event)) return this.#gather(gathered, event);
-        this.#replace(gathered, versionOf(event));
-        // It lives as long as the watch does.
-        gathered.clear();
+        if (this.position === undefined && isEndOfList(event)) return this.#replace(gathered, versionOf(event));
+        if (this.position === undefined) this.#gather(gathered, event);
+        else this.#apply(event);
+        return undefined;
       });
       if (this.position === undefined) throw new MooringError("list-invalid", "the list ended before it was whole");
       return end;
@@ -179,7 +181,7 @@ class Reflection<T extends { readonly key: string }> {
     };
     try {
       const version = await list(this.#parts.client, { collection: this.#collection, query, signal }, onPage);
-      this.#replace(gathered, version);
+      await this.#replace(gathered, version);
       this.#pageSize = PAGE_SIZE;
       return version;
     } catch (error) {
@@ -188,17 +190,20 @@ class Reflection<T extends { readonly key: string }> {
     }
   }
 
-  #replace(gathered: ReadonlyMap<string, T>, resourceVersion: string): void {
-    this.#sink.replace([...gathered.values()], resourceVersion);
+  async #replace(gathered: Map<string, T>, resourceVersion: string): Promise<void> {
+    const objects = [...gathered.values()];
+    // It lives as long as the watch does.
+    gathered.clear();
+    await this.#sink.replace(objects, resourceVersion);
     this.position = resourceVersion;
     // Any later list from the cache of a server that lags could go back behind what was seen.
     this.#nextList = "quorum";
     this.#isDoubtful = false;
     this.#haltedStreams = 0;
-    this.#parts.logger.debug({ resourceVersion, objects: gathered.size }, "listed");
+    this.#parts.logger.debug({ resourceVersion, objects: objects.length }, "listed");
   }
 
-  #watch(from: Watching["from"], signal: AbortSignal, onEvent: (event: WatchEvent) => void): Promise<WatchEnd> {
+  #watch(from: Watching["from"], signal: AbortSignal, onEvent: OnWatchEvent): Promise<WatchEnd> {
     const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
     const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
     const onOpen = (): void => {
@@ -207,7 +212,7 @@ class Reflection<T extends { readonly key: string }> {
     const watching = { collection: this.#collection, from, longestSilenceMs, onOpen, signal };
     return watch(this.#parts, watching, (event) => {
       // What was still on its way when a new list was asked for is part of that list.
-      if (!signal.aborted) onEvent(event);
+      return signal.aborted ? undefined : onEvent(event);
     });
   }
 

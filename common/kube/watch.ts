@@ -26,6 +26,9 @@ export interface Watching extends Following {
   readonly onOpen: () => void;
 }
 
+/** Takes an event; the next one comes when what it answers, if anything, has resolved. */
+export type OnWatchEvent = (event: WatchEvent) => Promise<void> | undefined;
+
 /** How a server ended a watch in good order. */
 export type WatchEnd = "at its time" | "early";
 
@@ -38,7 +41,7 @@ const WHOLE_COLLECTION = { sendInitialEvents: "true", resourceVersionMatch: "Not
 export async function watch(
   { client, clock, random }: KubeParts,
   { collection, from, longestSilenceMs, onOpen, signal }: Watching,
-  onEvent: (event: WatchEvent) => void,
+  onEvent: OnWatchEvent,
 ): Promise<WatchEnd> {
   const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
   const query = {
@@ -54,7 +57,11 @@ export async function watch(
       const response = await client.open({ method: "GET", path: collection.path, query }, heardSignal);
       heard();
       onOpen();
-      for await (const event of readWatch(listened(response.body, heard))) onEvent(event);
+      for await (const event of readWatch(listened(response.body, heard))) {
+        const pending = onEvent(event);
+        // Most events need no time of their own, and a promise for each would.
+        if (pending !== undefined) await pending;
+      }
     }),
   );
   return clock.monotonicMs() - begin < timeoutMs - EARLY_MS ? "early" : "at its time";

@@ -27,6 +27,23 @@ describe("a list as a stream", () => {
     );
   });
 
+  it("lets others get a turn when it is the first and long, and is whole before anything follows", async () => {
+    const scene = await follow({ lists: [], streams: ["open"], onChange: () => scene.clock.pass(1) });
+    const { last, changes, clock, informer } = scene;
+    const things = Array.from({ length: 40 }, (_, index) => thing(`thing-${index}`, index + 1));
+
+    for (const object of things) last().writeLine({ type: "ADDED", object });
+    last().writeLine(bookmark(50, END));
+    last().writeLine({ type: "MODIFIED", object: thing("thing-0", 51) });
+    await settle();
+    const early = [changes.length, informer.hasSynced(), informer.resourceVersion()];
+    await clock.advance(100);
+
+    expect(early).toEqual([16, false, undefined]);
+    expect(changes.findIndex((change) => change.startsWith("updated"))).toBe(40);
+    expect([informer.hasSynced(), informer.resourceVersion()]).toEqual([true, "51"]);
+  });
+
   it("may be empty", async () => {
     const { last, informer } = await follow({ lists: [], streams: ["open"] });
 

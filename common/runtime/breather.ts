@@ -1,0 +1,23 @@
+import type { Clock } from "./clock.ts";
+
+/** After so much work others get a turn of the event loop. Milliseconds. */
+const SLICE_MS = 5;
+/** Reading the clock costs as much as some of the work. */
+const STEPS = 16;
+
+/**
+ * For long work in small steps: called after each, it answers something to wait for whenever the work has held the event loop for
+ * too long. A promise for each step would cost more than most steps do.
+ */
+export function createBreather(clock: Clock): () => Promise<void> | undefined {
+  let steps = 0;
+  let begunAt = clock.monotonicMs();
+  const pause = async (): Promise<void> => {
+    await clock.sleep(0);
+    begunAt = clock.monotonicMs();
+  };
+  return () => {
+    steps += 1;
+    return steps % STEPS === 0 && clock.monotonicMs() - begunAt >= SLICE_MS ? pause() : undefined;
+  };
+}
