@@ -10,9 +10,15 @@ export class Breaker {
     this.#relay = relay;
   }
 
-  add(exchange: Exchange): void {
+  /** Says whether its connection still stands: what a client sent before it broke can still arrive. */
+  add(exchange: Exchange): boolean {
+    if (!this.#relay.isOpen(exchange.connection)) {
+      exchange.lose();
+      return false;
+    }
     this.#open.add(exchange);
     exchange.gone.addEventListener("abort", () => this.#open.delete(exchange));
+    return true;
   }
 
   /** Sends RST to the client. Says whether there was such a connection. */

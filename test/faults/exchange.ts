@@ -131,9 +131,10 @@ export class Exchange {
     else request.socket.destroy();
   }
 
-  /** Its connection breaks now. */
+  /** Its connection is broken: whatever was answered, the client may not have it. */
   lose(): void {
     this.#endedAt ??= this.#clock.monotonicMs();
+    this.#retryAfterMs = undefined;
     this.silence();
   }
 

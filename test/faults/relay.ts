@@ -7,6 +7,8 @@ import { HarnessError } from "../process/errors.ts";
  */
 export interface Relay {
   readonly port: number;
+  /** Whether the client of this connection hears what the server says. */
+  readonly isOpen: (connection: number) => boolean;
   /** Sends RST to the client. Says whether there was such a connection. */
   readonly reset: (connection: number) => boolean;
   /**
@@ -36,6 +38,7 @@ export async function startRelay(target: () => number): Promise<Relay> {
   return {
     port: portOf(server),
     connections: () => ({ ever, now: links.size }),
+    isOpen: (connection) => find(connection) !== undefined,
     reset: (connection) => find(connection)?.reset() ?? false,
     freeze: (connection) => find(connection)?.freeze() ?? false,
     close: async () => {
@@ -70,7 +73,7 @@ class Link {
   }
 
   get name(): number | undefined {
-    return this.#isFrozen ? undefined : this.#inner.localPort;
+    return this.#isFrozen || this.#client.destroyed ? undefined : this.#inner.localPort;
   }
 
   reset(): boolean {

@@ -70,7 +70,7 @@ export class Serving {
   serve(call: Call): void {
     const exchange = new Exchange(call, this.#parts.clock);
     this.#exchanges.push(exchange);
-    this.#parts.breaker.add(exchange);
+    if (!this.#parts.breaker.add(exchange)) return;
     const refusal = this.#standingRefusal(exchange);
     const fault = refusal === undefined ? this.#parts.armory.take(...OPPORTUNITIES[exchange.asked.verb]) : undefined;
     if (refusal !== undefined) refuse(exchange, refusal);
