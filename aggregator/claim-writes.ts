@@ -11,7 +11,7 @@ import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "./core
 import { Disagreements } from "./disagreements.ts";
 import { Setbacks } from "./setbacks.ts";
 import type { ClaimStatusWriter, WriteResult } from "./sinks/claim-status-writer.ts";
-import { createWriteLimiter, type WriteLimiter } from "./sinks/write-limiter.ts";
+import { WriteLimiter } from "./sinks/write-limiter.ts";
 import { WriteMemories, type WriteMemory } from "./write-memories.ts";
 import { type MissingRight, WriteRights } from "./write-rights.ts";
 
@@ -53,7 +53,7 @@ export class ClaimWrites {
   constructor(parts: ClaimWritesParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
     this.#queue = new WorkQueue(parts, MOST_WRITES);
-    this.#limiter = createWriteLimiter(parts.clock);
+    this.#limiter = new WriteLimiter(parts.clock);
     this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
     this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);
     this.#setbacks = new Setbacks(parts);
@@ -67,7 +67,7 @@ export class ClaimWrites {
 
   /** How many writes may be under way at once. */
   get limit(): number {
-    return this.#limiter.limit();
+    return this.#limiter.limit;
   }
 
   /** Claims whose status the API server does not take. */

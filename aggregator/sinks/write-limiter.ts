@@ -8,59 +8,76 @@ export interface WriteSlot {
 }
 
 /** Lets as many writes be under way at once as the API server takes, whoever makes them. */
-export interface WriteLimiter {
-  /** Resolves when a write may be made, in the order of the calls; with nothing when the signal is aborted first. */
-  readonly begin: (signal: AbortSignal) => Promise<WriteSlot | undefined>;
+export class WriteLimiter {
+  readonly #clock: Clock;
+  #state: WriteLimit = FIRST_LIMIT;
+  #underWay = 0;
+  /** Those who wait for their turn, in their order. */
+  readonly #waiting = new Set<(slot: WriteSlot) => void>();
+  /** Ends the pause that is slept through for them, when there is one. */
+  #pause: AbortController | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
   /** How many may be under way at once. */
-  readonly limit: () => number;
-}
+  get limit(): number {
+    return Math.floor(this.#state.limit);
+  }
 
-export function createWriteLimiter(clock: Clock): WriteLimiter {
-  let state: WriteLimit = FIRST_LIMIT;
-  let underWay = 0;
-  let waiting: readonly (() => void)[] = [];
-
-  const wake = (): void => {
-    const woken = waiting;
-    waiting = [];
-    for (const one of woken) one();
-  };
-
-  const change = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", done);
-        resolve();
+  /** Resolves when a write may be made, in the order of the calls; with nothing when the signal is aborted first. */
+  begin(signal: AbortSignal): Promise<WriteSlot | undefined> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve(undefined);
+      const giveUp = (): void => {
+        this.#waiting.delete(give);
+        if (this.#waiting.size === 0) this.#pause?.abort();
+        resolve(undefined);
       };
-      signal.addEventListener("abort", done);
-      waiting = [...waiting, done];
+      const give = (slot: WriteSlot): void => {
+        signal.removeEventListener("abort", giveUp);
+        resolve(slot);
+      };
+      signal.addEventListener("abort", giveUp);
+      this.#waiting.add(give);
+      this.#serve();
     });
+  }
 
-  const slot = (): WriteSlot => {
-    const begunAtMs = clock.monotonicMs();
-    underWay += 1;
+  #serve(): void {
+    const pauseMs = this.#state.pausedUntilMs - this.#clock.monotonicMs();
+    if (pauseMs > 0) {
+      if (this.#pause === undefined && this.#waiting.size > 0) void this.#sleepThrough(pauseMs);
+      return;
+    }
+    for (const give of this.#waiting) {
+      if (this.#underWay >= this.limit) return;
+      this.#waiting.delete(give);
+      give(this.#slot());
+    }
+  }
+
+  async #sleepThrough(pauseMs: number): Promise<void> {
+    this.#pause = new AbortController();
+    await this.#clock.sleep(pauseMs, this.#pause.signal);
+    this.#pause = undefined;
+    this.#serve();
+  }
+
+  #slot(): WriteSlot {
+    const begunAtMs = this.#clock.monotonicMs();
+    this.#underWay += 1;
     return {
       end: (answer) => {
-        const wasFull = underWay >= Math.floor(state.limit);
-        underWay -= 1;
+        const wasFull = this.#underWay >= this.limit;
+        this.#underWay -= 1;
         if (answer !== undefined) {
-          state = nextLimit(state, { ...answer, begunAtMs, endedAtMs: clock.monotonicMs(), wasFull });
+          const endedAtMs = this.#clock.monotonicMs();
+          this.#state = nextLimit(this.#state, { ...answer, begunAtMs, endedAtMs, wasFull });
         }
-        wake();
+        this.#serve();
       },
     };
-  };
-
-  return {
-    limit: () => Math.floor(state.limit),
-    begin: async (signal) => {
-      while (!signal.aborted) {
-        const pauseMs = state.pausedUntilMs - clock.monotonicMs();
-        if (pauseMs <= 0 && underWay < Math.floor(state.limit)) return slot();
-        if (pauseMs > 0) await clock.sleep(pauseMs, signal);
-        else await change(signal);
-      }
-      return undefined;
-    },
-  };
+  }
 }
