@@ -68,10 +68,10 @@ interface Issuer {
   readonly key: webcrypto.CryptoKey;
 }
 
-/** With names it is a server's certificate, without it is a client's. */
+/** With names it is a server's certificate, which its own gateway may use as a client's (etcd asks itself), without a client's. */
 async function issue(issuer: Issuer, subject: Record<string, string[]>[], names?: readonly string[]): Promise<KeyPair> {
   const keys = await generateKeys();
-  const usage = names === undefined ? ExtendedKeyUsage.clientAuth : ExtendedKeyUsage.serverAuth;
+  const { clientAuth, serverAuth } = ExtendedKeyUsage;
   const certificate = await X509CertificateGenerator.create({
     subject,
     issuer: issuer.root.subject,
@@ -80,7 +80,7 @@ async function issue(issuer: Issuer, subject: Record<string, string[]>[], names?
     signingAlgorithm: ALGORITHM,
     extensions: [
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([usage]),
+      new ExtendedKeyUsageExtension(names === undefined ? [clientAuth] : [serverAuth, clientAuth]),
       ...(names === undefined ? [] : [new SubjectAlternativeNameExtension(names.map(alternativeName))]),
     ],
   });

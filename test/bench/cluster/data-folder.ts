@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { array, object, parse, string } from "valibot";
 import { MODULES } from "../../control-plane/components.ts";
 import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
 import { readSettings } from "../../control-plane/settings.ts";
 import type { Owner } from "../../process/owner.ts";
+import { createEtcdStore } from "./etcd-store.ts";
 import { agentPodOf, claimPlace, podPlace, type Sizes } from "./layout.ts";
 import { loadCluster } from "./loader.ts";
 import { nodeObject } from "./nodes.ts";
 import { type ClusterIndex, readPodUids } from "./pod-uids.ts";
 import { podObject, podStatus } from "./pods.ts";
-import { createProgress } from "./progress.ts";
 import { ATTACHMENT_STATUS, attachmentObject, CLAIM_STATUS, claimObject, volumeObject } from "./volumes.ts";
 import { createWriter } from "./writer.ts";
 
@@ -28,13 +28,13 @@ const QUOTA = 8 * 1024 ** 3;
 /** Below it a data folder lies whole or not at all. */
 const ETCD = "etcd";
 const INDEX = "cluster.json";
-const PROGRESS = "progress.json";
+const LOADING = "loading";
 
 const clusterIndex = object({ podUids: array(string()) });
 
 /**
- * Starts a control plane with a cluster of these sizes. Filling one takes long (a quarter of an hour at full size), so its data
- * folder is kept in the cache and every run works on a copy.
+ * Starts a control plane with a cluster of these sizes. Filling one takes some minutes, so its data folder is
+ * kept in the cache and every run works on a copy.
  */
 export async function openLoadedCluster(owner: Owner, sizes: Sizes): Promise<LoadedCluster> {
   const kept = await keptFolder(owner, sizes);
@@ -48,13 +48,13 @@ export async function openLoadedCluster(owner: Owner, sizes: Sizes): Promise<Loa
 export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
   const folder = join(readSettings(process.env).cache, "scale", keyOf(sizes));
   if (existsSync(folder)) return folder;
-  // A run that was stopped goes on where it was; etcd lets nobody else into its folder meanwhile.
-  const unfinished = `${folder}.unfinished`;
-  mkdirSync(unfinished, { recursive: true });
+  mkdirSync(dirname(folder), { recursive: true });
+  const unfinished = mkdtempSync(`${folder}.`);
+  owner.defer(() => rmSync(unfinished, { recursive: true, force: true }));
   owner.say(`no cluster of this size in the cache yet: making ${sizes.claims} claims, ${sizes.pods} pods …`);
-  const plane = await startPlane(owner, { data: join(unfinished, ETCD), name: "loading", ...IN_A_HURRY });
+  const plane = await startPlane(owner, { data: join(unfinished, ETCD), name: LOADING, ...IN_A_HURRY });
   const writer = await createWriter(owner, plane);
-  await loadCluster(owner, writer, { sizes, progress: createProgress(join(unfinished, PROGRESS)) });
+  await loadCluster(owner, { writer, store: createEtcdStore(owner, { plane, folder: LOADING }), sizes });
   const index = { podUids: await readPodUids(writer, sizes) };
   await plane.stop();
   writeFileSync(join(unfinished, INDEX), JSON.stringify(index));

@@ -24,7 +24,7 @@ const FINISHED = 3;
 /** So many claims of a node are in use; the others were used once, or never. */
 export const USED_PER_NODE = SINGLE + 2 * DOUBLE;
 /** So many of those are on a block device, which the kubelet stages before it mounts it: 30 holds on each node. */
-const STAGED_PER_NODE = 10;
+export const STAGED_PER_NODE = 10;
 
 /** A cluster of this fraction of the full size, of one node at least. */
 export function sizesOf(fraction: number): Sizes {
@@ -132,6 +132,7 @@ export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function uuidOf(text: string): string {
+/** Looks like a UID, and is the same for every run. */
+export function uuidOf(text: string): string {
   return digestOf(text).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5");
 }

@@ -1,18 +1,20 @@
 import { object, parse, string } from "valibot";
 import type { Owner } from "../../process/owner.ts";
 import { forEachIndex } from "./concurrency.ts";
+import { type CopyParts, copyNodes, TEMPLATE_NODES } from "./copies.ts";
 import {
   AGENT_NAMESPACE,
+  CLAIMS_PER_NODE,
   type ClaimPlace,
   claimPlace,
   namespaceName,
+  PODS_PER_NODE,
   podPlace,
   type Sizes,
   stagedClaimsOf,
 } from "./layout.ts";
 import { nodeObject } from "./nodes.ts";
 import { podObject, podStatus } from "./pods.ts";
-import type { Progress } from "./progress.ts";
 import {
   ATTACHMENT_STATUS,
   attachmentObject,
@@ -32,35 +34,31 @@ const ATTACHER = "csi-attacher";
 
 const created = object({ metadata: object({ uid: string() }) });
 
-/** What to make, and how far an earlier run came with it. */
-export interface Load {
-  readonly sizes: Sizes;
-  readonly progress: Progress;
-}
-
-/** Fills an API server: bound claims with their volumes, pods with their status, nodes. */
-export async function loadCluster(owner: Owner, writer: ObjectWriter, { sizes, progress }: Load): Promise<void> {
-  const { signal, clock, say } = owner;
-  const begunAt = clock.monotonicMs();
-  const each = async (what: string, count: number, task: (index: number) => Promise<void>): Promise<void> => {
-    const onProgress = (done: number): void => progress.note(what, done);
-    await forEachIndex({ first: progress.of(what), count, workers: WORKERS, signal, onProgress }, task);
-    say(`${count} ${what} there after ${Math.round((clock.monotonicMs() - begunAt) / 1000)} s`);
-  };
+/**
+ * Fills a control plane: bound claims with their volumes, pods with their status, nodes. The API server makes the first nodes with all
+ * that is on them, and whatever it has stored is copied in its database for the others: a hundred times as fast.
+ */
+export async function loadCluster(owner: Owner, parts: CopyParts): Promise<void> {
+  const { signal } = owner;
+  const { writer, sizes } = parts;
+  const nodes = Math.min(TEMPLATE_NODES, sizes.nodes);
+  const each = (count: number, task: (index: number) => Promise<void>): Promise<void> =>
+    forEachIndex({ count, workers: WORKERS, signal }, task);
   const namespaces = "/api/v1/namespaces";
   await writer.create(namespaces, { metadata: { name: AGENT_NAMESPACE } }, CONTROLLERS);
-  await each("namespaces", sizes.namespaces, async (index) => {
+  await each(sizes.namespaces, async (index) => {
     await writer.create(namespaces, { metadata: { name: namespaceName(index) } }, CONTROLLERS);
   });
-  await each("nodes", sizes.nodes, async (index) => {
+  await each(nodes, async (index) => {
     const handles = stagedClaimsOf(index).map((claim) => claimPlace(claim, sizes).handle);
     await writer.create("/api/v1/nodes", nodeObject(index, handles), KUBELET);
   });
-  await each("claims with their volumes", sizes.claims, (index) => createClaim(writer, claimPlace(index, sizes)));
-  await each("nodes' attachments", sizes.nodes, async (index) => {
+  await each(nodes * CLAIMS_PER_NODE, (index) => createClaim(writer, claimPlace(index, sizes)));
+  await each(nodes, async (index) => {
     for (const claim of stagedClaimsOf(index)) await createAttachment(writer, claimPlace(claim, sizes));
   });
-  await each("pods", sizes.pods, (index) => createPod(writer, index, sizes));
+  await each(nodes * PODS_PER_NODE, (index) => createPod(writer, index, sizes));
+  if (sizes.nodes > nodes) await copyNodes(owner, parts);
 }
 
 /** A claim and its volume, bound to each other. */

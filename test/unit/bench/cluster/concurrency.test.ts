@@ -22,25 +22,6 @@ describe("forEachIndex", () => {
     expect(most).toBe(3);
   });
 
-  it("tells how far it is: all below are done, whatever overtook them", async () => {
-    const told: number[] = [];
-    const slow = Promise.withResolvers<void>();
-    const task = async (index: number): Promise<void> => {
-      if (index === 3) await slow.promise;
-    };
-
-    const all = forEachIndex(
-      { first: 2, count: 7, workers: 2, signal: never, onProgress: (done) => told.push(done) },
-      task,
-    );
-    await settle();
-    expect(told).toEqual([3, 3, 3, 3]);
-    slow.resolve();
-    await all;
-
-    expect(told.at(-1)).toBe(7);
-  });
-
   it("begins nothing more after a failure, and fails with it", async () => {
     const begun: number[] = [];
 

@@ -1,0 +1,53 @@
+import { HarnessError } from "../../process/errors.ts";
+
+/** Shorter texts might stand for something else, too. */
+const SHORTEST = 4;
+
+/**
+ * An object as the API server has stored it, of which others can be made that differ in texts alone. What the texts are is told by
+ * two sources of one shape, the object's own and the copy's: wherever these differ, so do the copies. Texts of another length are
+ * left as they are, because in protobuf the length stands before them (addresses of pods, which nothing here looks at).
+ */
+export class Template {
+  readonly #bytes: Buffer;
+  readonly #texts: readonly string[];
+  readonly #places = new Map<string, readonly number[]>();
+
+  constructor(bytes: Buffer, source: unknown) {
+    this.#bytes = bytes;
+    this.#texts = textsIn(source);
+  }
+
+  /** The bytes of a copy. Throws a HarnessError when the sources have no common shape. */
+  copy(source: unknown): Buffer {
+    const texts = textsIn(source);
+    if (texts.length !== this.#texts.length) throw new HarnessError("the copy has another shape than its template");
+    const copy = Buffer.from(this.#bytes);
+    const changes = this.#texts.map((old, i): readonly [string, string] => [old, texts[i] ?? old]).filter(isChange);
+    // A text that stands within another one is part of the longer one's change.
+    for (const [old, text] of changes.toSorted(([one], [other]) => one.length - other.length)) {
+      for (const place of this.#placesOf(old)) copy.write(text, place, "latin1");
+    }
+    return copy;
+  }
+
+  #placesOf(text: string): readonly number[] {
+    const known = this.#places.get(text);
+    if (known !== undefined) return known;
+    const places: number[] = [];
+    const bytes = Buffer.from(text, "latin1");
+    for (let at = this.#bytes.indexOf(bytes); at >= 0; at = this.#bytes.indexOf(bytes, at + 1)) places.push(at);
+    this.#places.set(text, places);
+    return places;
+  }
+}
+
+function isChange([old, text]: readonly [string, string]): boolean {
+  return old !== text && old.length === text.length && old.length >= SHORTEST;
+}
+
+/** All texts of a value, depth first; objects of one shape give lists of one length. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
