@@ -4,6 +4,7 @@ import { ApiError } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { Harness } from "./harness.ts";
 import { SimulatedFleet } from "./simulated-fleet.ts";
+import { CSI } from "./simulated-node.ts";
 import { claimWith, nodeWith, volumeWith } from "./world.ts";
 
 const NODES = ["n1", "n2", "n3"];
@@ -67,6 +68,8 @@ async function change(fleet: SimulatedFleet, { op, node }: Step): Promise<void> 
   if (op === "give-up") await fleet.giveUp(node);
   if (op === "remove-agent") await fleet.removeAgent(node);
   if (op === "install-agent") await fleet.installAgent(node);
+  if (op === "stranger") fleet.createStranger(node);
+  if (op === "unstage") fleet.unstage(node);
   if (op === "attach") await fleet.attach(node);
   if (op === "detach") await fleet.attach(undefined);
 }
@@ -103,7 +106,10 @@ async function replay(
   { silentAfterMs = 90_000, proves }: { readonly silentAfterMs?: number; readonly proves: "all" | "read" | "end" },
 ): Promise<void> {
   const nodes = NODES.map((name) => nodeWith(name));
-  const world = { claims: [claimWith()], volumes: [volumeWith()], nodes, livingKubelets: NODES };
+  const copy = { key: "pv-2", uid: "volume-2", claim: { key: "shop/copy", uid: "claim-2" } };
+  const volumes = [volumeWith({ csi: CSI }), volumeWith({ ...copy, csi: CSI })];
+  const claims = [claimWith(), claimWith({ name: "copy", uid: "claim-2", volume: "pv-2" })];
+  const world = { claims, volumes, nodes, livingKubelets: NODES };
   const harness = await new Harness({ ...world, silentAfterMs }).start();
   const fleet = new SimulatedFleet(harness, NODES);
   await fleet.installAgents();
@@ -119,6 +125,8 @@ async function replay(
     await trouble(harness, step);
     // A write that fails, or that the watch does not show yet, comes a while later.
     if (proves !== "end") expectNoLongerThanTheTruth(harness, fleet);
+    // Another volume with the same handle is staged and attached with this one, and that is no use of it.
+    expect(harness.stored.get("shop/copy")?.status).toMatchObject({ reason: "NeverObservedInUse" });
   }
   await fleet.finishAll();
 
@@ -155,7 +163,17 @@ describe("the published time", () => {
   it("is never earlier than the truth, whatever becomes of nodes and of what is promised of them", async () => {
     const nodes = ["delete-node", "delete-node", "sync-node", "reboot", "give-up", "restart-agent"];
     const agents = ["remove-agent", "remove-agent", "install-agent"];
-    const script = steps([...nodes, ...agents, "long-wait", "long-wait", "long-wait", "attach", "detach"]);
+    const script = steps([
+      ...nodes,
+      ...agents,
+      "stranger",
+      "unstage",
+      "long-wait",
+      "long-wait",
+      "long-wait",
+      "attach",
+      "detach",
+    ]);
 
     await fc.assert(
       fc.asyncProperty(script, (taken) => replay(taken, { proves: "all" })),

@@ -59,7 +59,8 @@ export class SimulatedFleet {
 
   #pick(index: number, pick: number, which: (pod: Pod) => boolean): Pod | undefined {
     const { name } = this.#at(index);
-    const found = [...this.#pods.values()].filter((pod) => pod.node === name && which(pod));
+    const ours = [...this.#pods.values()].filter((pod) => pod.node === name && pod.ephemeralClaims === undefined);
+    const found = ours.filter(which);
     return found[pick % Math.max(1, found.length)];
   }
 
@@ -104,15 +105,29 @@ export class SimulatedFleet {
     return uid;
   }
 
+  /** A pod whose ephemeral volume's claim would be called like the claim, which it does not control. It never mounts it. */
+  createStranger(index: number): void {
+    const uid = `stranger-${this.#version}`;
+    const node = this.#at(index).name;
+    this.#tell(uid, podWith({ key: `shop/${uid}`, uid, node, ephemeralClaims: ["data"] }));
+  }
+
+  /** The kubelet unmounts the device when no pod needs it any more. */
+  unstage(index: number): void {
+    const node = this.#at(index);
+    if (node.mounts.size === 0) node.isStaged = false;
+  }
+
   mount(index: number, pick: number): void {
     const pod = this.#pick(index, pick, ({ uid, isTerminal }) => !isTerminal && !this.uses.has(uid));
     if (pod !== undefined) this.#begin(this.#at(index), pod.uid);
   }
 
-  #begin({ name: node, mounts }: SimulatedNode, podUid: string): void {
-    const use = { podUid, node, unmountedAt: undefined, isKnown: false, isRead: false, isUnpromised: false };
+  #begin(on: SimulatedNode, podUid: string): void {
+    on.isStaged = true;
+    const use = { podUid, node: on.name, unmountedAt: undefined, isKnown: false, isRead: false, isUnpromised: false };
     this.uses.set(podUid, use);
-    mounts.add(podUid);
+    on.mounts.add(podUid);
   }
 
   begin(index: number, pick: number): void {
@@ -260,8 +275,9 @@ export class SimulatedFleet {
     await this.installAgents();
     for (const [index, node] of this.#nodes.entries()) {
       for (const uid of [...node.mounts]) this.#end(node, uid);
-      for (const { uid } of [...this.#pods.values()].filter((pod) => pod.node === node.name))
-        this.#tell(uid, undefined);
+      for (let pod = this.#pick(index, 0, () => true); pod !== undefined; pod = this.#pick(index, 0, () => true)) {
+        this.#tell(pod.uid, undefined);
+      }
       await this.syncNode(index);
     }
     await this.#harness.advance(1_000);

@@ -6,11 +6,16 @@ import { holdOf, nodeWith } from "./world.ts";
 /** A boot clock's second is off by so much at most; it is off by just that, on each node in another direction. */
 export const DRIFT = 200e-6;
 
+/** The handle of the volume, and of another one that is nobody's business here. */
+export const CSI = { driver: "csi.example", handleHash: "a".repeat(64) } as const;
+
 /** One run of an agent: what it has read, and what it has still to tell. */
 interface Agent {
   readonly instance: string;
   readonly holds: Map<string, { seenAt: number; readonly since: number }>;
   releases: readonly Release[];
+  /** The last read showed the staging mount. */
+  isStaged: boolean;
   generation: number;
   read: NodeReport["read"] | undefined;
   observedSince: number;
@@ -22,6 +27,8 @@ export class SimulatedNode {
   readonly name: string;
   /** Pods whose volume is mounted now. */
   readonly mounts = new Set<string>();
+  /** The device is mounted for the pods' mounts to be made from; that stays for a while after the last of them. */
+  isStaged = false;
   /** The pod watch of its agents has come so far. */
   seen: number;
   agent: Agent | undefined;
@@ -45,6 +52,7 @@ export class SimulatedNode {
       instance: `run-${this.name}-${this.#runs}`,
       holds: new Map(),
       releases: [],
+      isStaged: false,
       generation: 0,
       read: undefined,
       observedSince: 0,
@@ -55,6 +63,7 @@ export class SimulatedNode {
   /** The machine starts anew; what was mounted is not. An agent that belongs there starts with it. */
   reboot(): void {
     this.mounts.clear();
+    this.isStaged = false;
     this.#clock.pass(20);
     this.boot += 1;
     this.#bootedAt = this.#clock.wallMs();
@@ -102,6 +111,7 @@ export class SimulatedNode {
       agent.holds.set(uid, { seenAt: beganAt, since: agent.holds.get(uid)?.since ?? endedAt });
     }
     agent.releases = [...agent.releases, ...released];
+    agent.isStaged = this.isStaged;
     agent.generation += 1;
     if (agent.read === undefined) agent.observedSince = endedAt;
     agent.read = { beganAt, endedAt };
@@ -113,7 +123,8 @@ export class SimulatedNode {
   report(): NodeReport | undefined {
     const { agent } = this;
     if (agent?.read === undefined) return undefined;
-    const { instance, generation, read, observedSince, holds, releases, reached } = agent;
+    const { instance, generation, read, observedSince, releases, reached } = agent;
+    const uses = [...agent.holds].map(([uid, { since }]) => ({ ...holdOf(uid), since }));
     return {
       version: 1,
       node: this.name,
@@ -126,7 +137,7 @@ export class SimulatedNode {
       read,
       observedSince,
       podsResourceVersion: String(reached),
-      holds: [...holds].map(([uid, { since }]) => ({ ...holdOf(uid), since })),
+      holds: agent.isStaged ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }] : uses,
       releases: [...releases],
     };
   }
