@@ -27,7 +27,7 @@ describe("createNodeLeases", () => {
       lease("n3", { renewTime: null }),
       lease("n4", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 40 }),
     ];
-    const { ask } = leasesOf(json({ metadata: {}, items }));
+    const { ask } = leasesOf(json({ metadata: { resourceVersion: "9" }, items: [...items, { kind: "Lease" }] }));
 
     const renewals = await ask("n1", "n2", "n3", "n9");
 
@@ -40,8 +40,8 @@ describe("createNodeLeases", () => {
   it("goes on where a page ends", async () => {
     const renewTime = "2026-11-21T12:00:00.123456Z";
     const { ask, paths } = leasesOf(
-      json({ metadata: { continue: "a b" }, items: [lease("n1", { renewTime })] }),
-      json({ metadata: { continue: "" }, items: [lease("n2", { renewTime })] }),
+      json({ metadata: { resourceVersion: "9", continue: "a b" }, items: [lease("n1", { renewTime })] }),
+      json({ metadata: { resourceVersion: "9", continue: "" }, items: [lease("n2", { renewTime })] }),
     );
 
     const renewals = await ask("n1", "n2");
