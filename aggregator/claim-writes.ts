@@ -184,30 +184,33 @@ export class ClaimWrites {
 
   #onWritten({ write, decision }: Attempt, written: Claim): void {
     const { key, namespace, name } = written;
+    const { logger, onRead } = this.#parts;
     const memory = this.#memories.of(written);
     this.#rights.grant(key);
     memory.trouble = undefined;
     memory.toldRefusal = undefined;
     memory.reasonChangedAt = undefined;
-    this.#parts.onRead(written);
-    if (write.kind === "apply" && !write.isRepair) {
+    onRead(written);
+    if (this.#memories.isRepair(written, write)) this.#onRepaired(memory, decision.claim);
+    if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
       const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };
-      this.#parts.logger.info(of, "claim status written");
-    } else this.#onRepaired(memory, decision.claim);
+      logger.info(of, "claim status written");
+      this.#memories.noteStatus(written, write.status);
+    } else
+      logger.info({ namespace, claim: name, strays: decision.claim.strays }, "annotations that do not fit removed");
     // What the apply could not remove.
     if (written.strays !== undefined) this.#queue.add(key);
   }
 
   #onRepaired(memory: WriteMemory, claim: Claim): void {
-    const { clock, logger, warnings } = this.#parts;
-    const { namespace, name, strays = [] } = claim;
+    const { clock, warnings } = this.#parts;
+    const { strays = [] } = claim;
     memory.repairs = nextRepairs(memory.repairs, clock.monotonicMs());
-    logger.info({ namespace, claim: name, strays }, "annotations that did not fit put right");
-    const [stray] = strays;
-    if (memory.repairs.times < 2 || memory.isPutBackTold || stray === undefined) return;
+    if (memory.repairs.times < 2 || memory.isPutBackTold) return;
     memory.isPutBackTold = true;
-    warnings.tell(claim, { kind: "annotation-put-back", annotation: stray.annotation, managers: stray.managers });
+    const { annotation, managers = [] } = strays[0] ?? {};
+    warnings.tell(claim, { kind: "put-back", annotation, managers });
   }
 }
 

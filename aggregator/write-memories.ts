@@ -1,6 +1,7 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Claim } from "../common/storage/claim.ts";
-import type { ClaimWrite } from "./core/claim-write.ts";
+import type { ClaimStatus } from "../common/storage/claim-status.ts";
+import { type ClaimWrite, isSameStatus } from "./core/claim-write.ts";
 import { type Repairs, restBefore, restBeforeRepair, type WriteTrouble } from "./core/write-pace.ts";
 
 /** What is remembered of a claim's writes. */
@@ -9,17 +10,25 @@ export interface WriteMemory {
   /** Since when a change of the reason alone waits to be written, on the monotonic clock. */
   reasonChangedAt: number | undefined;
   trouble: WriteTrouble | undefined;
+  /** How often in a row it was put right after others had changed what we had written. */
   repairs: Repairs | undefined;
   /** The refusal that its owner was told of. */
   toldRefusal: string | undefined;
   isPutBackTold: boolean;
 }
 
+/** Of so many claims the last status is remembered: who keeps changing it back does so soon. */
+const RECENT_STATUSES = 20_000;
+
+type Write = Exclude<ClaimWrite, { kind: "none" }>;
+
 /** The memories of those claims of which there is something to remember. */
 export class WriteMemories {
   readonly #clock: Clock;
   readonly #reasonDelayMs: number;
   readonly #memories = new Map<string, WriteMemory>();
+  /** What was written last, by the claim's UID, oldest first. */
+  readonly #recent = new Map<string, ClaimStatus>();
 
   constructor(clock: Clock, reasonDelayMs: number) {
     this.#clock = clock;
@@ -60,17 +69,31 @@ export class WriteMemories {
     if (this.#memories.get(key)?.uid === uid) this.#memories.delete(key);
   }
 
+  /** True when the write only puts right what others did to what stands there: the same has been written before. */
+  isRepair({ uid }: Claim, write: Write): boolean {
+    if (write.kind === "clean" || write.isRepair) return true;
+    return isSameStatus(this.#recent.get(uid), write.status);
+  }
+
+  noteStatus({ uid }: Claim, status: ClaimStatus): void {
+    this.#recent.delete(uid);
+    this.#recent.set(uid, status);
+    for (const oldest of this.#recent.keys()) {
+      if (this.#recent.size <= RECENT_STATUSES) return;
+      this.#recent.delete(oldest);
+    }
+  }
+
   /** How many milliseconds are left until the write may be made; nothing is left at 0 and below. */
-  restBefore(claim: Claim, write: Exclude<ClaimWrite, { kind: "none" }>): number {
+  restBefore(claim: Claim, write: Write): number {
     const memory = this.of(claim);
     const atMs = this.#clock.monotonicMs();
     const { resourceVersion } = claim;
     const status = write.kind === "apply" ? write.status : undefined;
-    const isRepair = write.kind === "clean" || write.isRepair;
     const waits = [
       write.kind === "apply" && write.canWait ? this.#foldMs(memory, atMs) : 0,
       memory.trouble === undefined ? 0 : restBefore(memory.trouble, { resourceVersion, status, atMs }),
-      isRepair ? restBeforeRepair(memory.repairs, atMs) : 0,
+      this.isRepair(claim, write) ? restBeforeRepair(memory.repairs, atMs) : 0,
     ];
     return Math.max(...waits);
   }

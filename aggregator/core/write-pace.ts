@@ -38,12 +38,16 @@ export function nextTrouble(known: WriteTrouble | undefined, trouble: Omit<Write
   return { ...trouble, times: known?.kind === trouble.kind ? known.times + 1 : 1 };
 }
 
-/** True when nothing has changed since the trouble: neither the claim nor what is to be written. */
+/**
+ * True when nothing has changed since the trouble: neither the claim nor what is to be written. What is written on a state that
+ * is known to be old meets the same trouble, whatever it is.
+ */
 export function isUnchanged(
   trouble: WriteTrouble,
   { resourceVersion, status }: Pick<WriteTrouble, "resourceVersion" | "status">,
 ): boolean {
   if (trouble.resourceVersion !== resourceVersion) return false;
+  if (trouble.kind === "stale") return true;
   return status === undefined ? trouble.status === undefined : isSameStatus(trouble.status, status);
 }
 
@@ -61,13 +65,13 @@ function waitOf({ times, jitter }: WriteTrouble, { firstMs, mostMs }: Limits): n
   return full * (0.75 + jitter / 2);
 }
 
-/** How often in a row an annotation that does not fit was put right, and when last. */
+/** How often in a row something was put right that others had changed, and when last. */
 export interface Repairs {
   readonly times: number;
   readonly atMs: number;
 }
 
-/** Somebody who keeps putting it back is not raced: at most once an hour in the end. */
+/** Somebody who keeps changing it is not raced: at most once an hour in the end. */
 const REPAIR: Limits = { firstMs: 5_000, mostMs: 3_600_000 };
 /** After so long without need for it, it begins anew. */
 const REPAIR_FORGOTTEN_MS = 2 * REPAIR.mostMs;

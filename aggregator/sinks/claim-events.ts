@@ -8,13 +8,17 @@ export type ClaimWarning =
   | { readonly kind: "unused-while-mounted"; readonly nodes: readonly string[] }
   /** The status that stands there is out of date. */
   | { readonly kind: "write-refused"; readonly reason: string; readonly message: string }
-  /** An annotation that Mooring removed or corrected has come back. */
-  | { readonly kind: "annotation-put-back"; readonly annotation: string; readonly managers: readonly string[] };
+  /** What Mooring removed or corrected has come back: an annotation, or what the condition said. */
+  | {
+      readonly kind: "put-back";
+      readonly annotation: string | undefined;
+      readonly managers: readonly string[];
+    };
 
 const REASONS = {
   "unused-while-mounted": { reason: "UnusedWhileMounted", action: "Compared" },
   "write-refused": { reason: "StatusWriteRefused", action: "Wrote" },
-  "annotation-put-back": { reason: "AnnotationPutBack", action: "Removed" },
+  "put-back": { reason: "StatusPutBack", action: "Corrected" },
 } as const;
 
 /** The warning as an event on the claim. */
@@ -39,7 +43,11 @@ function noteOf({ upstream }: Claim, warning: ClaimWarning): string {
     return `The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (${warning.reason}): ${warning.message}`;
   }
   const who = warning.managers.length === 0 ? "Somebody" : listed(warning.managers);
-  return `${who} puts back ${warning.annotation}, which does not fit to the condition mooring.dev/Unused; it is put right again, but less and less often`;
+  const what =
+    warning.annotation === undefined
+      ? "another condition mooring.dev/Unused"
+      : `${warning.annotation}, which does not fit to the condition mooring.dev/Unused`;
+  return `${who} puts back ${what}; it is put right again, but less and less often`;
 }
 
 function listed(names: readonly string[]): string {

@@ -155,7 +155,7 @@ describe("annotations of a claim on a real API server", () => {
     expect(await metric('mooring_status_writes_total{outcome="cleaned"}')).toBe(2);
     await until("the event", async () => expect(await eventsOf("gitops")).toHaveLength(1));
     expect(await eventsOf("gitops")).toMatchObject([
-      { reason: "AnnotationPutBack", note: expect.stringContaining("mooring-tests puts back mooring.dev/") },
+      { reason: "StatusPutBack", note: expect.stringContaining("mooring-tests puts back mooring.dev/") },
     ]);
     expect(logger.messages("warn")).toEqual(["claim needs attention"]);
   });

@@ -337,7 +337,7 @@ describe("annotations that do not fit", () => {
     expect(harness.calls.length).toBeLessThan(40);
     expect(harness.calls.length).toBeGreaterThan(20);
     expect(harness.warnings).toEqual([
-      { key: KEY, kind: "annotation-put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
+      { key: KEY, kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
     ]);
   });
 
@@ -349,6 +349,39 @@ describe("annotations that do not fit", () => {
     await harness.want(KEY, mounted);
 
     expect(harness.calls.at(-1)).toMatchObject({ what: "apply", applied: { status: mounted } });
+  });
+});
+
+describe("a status that somebody keeps changing back", () => {
+  it("is put right at once, then less and less often, and told of once", async () => {
+    const harness = harnessWith();
+    const theirs = statusWith({ message: "a copy" });
+    await harness.want(KEY, unused);
+
+    for (let minute = 0; minute < 24 * 60; minute += 1) {
+      const stored = harness.stored.get(KEY);
+      if (stored?.status !== theirs) {
+        const resourceVersion = String(Number(stored?.resourceVersion) + 1);
+        harness.put({ ...claimWith({ resourceVersion }), status: theirs });
+        await harness.want(KEY);
+      }
+      await harness.advance(60_000);
+    }
+
+    expect(kinds(harness).every((what) => what === "apply")).toBe(true);
+    expect(harness.calls.length).toBeLessThan(45);
+    expect(harness.calls.length).toBeGreaterThan(20);
+    expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
+  });
+
+  it("is written at once when it is another one", async () => {
+    const harness = harnessWith();
+    for (const status of [unused, mounted, unused, mounted]) {
+      await harness.want(KEY, status);
+      harness.put(harness.stored.get(KEY) ?? claimWith());
+    }
+
+    expect(harness.calls).toHaveLength(4);
   });
 });
 

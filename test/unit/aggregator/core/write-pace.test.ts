@@ -64,6 +64,12 @@ describe("the wait before a claim is written again", () => {
     { name: "every ten minutes at least", trouble: { times: 99 }, now: changed, restMs: 10 * MINUTE },
     { name: "a claim that had changed is looked at in a moment", trouble: { kind: "stale" }, now: changed, restMs: 20 },
     { name: "and when that is not seen yet, half a second later", trouble: { kind: "stale" }, restMs: 500 },
+    {
+      name: "whatever is to be written then, as the time of a first sight is another one each second",
+      trouble: { kind: "stale", times: 2 },
+      now: { ...same, status: mountedStatus(["n1"]) },
+      restMs: 1_000,
+    },
     { name: "a failure of the server is tried again soon", trouble: { kind: "failed" }, restMs: 500 },
     { name: "a lasting one once a minute", trouble: { kind: "failed", times: 20 }, restMs: MINUTE },
     { name: "time that has passed counts", trouble: {}, now: { ...same, atMs: MINUTE }, restMs: 9 * MINUTE },

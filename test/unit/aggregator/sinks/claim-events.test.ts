@@ -44,13 +44,19 @@ describe("a warning about a claim", () => {
     {
       name: "a known manager puts an annotation back",
       claim: claimWith(),
-      warning: { kind: "annotation-put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
+      warning: { kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
       note: "argocd puts back mooring.dev/unused-since, which does not fit to the condition mooring.dev/Unused; it is put right again, but less and less often",
+    },
+    {
+      name: "somebody puts another condition back",
+      claim: claimWith(),
+      warning: { kind: "put-back", annotation: undefined, managers: [] },
+      note: "Somebody puts back another condition mooring.dev/Unused; it is put right again, but less and less often",
     },
     {
       name: "somebody puts an annotation back",
       claim: claimWith(),
-      warning: { kind: "annotation-put-back", annotation: "mooring.dev/last-use", managers: [] },
+      warning: { kind: "put-back", annotation: "mooring.dev/last-use", managers: [] },
       note: "Somebody puts back mooring.dev/last-use, which does not fit to the condition mooring.dev/Unused; it is put right again, but less and less often",
     },
   ] as const)("says that $name", ({ claim, warning, note }) => {
