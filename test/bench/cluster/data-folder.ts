@@ -83,12 +83,9 @@ interface PlaneChoice {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/**
- * Two states of each object are written; the first is to leave the database as it goes, not five minutes later. Nobody reads,
- * so there is no need for a cache, and most of the time would go into collecting garbage: a third less with these.
- */
+/** Nobody reads but the few templates and, once, the names: no need for a cache, nor for collecting garbage most of the time. */
 const IN_A_HURRY = {
-  apiServer: ["--etcd-compaction-interval=1m", "--watch-cache=false"],
+  apiServer: ["--watch-cache=false"],
   env: { GOGC: "500", GOMEMLIMIT: "5GiB" },
 } as const;
 
