@@ -9,6 +9,8 @@ export interface WriteLimit {
   readonly typicalMs: number | undefined;
   /** When the limit was last cut: what was begun before that tells nothing new. */
   readonly cutAtMs: number;
+  /** The limit that was too much then; nothing before the first cut. */
+  readonly ceiling: number | undefined;
   /** No write is begun before this. */
   readonly pausedUntilMs: number;
   /** Writes that failed since the last one that did not. */
@@ -47,6 +49,12 @@ const TYPICAL_WEIGHT = 0.1;
 /** The shortest is slowly forgotten, or a server that became slower for good would hold us back for ever. */
 const SHORTEST_WEIGHT = 0.002;
 
+/**
+ * For so long the limit stays below the one that was too much: a refusal comes with a wait of a second, most often, and to find out
+ * anew all the time would leave the server idle for most of it.
+ */
+const CEILING_MS = 30_000;
+
 /** When not one of a whole round of writes succeeds, there is a pause, too, that doubles. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
@@ -57,6 +65,7 @@ export const FIRST_LIMIT: WriteLimit = {
   shortestMs: undefined,
   typicalMs: undefined,
   cutAtMs: Number.NEGATIVE_INFINITY,
+  ceiling: undefined,
   pausedUntilMs: Number.NEGATIVE_INFINITY,
   failures: 0,
 };
@@ -75,7 +84,12 @@ function afterSuccess(known: WriteLimit, { begunAtMs, endedAtMs, wasFull }: Writ
   if (typicalMs > QUEUE_FACTOR * shortestMs + QUEUE_SLACK_MS) {
     return { ...measured, isStarting: false, limit: bounded(known.limit - 1 / known.limit) };
   }
-  return { ...measured, limit: bounded(known.limit + (known.isStarting ? 1 : 1 / known.limit)) };
+  const grown = Math.min(known.limit + (known.isStarting ? 1 : 1 / known.limit), mostOf(known, endedAtMs));
+  return { ...measured, limit: bounded(Math.max(known.limit, grown)) };
+}
+
+function mostOf({ ceiling, cutAtMs }: WriteLimit, nowMs: number): number {
+  return ceiling === undefined || nowMs - cutAtMs > CEILING_MS ? MOST_WRITES : ceiling - 1;
 }
 
 function afterFailure(known: WriteLimit, { kind, begunAtMs, endedAtMs, retryAfterMs }: WriteAnswer): WriteLimit {
@@ -84,8 +98,9 @@ function afterFailure(known: WriteLimit, { kind, begunAtMs, endedAtMs, retryAfte
   const pausedUntilMs = Math.max(known.pausedUntilMs, endedAtMs + pauseMs);
   // The others of the same round fail for the same reason.
   if (kind !== "overloaded" || begunAtMs <= known.cutAtMs) return { ...known, failures, pausedUntilMs };
+  const ceiling = Math.floor(known.limit);
   const limit = bounded(known.limit / 2);
-  return { ...known, limit, isStarting: false, cutAtMs: endedAtMs, failures, pausedUntilMs };
+  return { ...known, limit, ceiling, isStarting: false, cutAtMs: endedAtMs, failures, pausedUntilMs };
 }
 
 /** `beyond`: how many more failed than were begun together. */

@@ -24,6 +24,24 @@ function times(count: number, answer: WriteAnswer): readonly WriteAnswer[] {
   return Array.from({ length: count }, () => answer);
 }
 
+const ANSWER_MS = 10;
+
+/** A server that takes `capacity` writes at once and refuses the others for a second: what it got done in so many milliseconds. */
+function worked(capacity: number, ms: number): { readonly done: number; readonly refused: number } {
+  let known: WriteLimit = FIRST_LIMIT;
+  let [done, refused] = [0, 0];
+  for (let now = 0; now < ms; now += ANSWER_MS) {
+    const begun = now < known.pausedUntilMs ? 0 : Math.floor(known.limit);
+    const taken = Math.min(begun, capacity);
+    const span = { begunAtMs: now, endedAtMs: now + ANSWER_MS - 1 };
+    const [answer, refusal] = [answerWith(span), answerWith({ ...span, kind: "overloaded", retryAfterMs: 1_000 })];
+    for (let index = 0; index < begun; index += 1) known = nextLimit(known, index < taken ? answer : refusal);
+    done += taken;
+    refused += begun - taken;
+  }
+  return { done, refused };
+}
+
 const quick = answerWith();
 const slow = answerWith({ endedAtMs: 1_000 });
 
@@ -84,6 +102,16 @@ describe("nextLimit", () => {
     expect(next.limit).toBe(4);
   });
 
+  it("stays below what was too much for half a minute, then tries again", () => {
+    const cut = learnt(limitWith(), [answerWith({ kind: "overloaded", begunAtMs: 1, endedAtMs: 2 })]);
+
+    const soon = learnt(cut, times(500, answerWith({ endedAtMs: 10 })));
+    const later = learnt(soon, times(500, answerWith({ begunAtMs: 30_000, endedAtMs: 30_010 })));
+
+    expect(soon.limit).toBe(15);
+    expect(later.limit).toBeGreaterThan(16);
+  });
+
   it("is not halved by a failure that says nothing of load", () => {
     expect(nextLimit(limitWith(), answerWith({ kind: "failed" })).limit).toBe(16);
   });
@@ -116,6 +144,19 @@ describe("nextLimit", () => {
 
     expect(pauses).toEqual([0, 100, 200, 400, 30_000]);
     expect(again.failures).toBe(1);
+  });
+
+  it("keeps a server that takes so many at once busy, although each refusal costs a second", () => {
+    const capacities = fc.integer({ min: 1, max: MOST_WRITES + 8 });
+    fc.assert(
+      fc.property(capacities, (capacity) => {
+        const { done, refused } = worked(capacity, 60_000);
+
+        expect(done).toBeGreaterThan((0.7 * Math.min(capacity, MOST_WRITES) * 60_000) / ANSWER_MS);
+        expect(refused).toBeLessThan(10 * MOST_WRITES);
+      }),
+      { numRuns: 20, examples: [[1], [2], [3], [MOST_WRITES - 1], [MOST_WRITES]] },
+    );
   });
 
   it("finds about the most that a server takes, whatever that is", () => {
