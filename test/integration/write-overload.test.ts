@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { startBareCluster } from "./bare-cluster.ts";
+
+const CLAIMS = 300;
+
+it("an API server that takes few writes at once gets what it takes, and every claim its status", async () => {
+  await using owner = await openOwner();
+  using _ = closeOnSignals(owner);
+  // Administrators are not limited: the claims are made at full speed.
+  const args = { "kube-apiserver": ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2"] };
+  const { createClaims, startAggregator } = await startBareCluster(owner, { args });
+  const names = Array.from({ length: CLAIMS }, (__, index) => `few-${index}`);
+  for (let from = 0; from < names.length; from += 50) await createClaims(names.slice(from, from + 50));
+
+  const { metric, logger, stop } = await startAggregator();
+  const written = (): Promise<number> => metric('mooring_status_writes_total{outcome="written"}');
+  const check = async (): Promise<void> => expect(await written()).toBe(CLAIMS);
+  await waitUntil(owner, { what: "the status of all claims", limitMs: 40_000, check });
+
+  const refused = await metric('mooring_status_writes_total{outcome="overloaded"}');
+  expect(refused).toBeGreaterThan(0);
+  expect(refused).toBeLessThan(30);
+  expect(await metric("mooring_status_writes_limit")).toBeLessThanOrEqual(3);
+  expect(logger.messages("warn").length).toBeLessThanOrEqual(2);
+  await stop();
+});
