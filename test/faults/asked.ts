@@ -16,6 +16,8 @@ export interface Asked {
   readonly verb: Verb;
   /** The path with the selectors, which together tell one follower's requests from another's. */
   readonly collection: string;
+  /** The resource version that it goes on from, or that it wants to see at least. */
+  readonly from: string | undefined;
 }
 
 const SELECTORS = ["fieldSelector", "labelSelector"];
@@ -34,7 +36,8 @@ export function readAsked({ method, target, accept = "" }: Incoming): Asked {
   const isOfIdentities = accept.includes("as=PartialObjectMetadataList");
   const isCheck = isOfIdentities && searchParams.get("resourceVersionMatch") !== "NotOlderThan";
   const verb = isCheck ? "check" : verbOf(method, searchParams);
-  return { verb, collection: [pathname, ...selectors].join(" ") };
+  const from = searchParams.get("resourceVersion") ?? undefined;
+  return { verb, collection: [pathname, ...selectors].join(" "), from };
 }
 
 /** How a proxy changes what it passes on, to make things happen sooner than they would. */

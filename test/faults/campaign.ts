@@ -1,8 +1,8 @@
 import { messageOf } from "../../common/runtime/errors.ts";
 import type { Owner } from "../process/owner.ts";
-import type { Verb } from "./asked.ts";
 import type { FaultKind } from "./fault.ts";
-import { type Gap, gapsOf, type Pace, pacingProblems } from "./pacing.ts";
+import { gapsOfSide, lateOf, type Measure, problemsOf } from "./judgement.ts";
+import type { Gap, Pace } from "./pacing.ts";
 import { createScaledClock } from "./scaled-clock.ts";
 import { openScene, type Scene, type Side } from "./scene.ts";
 import { arm, rage, type StormPlan } from "./storm.ts";
@@ -40,7 +40,6 @@ export interface CampaignReport {
 const HIT_LIMIT_MS = 10_000;
 const LOOK_MS = 50;
 const COMPARE_MS = 150;
-const WATCHES: readonly Verb[] = ["watch", "stream"];
 
 export async function wage(campaign: Campaign): Promise<CampaignReport> {
   const { world, owner, speed, seeds } = campaign;
@@ -54,7 +53,7 @@ export async function wage(campaign: Campaign): Promise<CampaignReport> {
   const begin = owner.clock.monotonicMs();
   const late = await settle(campaign, scenes);
   const calmMs = owner.clock.monotonicMs() - begin;
-  const problems = await Promise.all(scenes.map((scene) => problemsOf(campaign, scene)));
+  const problems = await Promise.all(scenes.map((scene) => problemsOf(world, scene, measureOf(campaign, scene))));
   stop.abort();
   const bugs = (await Promise.all(running)).flatMap((bug) => bug ?? []);
   const leaks = await Promise.all(scenes.flatMap(({ sides }) => sides.map((side) => close(owner, side))));
@@ -69,12 +68,6 @@ export async function wage(campaign: Campaign): Promise<CampaignReport> {
     calmMs,
   };
 }
-
-/**
- * How often a follower may ask, for each fault that can have hit it: a list with its pages, a question for its place and a watch after it,
- * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often.
- */
-const REQUESTS_PER_FAULT = 10;
 
 /** Everything changes while everything breaks; returns when all that was armed has hit, or will not. */
 async function storm(
@@ -95,7 +88,12 @@ async function storm(
   over.abort();
   await Promise.all([...mutating, comparing]);
   for (const proxy of proxies) proxy.disarm();
+  await Promise.all(scenes.map((scene) => scene.finale()));
   return hits;
+}
+
+function measureOf({ pace, plan }: Campaign, { seed }: Scene): Measure {
+  return { pace, faults: plan.ofScene(seed).length + plan.ofWorld.length };
 }
 
 async function compareAll(
@@ -119,59 +117,6 @@ async function settle({ world, owner, calmLimitMs }: Campaign, scenes: readonly 
     if (late.length === 0 || clock.monotonicMs() > until || signal.aborted) return late;
     await clock.sleep(LOOK_MS, signal);
   }
-}
-
-async function lateOf({ direct }: World, { seed, sides, controller }: Scene): Promise<readonly string[]> {
-  const followers = sides.flatMap((side) => side.followers);
-  const behind = await Promise.all(
-    followers.map(async (follower) =>
-      (await follower.behind(direct))?.map((line) => `${follower.collection}: ${line}`),
-    ),
-  );
-  const late = [...behind, await controller.behind(direct)].flatMap((lines) => lines ?? ["no list to compare with"]);
-  return [...late, ...sides.flatMap(watchProblems)].map((line) => `seed ${seed}: late: ${line}`);
-}
-
-/** Each collection has one open watch: one that was left open would be a leak. */
-function watchProblems({ proxy, collections }: Side): readonly string[] {
-  const open = proxy.requests().filter(({ endedAt, verb }) => endedAt === undefined && WATCHES.includes(verb));
-  const counts = collections.map((name) => ({
-    name,
-    count: open.filter(({ collection }) => collection === name).length,
-  }));
-  return counts.filter(({ count }) => count !== 1).map(({ name, count }) => `${name} has ${count} open watches`);
-}
-
-async function problemsOf(
-  { world, pace, plan }: Campaign,
-  { seed, sides, controller }: Scene,
-): Promise<readonly string[]> {
-  const ofFollowers = sides.flatMap(({ followers }) =>
-    followers.map(async (follower) => {
-      const problems = await follower.problems(world.direct);
-      return problems.map((problem) => `${follower.collection}: ${problem}`);
-    }),
-  );
-  const ofPacing = sides.flatMap((side) => pacingProblems(gapsOfSide(side, pace), pace));
-  const most = REQUESTS_PER_FAULT * (1 + plan.ofScene(seed).length + plan.ofWorld.length);
-  const ofNumbers = sides.flatMap(({ proxy, collections }) =>
-    collections
-      .map((name) => ({ name, count: proxy.requests().filter(({ collection }) => collection === name).length }))
-      .filter(({ count }) => count > most)
-      .map(({ name, count }) => `${name} was asked for ${count} times, more than ${most}`),
-  );
-  const all = [...(await Promise.all(ofFollowers)).flat(), ...ofPacing, ...ofNumbers, ...controller.problems];
-  return all.map((problem) => `seed ${seed}: ${problem}`);
-}
-
-function gapsOfSide({ proxy, followers }: Side, pace: Pace): readonly Gap[] {
-  const records = proxy.requests();
-  return followers.flatMap(({ collection }) =>
-    gapsOf(
-      records.filter((record) => record.collection === collection),
-      pace,
-    ),
-  );
 }
 
 /** Closes the client; answers what it leaves open. */

@@ -19,6 +19,8 @@ export interface RequestRecord extends Asked {
   readonly events: number;
   /** What hit it. */
   readonly faults: readonly FaultKind[];
+  /** It was told that the server has forgotten what it wants. */
+  readonly isExpired: boolean;
   /** The answer went out whole, as the server gave it. */
   readonly isWhole: boolean;
 }
@@ -38,6 +40,7 @@ export class Exchange {
   #status: number | undefined;
   #retryAfterMs: number | undefined;
   #events = 0;
+  #isExpired = false;
   #isWhole = false;
   /** Nothing goes out any more. */
   #isOver = false;
@@ -71,6 +74,7 @@ export class Exchange {
       retryAfterMs: this.#retryAfterMs,
       events: this.#events,
       faults: this.#faults,
+      isExpired: this.#isExpired,
       isWhole: this.#isWhole,
     };
   }
@@ -87,6 +91,7 @@ export class Exchange {
   head(status: number, headers: OutgoingHttpHeaders): void {
     if (!this.isOpen) return;
     this.#status = status;
+    if (status === 410) this.expire();
     const retryAfter = Number(headers["retry-after"]);
     if (retryAfter > 0) this.#retryAfterMs = retryAfter * 1000;
     const { response } = this.#call;
@@ -129,6 +134,11 @@ export class Exchange {
     const { request } = this.#call;
     if (request instanceof Http2ServerRequest) request.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else request.socket.destroy();
+  }
+
+  /** Notes that it is told of 410. */
+  expire(): void {
+    this.#isExpired = true;
   }
 
   /** Its connection is broken: whatever was answered, the client may not have it. */

@@ -65,6 +65,8 @@ export const PROXY_FAULTS = {
   "cut-initial-events": "initial-event",
   /** A write is done, and its answer is lost with the connection. */
   "lost-answer": "write",
+  /** A write is refused with 503. */
+  "refused-write": "write",
 } as const satisfies Readonly<Record<string, Opportunity>>;
 export type ProxyFaultKind = keyof typeof PROXY_FAULTS;
 export const PROXY_FAULT_KINDS: readonly ProxyFaultKind[] = Object.keys(PROXY_FAULTS).filter(isProxyFaultKind);
@@ -132,6 +134,7 @@ export function refusalOf({ kind, pick }: Pick<Fault, "kind" | "pick">): Refusal
     case "answer-500":
       return { status: 500 };
     case "answer-503":
+    case "refused-write":
     case "outage":
       return { status: 503 };
     case "answer-503-retry-after":

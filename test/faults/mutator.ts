@@ -81,6 +81,15 @@ export class Mutator {
     return this.#done.recreated - before;
   }
 
+  /** Updates every object of one population once more. */
+  async touchAll(path: string): Promise<void> {
+    for (const population of this.#populations) {
+      if (population.path !== path) continue;
+      const { names, pinned } = population;
+      await Promise.all([...names, ...pinned].map((name) => this.#update(population, name, pinned.includes(name))));
+    }
+  }
+
   /** Each lane has names of its own, so that no two write one object. */
   async #change(lane: number, lanes: number): Promise<void> {
     const { random } = this.#parts;

@@ -52,6 +52,7 @@ export class OpenWatches {
         watch.silence();
         return true;
       default:
+        if (kind === "error-event-410") watch.expire();
         void watch.write(errorEvent(kind === "error-event-410" ? 410 : 500));
         watch.end();
         return true;

@@ -65,6 +65,18 @@ function describeRow(records: readonly RequestRecord[]): string {
     .join(", ");
 }
 
+/** One 410 can be lost on its way, and a second one; who hears it asks for a list. */
+const EXPIRED_OFTEN = 3;
+
+/** Places that a follower came back to though it was told that the server has forgotten them, one line each. */
+export function insistenceProblems(records: readonly RequestRecord[]): readonly string[] {
+  const expired = records.filter(({ isExpired, from }) => isExpired && from !== undefined);
+  const places = Map.groupBy(expired, ({ from }) => from);
+  return [...places]
+    .filter(([, asked]) => asked.length >= EXPIRED_OFTEN)
+    .map(([from, asked]) => `was told ${asked.length} times that ${from} is forgotten`);
+}
+
 /** How the waits lie between the shortest and the longest that they may be. */
 export interface Spread {
   readonly lowerHalf: number;

@@ -30,6 +30,7 @@ export interface FaultProxy {
   readonly expirations: () => number;
   readonly requests: () => readonly RequestRecord[];
   readonly connections: Relay["connections"];
+  readonly frozenMs: Relay["frozenMs"];
   readonly close: () => Promise<void>;
 }
 
@@ -50,7 +51,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const authority = await createAuthority("mooring-faults");
   const armory = new Armory();
   const upstream = createUpstream(target);
-  const relay = await startRelay(() => front.port);
+  const relay = await startRelay(clock, () => front.port);
   const breaker = new Breaker(relay);
   const watches = new OpenWatches({ armory, breaker });
   const serving = new Serving({ armory, breaker, clock, upstream, watches }, options);
@@ -85,6 +86,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     expirations: () => armory.expirations,
     requests: () => serving.records(),
     connections: relay.connections,
+    frozenMs: relay.frozenMs,
     close: async () => {
       closing.abort();
       await relay.close();

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import type { Clock } from "../../common/runtime/clock.ts";
 import { HarnessError } from "../process/errors.ts";
 
 /**
@@ -16,6 +17,8 @@ export interface Relay {
    * still acknowledges it: to a process that only matters once its send buffer is full.) Says whether there was such a connection.
    */
   readonly freeze: (connection: number) => boolean;
+  /** How long each client has kept a connection whose peer was gone, so far; milliseconds. */
+  readonly frozenMs: () => readonly number[];
   /** How many connections clients have made so far, and how many of them they have not closed. */
   readonly connections: () => { readonly ever: number; readonly now: number };
   /** Ends the rest. */
@@ -23,13 +26,14 @@ export interface Relay {
 }
 
 /** A relay at a free port of 127.0.0.1 to a port of 127.0.0.1, which need not be known before the first connection. */
-export async function startRelay(target: () => number): Promise<Relay> {
+export async function startRelay(clock: Clock, target: () => number): Promise<Relay> {
   const links = new Set<Link>();
+  const frozen: Link[] = [];
   let ever = 0;
   // Each end of a connection is passed on for itself, and a frozen one not at all.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     ever += 1;
-    const link = new Link(client, target());
+    const link = new Link(client, target(), clock);
     links.add(link);
     client.on("close", () => links.delete(link));
   });
@@ -40,7 +44,14 @@ export async function startRelay(target: () => number): Promise<Relay> {
     connections: () => ({ ever, now: links.size }),
     isOpen: (connection) => find(connection) !== undefined,
     reset: (connection) => find(connection)?.reset() ?? false,
-    freeze: (connection) => find(connection)?.freeze() ?? false,
+    freeze: (connection) => {
+      const link = find(connection);
+      if (link === undefined) return false;
+      frozen.push(link);
+      link.freeze();
+      return true;
+    },
+    frozenMs: () => frozen.map((link) => link.frozenMs),
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const link of links) link.reset();
@@ -52,10 +63,13 @@ export async function startRelay(target: () => number): Promise<Relay> {
 class Link {
   readonly #client: Socket;
   readonly #inner: Socket;
-  #isFrozen = false;
+  readonly #clock: Clock;
+  #frozenAt: number | undefined;
+  #closedAt: number | undefined;
 
-  constructor(client: Socket, target: number) {
+  constructor(client: Socket, target: number, clock: Clock) {
     this.#client = client;
+    this.#clock = clock;
     this.#inner = connect({ host: "127.0.0.1", port: target, allowHalfOpen: true, noDelay: true });
     client.pipe(this.#inner);
     this.#inner.pipe(client);
@@ -63,17 +77,20 @@ class Link {
       // "close" follows, which is all that matters here.
       socket.on("error", () => {});
     }
-    client.on("close", () => this.#inner.destroy());
+    client.on("close", () => {
+      this.#closedAt = clock.monotonicMs();
+      this.#inner.destroy();
+    });
     client.on("end", () => {
-      if (this.#isFrozen) client.destroy();
+      if (this.#frozenAt !== undefined) client.destroy();
     });
     this.#inner.on("close", () => {
-      if (!this.#isFrozen) client.end();
+      if (this.#frozenAt === undefined) client.end();
     });
   }
 
   get name(): number | undefined {
-    return this.#isFrozen || this.#client.destroyed ? undefined : this.#inner.localPort;
+    return this.#frozenAt !== undefined || this.#client.destroyed ? undefined : this.#inner.localPort;
   }
 
   reset(): boolean {
@@ -81,14 +98,17 @@ class Link {
     return true;
   }
 
-  freeze(): boolean {
-    this.#isFrozen = true;
+  get frozenMs(): number {
+    return (this.#closedAt ?? this.#clock.monotonicMs()) - (this.#frozenAt ?? 0);
+  }
+
+  freeze(): void {
+    this.#frozenAt = this.#clock.monotonicMs();
     this.#client.unpipe();
     this.#inner.unpipe();
     // Read on, or the relay would not see the client close.
     this.#client.resume();
     this.#inner.destroy();
-    return true;
   }
 }
 

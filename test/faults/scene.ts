@@ -5,6 +5,7 @@ import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import { createFakeRandom } from "../fakes/random.ts";
 import type { Owner } from "../process/owner.ts";
 import { CopyController } from "./controller.ts";
+import type { ProxyFaultKind } from "./fault.ts";
 import { type Followed, Follower } from "./follower.ts";
 import { Mutator, type Population } from "./mutator.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy.ts";
@@ -13,6 +14,8 @@ import type { World } from "./world.ts";
 
 /** Followers, and the proxy between them and the API server. */
 export interface Side extends Struck {
+  /** Whether it pings, and so must notice a peer that is gone. */
+  readonly pings: boolean;
   readonly client: KubeClient;
   readonly followers: readonly Follower[];
   /** Everything that is followed through this proxy, as its records name it: each has exactly one watch. */
@@ -25,6 +28,8 @@ export interface Scene extends Stormed {
   /** One speaks HTTP/2 and streams lists; the other speaks HTTP/1.1 and has a server that only knows pages. */
   readonly sides: readonly Side[];
   readonly controller: CopyController;
+  /** Updates everything that is controlled once more, while some of the writes that this makes are refused or lost. */
+  readonly finale: () => Promise<void>;
   readonly logger: FakeLogger;
   /** Follows and controls until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
@@ -44,6 +49,14 @@ const PINNED = ["pinned-0", "pinned-1", "pinned-2"];
 const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } }, storageClassName: "" };
 const SHOWN = "shown=yes";
 
+/** A key that is lost here stays lost: nothing changes any more. */
+const FINALE: readonly ProxyFaultKind[] = [
+  "refused-write",
+  "lost-answer",
+  "refused-write",
+  "refused-write",
+  "refused-write",
+];
 /** As common/kube does by itself, at its own speed. */
 const PING_MS = 15_000;
 /** A page is small, so that a small collection has several. */
@@ -71,10 +84,12 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
       all: [followed(configMaps), shown, followed(claims)],
       others: [copied.path],
       misses: ["expired-page"],
+      pings: true,
     }),
     sideOf(paging, {
       all: [{ ...followed(configMaps), firstList: "cache" }, followed(claims)],
-      misses: ["cut-initial-events", "lost-answer"],
+      misses: ["cut-initial-events", "lost-answer", "refused-write"],
+      pings: false,
     }),
   ];
   const followers = sides.flatMap((side) => side.followers);
@@ -84,6 +99,10 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     sides,
     controller,
     logger,
+    finale: async () => {
+      for (const kind of FINALE) streaming.proxy.arm({ kind, atMs: 0, pick: 0, lengthMs: 0 });
+      await mutator.touchAll(copied.path);
+    },
     isSteady: () => followers.every(({ informer }) => informer.resourceVersion() !== undefined),
     run: async (signal) => {
       await Promise.all([...followers.map(({ informer }) => informer.run(signal)), controller.run(signal)]);
@@ -106,15 +125,15 @@ interface OpenSide {
   readonly parts: KubeParts;
 }
 
-interface SidePlan extends Pick<Side, "misses"> {
+interface SidePlan extends Pick<Side, "misses" | "pings"> {
   readonly all: readonly Followed[];
   readonly others?: readonly string[];
 }
 
-function sideOf({ proxy, parts }: OpenSide, { all, others = [], misses }: SidePlan): Side {
+function sideOf({ proxy, parts }: OpenSide, { all, others = [], misses, pings }: SidePlan): Side {
   const followers = all.map((one) => new Follower(parts, one));
   const collections = [...followers.map(({ collection }) => collection), ...others];
-  return { proxy, client: parts.client, followers, collections, misses };
+  return { proxy, client: parts.client, followers, collections, misses, pings };
 }
 
 async function openSide(

@@ -53,7 +53,10 @@ class WatchTap {
   async pass(line: Buffer): Promise<void> {
     if (!this.#exchange.isOpen) return;
     const kind = lineKind(line);
-    if (kind === "error" && line.includes('"code":410')) this.#parts.armory.expirations += 1;
+    if (kind === "error" && line.includes('"code":410')) {
+      this.#parts.armory.expirations += 1;
+      this.#exchange.expire();
+    }
     if (this.#isListing) return await this.#passInitial(line, kind);
     const fault = this.#take(kind);
     if (fault === undefined) return await this.#exchange.writeEvent(line);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RequestRecord } from "../../faults/exchange.ts";
-import { gapsOf, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
+import { gapsOf, insistenceProblems, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
 
 const pace: Pace = { firstMs: 200, maxMs: 1_000, toleranceMs: 10 };
 
@@ -12,9 +12,12 @@ interface Short {
   readonly retryAfterMs?: number;
   readonly verb?: RequestRecord["verb"];
   readonly faults?: RequestRecord["faults"];
+  readonly from?: string | undefined;
+  readonly isExpired?: boolean;
 }
 
-function record({ at, status, until = at + 5, retryAfterMs, verb = "list", faults = [] }: Short): RequestRecord {
+function record(short: Short): RequestRecord {
+  const { at, status, until = at + 5, retryAfterMs, verb = "list", faults = [], from, isExpired = false } = short;
   return {
     verb,
     collection: "/a",
@@ -24,6 +27,8 @@ function record({ at, status, until = at + 5, retryAfterMs, verb = "list", fault
     retryAfterMs,
     events: 0,
     faults,
+    from,
+    isExpired,
     isWhole: false,
   };
 }
@@ -176,5 +181,24 @@ describe("the pace after failures", () => {
     const spread = spreadOf([gap(500), gap(749), gap(750), gap(2_999, 2_000), gap(1_500), gap(60, 0, 100)], 1_000);
 
     expect(spread).toEqual({ lowerHalf: 2, upperHalf: 2 });
+  });
+});
+
+describe("a place that the server has forgotten", () => {
+  const expired = (from: string | undefined, at: number): RequestRecord =>
+    record({ at, verb: "watch", status: 200, from, isExpired: true });
+
+  it.each([
+    { name: "was left at once", records: [expired("7", 0), expired("9", 10)] },
+    { name: "was asked for once more, as when the answer was lost", records: [expired("7", 0), expired("7", 10)] },
+    { name: "was no place", records: [expired(undefined, 0), expired(undefined, 10), expired(undefined, 20)] },
+  ])("is no problem when it $name", ({ records }) => {
+    expect(insistenceProblems(records)).toEqual([]);
+  });
+
+  it("is a problem when it is asked for again and again", () => {
+    const records = [expired("7", 0), expired("8", 5), expired("7", 10), expired("7", 20)];
+
+    expect(insistenceProblems(records)).toEqual(["was told 3 times that 7 is forgotten"]);
   });
 });
