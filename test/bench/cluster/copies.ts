@@ -24,7 +24,12 @@ import type { ObjectWriter } from "./writer.ts";
  * So many nodes, with all that is on them, are made by the API server itself; the others are copies of what it has stored. A copy
  * has names as long as its template's, which repeat with the eight workloads: 4 nodes of 30 pods and 40 claims.
  */
-export const TEMPLATE_NODES = 4;
+const TEMPLATE_NODES = 4;
+
+/** How many nodes the API server has to make. */
+export function templateNodesOf({ nodes }: Sizes): number {
+  return Math.min(TEMPLATE_NODES, nodes);
+}
 
 /** What a cluster is filled through. */
 export interface CopyParts {
@@ -41,17 +46,18 @@ interface Kind {
   readonly source: (index: number, uidOf: UidOf) => unknown;
 }
 
-/** The UID of an object by its kind and number. */
-type UidOf = (kind: string, index: number) => string;
+/** The UID of an object by its kind (`pods`, `claims`, …) and number. */
+export type UidOf = (kind: string, index: number) => string;
 
 const stored = object({ metadata: object({ uid: string() }) });
 
 /** Copies the nodes that the API server has made, with all that is on them, until there are as many as there should be. */
-export async function copyNodes(owner: Owner, parts: CopyParts): Promise<void> {
+export async function copyNodes(owner: Owner, parts: CopyParts): Promise<UidOf> {
   const kinds = kindsOf(parts.sizes);
+  const templates = templateNodesOf(parts.sizes);
   const known = new Map<string, string>();
   for (const [name, { perNode, path }] of Object.entries(kinds)) {
-    for (let index = 0; index < TEMPLATE_NODES * perNode; index += 1) {
+    for (let index = 0; index < templates * perNode; index += 1) {
       known.set(`${name} ${index}`, await readUid(parts.writer, path(index)));
     }
   }
@@ -60,6 +66,7 @@ export async function copyNodes(owner: Owner, parts: CopyParts): Promise<void> {
     await copyKind(owner, parts, { ...kind, textsOf: (index) => [kind.source(index, uidOf), uidOf(name, index)] });
     owner.say(`${parts.sizes.nodes * kind.perNode} ${name} there`);
   }
+  return uidOf;
 }
 
 interface CopiedKind extends Kind {
@@ -69,7 +76,7 @@ interface CopiedKind extends Kind {
 async function copyKind({ signal }: Owner, { store, sizes }: CopyParts, kind: CopiedKind): Promise<void> {
   const { perNode, key, textsOf } = kind;
   const templates: Template[] = [];
-  for (let index = 0; index < TEMPLATE_NODES * perNode; index += 1) {
+  for (let index = 0; index < templateNodesOf(sizes) * perNode; index += 1) {
     templates.push(new Template(await store.get(key(index)), textsOf(index)));
   }
   for (let first = templates.length; first < sizes.nodes * perNode; first += MOST_ENTRIES) {

@@ -10,10 +10,14 @@ import { createEtcdStore } from "./etcd-store.ts";
 import { agentPodOf, claimPlace, podPlace, type Sizes } from "./layout.ts";
 import { loadCluster } from "./loader.ts";
 import { nodeObject } from "./nodes.ts";
-import { type ClusterIndex, readPodUids } from "./pod-uids.ts";
 import { podObject, podStatus } from "./pods.ts";
 import { ATTACHMENT_STATUS, attachmentObject, CLAIM_STATUS, claimObject, volumeObject } from "./volumes.ts";
 import { createWriter } from "./writer.ts";
+
+/** What only the API server can tell of the objects: the pods' UIDs, by their numbers. */
+export interface ClusterIndex {
+  readonly podUids: readonly string[];
+}
 
 /** A real API server that holds a whole cluster's objects. */
 export interface LoadedCluster {
@@ -54,8 +58,8 @@ export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
   owner.say(`no cluster of this size in the cache yet: making ${sizes.claims} claims, ${sizes.pods} pods …`);
   const plane = await startPlane(owner, { data: join(unfinished, ETCD), name: LOADING, ...IN_A_HURRY });
   const writer = await createWriter(owner, plane);
-  await loadCluster(owner, { writer, store: createEtcdStore(owner, { plane, folder: LOADING }), sizes });
-  const index = { podUids: await readPodUids(writer, sizes) };
+  const uidOf = await loadCluster(owner, { writer, store: createEtcdStore(owner, { plane, folder: LOADING }), sizes });
+  const index: ClusterIndex = { podUids: Array.from({ length: sizes.pods }, (_, pod) => uidOf("pods", pod)) };
   await plane.stop();
   writeFileSync(join(unfinished, INDEX), JSON.stringify(index));
   renameSync(unfinished, folder);

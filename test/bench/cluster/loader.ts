@@ -1,7 +1,7 @@
 import { object, parse, string } from "valibot";
 import type { Owner } from "../../process/owner.ts";
 import { forEachIndex } from "./concurrency.ts";
-import { type CopyParts, copyNodes, TEMPLATE_NODES } from "./copies.ts";
+import { type CopyParts, copyNodes, templateNodesOf, type UidOf } from "./copies.ts";
 import {
   AGENT_NAMESPACE,
   CLAIMS_PER_NODE,
@@ -38,10 +38,10 @@ const created = object({ metadata: object({ uid: string() }) });
  * Fills a control plane: bound claims with their volumes, pods with their status, nodes. The API server makes the first nodes with all
  * that is on them, and whatever it has stored is copied in its database for the others: a hundred times as fast.
  */
-export async function loadCluster(owner: Owner, parts: CopyParts): Promise<void> {
+export async function loadCluster(owner: Owner, parts: CopyParts): Promise<UidOf> {
   const { signal } = owner;
   const { writer, sizes } = parts;
-  const nodes = Math.min(TEMPLATE_NODES, sizes.nodes);
+  const nodes = templateNodesOf(sizes);
   const each = (count: number, task: (index: number) => Promise<void>): Promise<void> =>
     forEachIndex({ count, workers: WORKERS, signal }, task);
   const namespaces = "/api/v1/namespaces";
@@ -58,7 +58,7 @@ export async function loadCluster(owner: Owner, parts: CopyParts): Promise<void>
     for (const claim of stagedClaimsOf(index)) await createAttachment(writer, claimPlace(claim, sizes));
   });
   await each(nodes * PODS_PER_NODE, (index) => createPod(writer, index, sizes));
-  if (sizes.nodes > nodes) await copyNodes(owner, parts);
+  return await copyNodes(owner, parts);
 }
 
 /** A claim and its volume, bound to each other. */
