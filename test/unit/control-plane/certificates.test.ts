@@ -13,7 +13,8 @@ describe("a certificate authority", () => {
     expect(server.checkIP("fd00::1")).toBeDefined();
     expect(server.checkHost("localhost")).toBe("localhost");
     expect(server.checkIP("10.0.0.1")).toBeUndefined();
-    expect(server.keyUsage).toEqual(["1.3.6.1.5.5.7.3.1"]);
+    // Of a server and, for etcd that asks itself, of a client.
+    expect(server.keyUsage).toEqual(["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]);
   });
 
   it("names the user and the groups in a client's certificate", async () => {
