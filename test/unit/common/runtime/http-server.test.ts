@@ -96,6 +96,14 @@ describe("an HTTP server", () => {
     expect(await answer.text()).toBe(`${params}: größe`);
   });
 
+  it("tells callers that it does not keep idle connections for long: there are thousands of them", async () => {
+    const { url } = await start();
+
+    const answer = await send(url, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n", "ok");
+
+    expect(answer.toLowerCase()).toContain("\r\nkeep-alive: timeout=5\r\n");
+  });
+
   it("logs a bug of a route, without telling the caller", async () => {
     const { url, logger } = await start();
 
