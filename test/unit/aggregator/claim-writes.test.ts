@@ -187,6 +187,18 @@ describe("a write that the API server will not take", () => {
     ]);
   });
 
+  it("is told once, although there was nothing to write in between", async () => {
+    const harness = harnessWith([claimWith({ status: mounted })]);
+    harness.answer = () => refused;
+
+    for (const status of [unused, mounted, unused]) {
+      await harness.want(KEY, status);
+      await harness.advance(3_600_000);
+    }
+
+    expect(harness.warnings).toHaveLength(1);
+  });
+
   it("is forgotten when it is taken at last", async () => {
     const harness = harnessWith();
     harness.answer = (_, index) => (index === 0 ? refused : undefined);

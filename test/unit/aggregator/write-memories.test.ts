@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { WriteMemories } from "../../../aggregator/write-memories.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { claimWith, mountedStatus, statusWith } from "./world.ts";
+
+const unused = statusWith({ unused: true, reason: "Unmounted" });
+const apply = { kind: "apply", status: unused, upstream: "none", isRepair: false, canWait: false } as const;
+
+describe("WriteMemories", () => {
+  it("keeps through a rest what must not be told or done again at once, and nothing else", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    const [told, repaired, folding] = ["a", "b", "c"].map((uid) => claimWith({ uid, key: `shop/${uid}` }));
+    if (told === undefined || repaired === undefined || folding === undefined) return;
+    memories.of(told).toldRefusal = "Forbidden";
+    memories.of(repaired).repairs = { times: 3, atMs: 0 };
+    memories.of(folding).reasonChangedAt = 7;
+    const before = [told, repaired, folding].map((claim) => memories.of(claim));
+
+    for (const claim of [told, repaired, folding]) memories.rest(claim);
+
+    const kept = [told, repaired, folding].map((claim, index) => memories.of(claim) === before[index]);
+    expect(kept).toEqual([true, true, false]);
+    expect(memories.of(folding).reasonChangedAt).toBeUndefined();
+  });
+
+  it("forgets a claim that is gone, and not the one that has its name by now", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    memories.of(claimWith()).toldRefusal = "Forbidden";
+
+    memories.forget(claimWith({ uid: "claim-0" }));
+    const kept = memories.of(claimWith()).toldRefusal;
+    memories.forget(claimWith());
+
+    expect([kept, memories.of(claimWith()).toldRefusal]).toEqual(["Forbidden", undefined]);
+  });
+
+  it("begins anew with a claim that was re-created", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    memories.of(claimWith()).toldRefusal = "Forbidden";
+
+    expect(memories.of(claimWith({ uid: "claim-2" })).toldRefusal).toBeUndefined();
+  });
+
+  it.each([
+    { name: "the same status again", write: apply, isRepair: true },
+    { name: "another status", write: { ...apply, status: mountedStatus(["n1"]) }, isRepair: false },
+    { name: "one of another claim", write: apply, uid: "claim-2", isRepair: false },
+    { name: "annotations", write: { kind: "clean", annotations: [] } as const, isRepair: true },
+    {
+      name: "our own over an annotation",
+      write: { ...apply, status: mountedStatus(["n1"]), isRepair: true },
+      isRepair: true,
+    },
+  ])("$name after it was written: a repair is $isRepair", ({ write, uid = "claim-1", isRepair }) => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    memories.noteStatus(claimWith(), unused);
+
+    expect(memories.isRepair(claimWith({ uid }), write)).toBe(isRepair);
+  });
+
+  it("remembers the statuses of the last 20,000 claims that were written", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    const claims = Array.from({ length: 20_001 }, (_, index) => claimWith({ uid: `claim-${index}` }));
+    for (const claim of claims) memories.noteStatus(claim, unused);
+
+    const repairs = [claims[0], claims[1], claims.at(-1)].map((claim) => claim && memories.isRepair(claim, apply));
+
+    expect(repairs).toEqual([false, true, true]);
+  });
+});
