@@ -43,6 +43,8 @@ export interface ControlPlaneOptions {
   readonly args?: Readonly<Partial<Record<PartName, readonly string[]>>>;
   /** Added to the environment of every part: `GOGC` and `GOMEMLIMIT` trade memory for time. */
   readonly env?: Readonly<Record<string, string>>;
+  /** How long each part may take until it is ready, milliseconds; a minute unless told. An API server lists what it has first. */
+  readonly readyLimitMs?: number;
   /** The folder's name in the run folder; a second control plane of one owner needs its own. */
   readonly name?: string;
 }
@@ -112,6 +114,7 @@ function createSite({ binaries, folder, pki }: Foundation, options: ControlPlane
     featureGates: { ...FEATURE_GATES, ...options.featureGates },
     extraArgs: options.args ?? {},
     env: options.env ?? {},
+    readyLimitMs: options.readyLimitMs ?? 60_000,
     ca: pki.authority.certificate,
     admin: pki.admin,
   };

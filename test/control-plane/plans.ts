@@ -19,6 +19,8 @@ export interface Site {
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly extraArgs: Readonly<Partial<Record<PartName, readonly string[]>>>;
   readonly env: Readonly<Record<string, string>>;
+  /** How long each part may take until it is ready. */
+  readonly readyLimitMs: number;
   /** The certificate authority of the API server, PEM. */
   readonly ca: string;
   readonly admin: KeyPair;
@@ -142,8 +144,8 @@ function common(
   site: Site,
   name: PartName,
 ): Pick<PartPlan, "name" | "program" | "logFile" | "address" | "env" | "readyLimitMs"> {
-  const { binaries, file, address, env } = site;
-  return { name, program: binaries(name), logFile: file(`${name}.log`), address, env, readyLimitMs: 60_000 };
+  const { binaries, file, address, env, readyLimitMs } = site;
+  return { name, program: binaries(name), logFile: file(`${name}.log`), address, env, readyLimitMs };
 }
 
 function gates({ featureGates }: Site): string {

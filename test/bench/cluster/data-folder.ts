@@ -30,6 +30,8 @@ export interface LoadedCluster {
 const QUOTA = 8 * 1024 ** 3;
 
 /** Below it a data folder lies whole or not at all. */
+/** The API server's own informers list all pods before it calls itself ready. */
+const READY_LIMIT_MS = 300_000;
 const ETCD = "etcd";
 const INDEX = "cluster.json";
 const LOADING = "loading";
@@ -97,6 +99,7 @@ function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: Plan
   return startControlPlane(owner, {
     name,
     env,
+    readyLimitMs: READY_LIMIT_MS,
     args: {
       etcd: [`--data-dir=${data}`, `--quota-backend-bytes=${QUOTA}`],
       // The objects are complete as they come, and no controller makes accounts for their namespaces.
