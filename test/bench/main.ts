@@ -6,6 +6,7 @@ import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
 import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
+import { benchFaults } from "./faults.ts";
 import { benchFirstFill } from "./first-fill.ts";
 import { benchIdle } from "./idle.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
@@ -45,6 +46,11 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
   "first-fill": benchFirstFill,
   transitions: (owner, printer) =>
     benchTransitions(owner, printer, { minutes: Number(MINUTES ?? 1), nodeOptions: NODE_OPTIONS }),
+  faults: (owner, printer) =>
+    benchFaults(owner, printer, {
+      rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 3),
+      seed: Number(process.env.MOORING_BENCH_SEED ?? 1),
+    }),
   scale: (owner, printer) =>
     benchScale(owner, printer, {
       fraction: Number(process.env.MOORING_BENCH_SCALE ?? 1),

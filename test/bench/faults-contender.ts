@@ -1,0 +1,173 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import { kubeconfig } from "../control-plane/kubeconfig.ts";
+import { freePort } from "../control-plane/ports.ts";
+import { type Direct, readList, type Seen } from "../faults/direct.ts";
+import type { Delivery } from "../faults/ledger.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy.ts";
+import type { World } from "../faults/world.ts";
+import type { OwnedChild } from "../process/child.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { type ChildTask, pathOf, type ToFollow } from "./faults-child.ts";
+import { differences, type Score, score, total } from "./faults-score.ts";
+import { residentMiB } from "./process-figures.ts";
+
+/** Who follows, and how. */
+export interface ContenderPlan {
+  readonly name: string;
+  readonly script: "faults-mooring.ts" | "faults-client-node.ts";
+  readonly restarts: boolean;
+}
+
+/** What a contender did and cost. */
+export interface Figures extends Score {
+  readonly faults: number;
+  readonly connections: number;
+  readonly requests: number;
+  /** By how many objects its stores differed from the server's at a moment of the storm, on average. */
+  readonly behind: number;
+  /** From the end of the storm until every store was as the server's, milliseconds; nothing when it never was. */
+  readonly caughtUpMs: number | undefined;
+  /** Nothing when the process has ended. */
+  readonly mib: number | undefined;
+}
+
+interface Started {
+  readonly plan: ContenderPlan;
+  readonly task: ChildTask;
+}
+
+const seen = v.object({ key: v.string(), uid: v.string(), resourceVersion: v.string() });
+const told = v.object({
+  collection: v.number(),
+  kind: v.picklist(["added", "updated", "deleted"]),
+  object: seen,
+});
+const stores = v.array(v.array(seen));
+const ANSWER_MS = 5_000;
+
+/** A program that follows collections through a proxy of its own, in a process of its own. */
+export class Contender {
+  readonly plan: ContenderPlan;
+  readonly proxy: FaultProxy;
+  readonly #follow: readonly ToFollow[];
+  readonly #port: number;
+  readonly #deliveries: readonly Delivery[][];
+  readonly #child: OwnedChild;
+  readonly #samples: number[] = [];
+  #caughtUpMs: number | undefined;
+
+  private constructor(owner: Owner, proxy: FaultProxy, { plan, task }: Started) {
+    this.plan = plan;
+    this.proxy = proxy;
+    this.#follow = task.follow;
+    this.#port = task.port;
+    this.#deliveries = task.follow.map(() => []);
+    const { hostname, port } = new URL(proxy.url);
+    this.#child = owner.child({
+      name: `contender-${task.port}`,
+      command: process.execPath,
+      args: [join(import.meta.dirname, plan.script), JSON.stringify(task)],
+      env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },
+      onLine: (line) => this.#hear(line),
+    });
+  }
+
+  /** Starts the proxy and the program. */
+  static async start(
+    { owner, world }: { readonly owner: Owner; readonly world: World },
+    plan: ContenderPlan,
+    follow: readonly ToFollow[],
+  ): Promise<Contender> {
+    const proxy = await startFaultProxy({
+      protocol: "h2",
+      target: world.identity,
+      clock: owner.clock,
+      // Who asks seldom would otherwise meet a wall of refusals that were meant for a moment long past.
+      expires: true,
+    });
+    owner.defer(() => proxy.close());
+    const port = await freePort(createSystemRandom(), "127.0.0.1");
+    const access = join(owner.folder, `access-${port}`);
+    if (plan.script === "faults-mooring.ts") writeServiceAccount(access, proxy);
+    else writeFileSync(access, kubeconfig(proxy, { token: "none" }));
+    const task = { follow, port, access, restarts: plan.restarts };
+    const contender = new Contender(owner, proxy, { plan, task });
+    await contender.#child.start();
+    return contender;
+  }
+
+  /** In how many objects its stores differ from the server's now; nothing when either does not say. */
+  async lag(direct: Direct): Promise<number | undefined> {
+    const [held, fresh] = [await this.#held(), await this.#fresh(direct)];
+    if (held === undefined || fresh === undefined) return undefined;
+    return fresh.reduce((count, objects, index) => count + differences(held[index] ?? [], objects), 0);
+  }
+
+  /** Notes by how much it differs now. While the API server is away there is nothing to compare with. */
+  async sample(direct: Direct): Promise<void> {
+    const lag = await this.lag(direct);
+    if (lag !== undefined) this.#samples.push(lag);
+  }
+
+  /** Notes when it was as the server for the first time after the storm. */
+  async look(direct: Direct, sinceMs: number): Promise<boolean> {
+    if (this.#caughtUpMs === undefined && (await this.lag(direct)) === 0) this.#caughtUpMs = sinceMs;
+    return this.#caughtUpMs !== undefined;
+  }
+
+  async figures(direct: Direct): Promise<Figures> {
+    const [held = [], fresh] = [await this.#held(), await this.#fresh(direct)];
+    if (fresh === undefined) throw new HarnessError("the API server does not list what was followed");
+    const scores = fresh.map((objects, index) =>
+      score({ deliveries: this.#deliveries[index] ?? [], held: held[index] ?? [], fresh: objects }),
+    );
+    const { pid } = this.#child;
+    return {
+      ...total(scores),
+      faults: [...this.proxy.hits().values()].reduce((all, count) => all + count, 0),
+      connections: this.proxy.connections().ever,
+      requests: this.proxy.requests().length,
+      behind: this.#samples.reduce((all, one) => all + one, 0) / this.#samples.length,
+      caughtUpMs: this.#caughtUpMs,
+      mib: pid === undefined ? undefined : residentMiB(pid),
+    };
+  }
+
+  /** Standard error comes in the same lines, and is no JSON. */
+  #hear(line: string): void {
+    if (!line.startsWith('{"collection":')) return;
+    const { collection, kind, object } = v.parse(told, JSON.parse(line));
+    this.#deliveries[collection]?.push({ kind, object });
+  }
+
+  async #held(): Promise<readonly (readonly Seen[])[] | undefined> {
+    try {
+      const answer = await fetch(`http://127.0.0.1:${this.#port}`, { signal: AbortSignal.timeout(ANSWER_MS) });
+      return v.parse(stores, await answer.json());
+    } catch {
+      // Not started yet, or ended.
+      return undefined;
+    }
+  }
+
+  async #fresh(direct: Direct): Promise<readonly (readonly Seen[])[] | undefined> {
+    const lists = await Promise.all(
+      this.#follow.map(({ labelSelector, ...collection }) => {
+        const query = labelSelector === undefined ? "" : `?labelSelector=${encodeURIComponent(labelSelector)}`;
+        return readList(direct, `${pathOf(collection)}${query}`);
+      }),
+    );
+    return lists.includes(undefined) ? undefined : lists.flatMap((list) => (list === undefined ? [] : [list.objects]));
+  }
+}
+
+/** What a pod has: the files of a service account, with the proxy's authority. The proxy asks nobody who he is. */
+function writeServiceAccount(folder: string, { ca }: Pick<FaultProxy, "ca">): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "ca.crt"), ca);
+  writeFileSync(join(folder, "token"), "none");
+}
