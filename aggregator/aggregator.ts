@@ -48,10 +48,9 @@ export async function runAggregator(
     ...aggregator.api.routes(signal),
   ];
   const server = await listen(routes, config.listen, ports.logger);
-  ports.logger.info(
-    { url: server.url, server: ports.client.server },
-    "aggregator started, on loopback only: reports are not authenticated yet",
-  );
+  ports.logger.info({ url: server.url, server: ports.client.server }, "aggregator started");
+  if (config.allowInsecureReports)
+    ports.logger.warn({ url: server.url }, "reports are taken unencrypted from anybody: for tests only");
   try {
     const watchLoop = (limited: AbortSignal): Promise<void> => watchEventLoop({ clock: ports.clock, metrics }, limited);
     await runTogether([...aggregator.tasks(), watchLoop], signal);

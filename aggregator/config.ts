@@ -10,6 +10,7 @@ import {
   readSettings,
   type SettingsInput,
   type SettingsReader,
+  switchSetting,
 } from "../common/runtime/settings.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
 
@@ -23,6 +24,11 @@ export const AGGREGATOR_SETTINGS = {
     },
     "127.0.0.1:9809",
   ),
+  allowInsecureReports: switchSetting({
+    name: "allow-insecure-reports",
+    description:
+      "listen on any address, for tests: whoever reaches it reads the lists and can say anything of any node",
+  }),
   silentAfter: durationSetting(
     { name: "silent-after", description: "a node without a report for this long is silent; three heartbeats" },
     { min: 1_000, max: 3_600_000 },
@@ -61,6 +67,7 @@ export const AGGREGATOR_SETTINGS = {
 export interface AggregatorConfig {
   readonly kubeconfig: string | undefined;
   readonly listen: Address;
+  readonly allowInsecureReports: boolean;
   readonly silentAfterMs: number;
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
@@ -82,6 +89,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
     listen: get(AGGREGATOR_SETTINGS.listen),
+    allowInsecureReports: get(AGGREGATOR_SETTINGS.allowInsecureReports),
     silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
@@ -99,8 +107,8 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 /** Reports are not authenticated yet: whoever reaches the address could say anything about any node. */
 function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
-  if (isLoopback(host)) return [];
+  if (isLoopback(host) || get(AGGREGATOR_SETTINGS.allowInsecureReports)) return [];
   return [
-    `--listen ${host} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do`,
+    `--listen ${host} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
   ];
 }

@@ -125,6 +125,27 @@ describe("the agent's configuration", () => {
     expect(problems([...NEEDED, "--aggregator-url", url])).toContain(why);
   });
 
+  it.each([
+    { given: "as a flag", argv: ["--allow-insecure-reports"], env: {} },
+    { given: "in the environment", argv: [], env: { MOORING_ALLOW_INSECURE_REPORTS: "true" } },
+  ])("sends reports unencrypted to another machine where that is allowed $given", ({ argv, env }) => {
+    const url = "http://mooring-aggregator.mooring:9809";
+
+    expect(run([...NEEDED, "--aggregator-url", url, ...argv], env).aggregatorUrl).toBe(url);
+  });
+
+  it.each([
+    { url: "ftp://mooring.example", why: "no http or https URL" },
+    { url: "http://user:secret@mooring.example", why: "user" },
+    { url: "http://mooring.example/?cluster=a", why: "query" },
+  ])("refuses $url also where unencrypted reports are allowed", ({ url, why }) => {
+    expect(problems([...NEEDED, "--aggregator-url", url, "--allow-insecure-reports"])).toContain(why);
+  });
+
+  it("says how to allow unencrypted reports", () => {
+    expect(problems([...NEEDED, "--aggregator-url", "http://mooring.example"])).toContain("--allow-insecure-reports");
+  });
+
   it("does not repeat a password in its refusal", () => {
     expect(problems([...NEEDED, "--aggregator-url", "https://user:secret@mooring.example"])).not.toContain("secret");
   });

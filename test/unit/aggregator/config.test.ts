@@ -8,6 +8,7 @@ describe("readAggregatorCommand", () => {
       config: {
         kubeconfig: undefined,
         listen: { host: "127.0.0.1", port: 9809 },
+        allowInsecureReports: false,
         silentAfterMs: 90_000,
         agentlessAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,
@@ -26,6 +27,21 @@ describe("readAggregatorCommand", () => {
 
   it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("listens on the loopback address %s", (listen) => {
     expect(readAggregatorCommand({ argv: ["--listen", listen], env: {} }).kind).toBe("run");
+  });
+
+  it.each([
+    { given: "as a flag", argv: ["--allow-insecure-reports"], env: {} },
+    { given: "in the environment", argv: [], env: { MOORING_ALLOW_INSECURE_REPORTS: "true" } },
+  ])("listens where others can reach it if insecure reports are allowed $given", ({ argv, env }) => {
+    const command = readAggregatorCommand({ argv: ["--listen", "0.0.0.0:9809", ...argv], env });
+
+    expect(command).toMatchObject({ config: { listen: { host: "0.0.0.0" }, allowInsecureReports: true } });
+  });
+
+  it("says how to allow insecure reports", () => {
+    const input = { argv: ["--listen", "10.0.0.1:9809"], env: {} };
+
+    expect(() => readAggregatorCommand(input)).toThrow("--allow-insecure-reports");
   });
 
   it.each([
