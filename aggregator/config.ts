@@ -109,6 +109,6 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
   if (isLoopback(host) || get(AGGREGATOR_SETTINGS.allowInsecureReports)) return [];
   return [
-    `--listen ${host} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
+    `--listen: ${host || "every address"} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
   ];
 }

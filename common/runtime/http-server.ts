@@ -57,13 +57,17 @@ export async function listen(routes: readonly Route[], { host, port }: Address, 
   // A connection that cannot be accepted must not end the process.
   server.on("error", (err) => logger.error({ err }, "connection not accepted"));
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`,
+    url: `http://${urlHost(host)}:${bound}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
     },
   };
+}
+
+function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host || "localhost";
 }
 
 function bind(server: Server, { host, port }: Address): Promise<number> {

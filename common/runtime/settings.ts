@@ -86,10 +86,10 @@ export function durationSetting(
   });
 }
 
-/** An address to listen on: `host:port`, `[::1]:port`; port 0 takes a free one. */
+/** An address to listen on: `host:port`, `[::1]:port`, `:port` for every address of either IP version; port 0 takes a free one. */
 export function addressSetting({ name, description }: Description, fallback: string): Setting<Address> {
   return setting({ name, description }, fallback, (text = fallback) => {
-    const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+    const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
     const port = Number(match?.[3]);
     const host = match?.[1] ?? match?.[2];
     if (host === undefined || port > 65_535) throw new Error(`is "${text}", must be an address like 127.0.0.1:8080`);
@@ -99,6 +99,7 @@ export function addressSetting({ name, description }: Description, fallback: str
 
 /** Where a server listens. */
 export interface Address {
+  /** Empty for every address. */
   readonly host: string;
   readonly port: number;
 }

@@ -46,6 +46,7 @@ describe("readAggregatorCommand", () => {
 
   it.each([
     { name: "an address that others can reach", argv: ["--listen", "0.0.0.0:9809"], problem: "0.0.0.0 is no loopback" },
+    { name: "every address", argv: ["--listen", ":9809"], problem: "every address is no loopback" },
     { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
     { name: "a wait that is too short", argv: ["--silent-after", "1ms"], problem: "silent-after" },
     { name: "an unknown word", argv: ["--upstream-condition", "sometimes"], problem: "upstream-condition" },

@@ -235,6 +235,16 @@ describe("an HTTP server", () => {
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
   });
 
+  it("without a host listens on every address", async () => {
+    const server = await listen(ROUTES, { host: "", port: 0 }, createFakeLogger());
+    servers.push(server);
+
+    const { port } = new URL(server.url);
+    const answers = await Promise.all([fetch(`${server.url}/livez`), fetch(`http://127.0.0.2:${port}/livez`)]);
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
   it("says where it cannot listen", async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);

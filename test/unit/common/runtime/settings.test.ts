@@ -99,6 +99,7 @@ describe("settings", () => {
     { text: "localhost:0", host: "localhost", port: 0 },
     { text: "[::1]:8080", host: "::1", port: 8080 },
     { text: "0.0.0.0:65535", host: "0.0.0.0", port: 65_535 },
+    { text: ":9808", host: "", port: 9_808 },
   ])("take $text for an address", ({ text, host, port }) => {
     expect(read(["--listen", text]).get(LISTEN)).toEqual({ host, port });
   });
