@@ -4,8 +4,11 @@ import * as v from "valibot";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { kubeconfig } from "../control-plane/kubeconfig.ts";
 import { freePort } from "../control-plane/ports.ts";
+import type { Tally } from "../faults/arming.ts";
 import { type Direct, readList, type Seen } from "../faults/direct.ts";
+import type { RequestRecord } from "../faults/exchange.ts";
 import type { Delivery } from "../faults/ledger.ts";
+import { gapsOf, hastyCount } from "../faults/pacing.ts";
 import { type FaultProxy, startFaultProxy } from "../faults/proxy.ts";
 import type { World } from "../faults/world.ts";
 import type { OwnedChild } from "../process/child.ts";
@@ -23,10 +26,11 @@ export interface ContenderPlan {
 }
 
 /** What a contender did and cost. */
-export interface Figures extends Score {
-  readonly faults: number;
+export interface Figures extends Score, Tally {
   readonly connections: number;
   readonly requests: number;
+  /** Requests that came at once after a failure, or sooner than its answer had asked for. */
+  readonly hasty: number;
   /** By how many objects its stores differed from the server's at a moment of the storm, on average. */
   readonly behind: number;
   /** From the end of the storm until every store was as the server's, milliseconds; nothing when it never was. */
@@ -48,6 +52,10 @@ const told = v.object({
 });
 const stores = v.array(v.array(seen));
 const ANSWER_MS = 5_000;
+/** A retry without a pause takes a turn of the event loop; the shortest pause of either contender is 100 ms. */
+const AT_ONCE_MS = 50;
+/** Only counts of gaps are taken, which no pace has a part in. */
+const PACE = { firstMs: 0, maxMs: 0, toleranceMs: 0 };
 
 /** A program that follows collections through a proxy of its own, in a process of its own. */
 export class Contender {
@@ -87,7 +95,7 @@ export class Contender {
       target: world.identity,
       clock: owner.clock,
       // Who asks seldom would otherwise meet a wall of refusals that were meant for a moment long past.
-      expires: true,
+      isTimed: true,
     });
     owner.defer(() => proxy.close());
     const port = await freePort(createSystemRandom(), "127.0.0.1");
@@ -128,9 +136,10 @@ export class Contender {
     const { pid } = this.#child;
     return {
       ...total(scores),
-      faults: [...this.proxy.hits().values()].reduce((all, count) => all + count, 0),
+      ...this.proxy.tally(),
       connections: this.proxy.connections().ever,
       requests: this.proxy.requests().length,
+      hasty: hastyIn(this.proxy.requests()),
       behind: this.#samples.reduce((all, one) => all + one, 0) / this.#samples.length,
       caughtUpMs: this.#caughtUpMs,
       mib: pid === undefined ? undefined : residentMiB(pid),
@@ -163,6 +172,12 @@ export class Contender {
     );
     return lists.includes(undefined) ? undefined : lists.flatMap((list) => (list === undefined ? [] : [list.objects]));
   }
+}
+
+/** Each collection has a back-off of its own. */
+function hastyIn(requests: readonly RequestRecord[]): number {
+  const byCollection = [...Map.groupBy(requests, ({ collection }) => collection).values()];
+  return byCollection.reduce((count, records) => count + hastyCount(gapsOf(records, PACE), AT_ONCE_MS), 0);
 }
 
 /** What a pod has: the files of a service account, with the proxy's authority. The proxy asks nobody who he is. */

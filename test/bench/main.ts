@@ -48,7 +48,7 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
     benchTransitions(owner, printer, { minutes: Number(MINUTES ?? 1), nodeOptions: NODE_OPTIONS }),
   faults: (owner, printer) =>
     benchFaults(owner, printer, {
-      rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 3),
+      rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 2),
       seed: Number(process.env.MOORING_BENCH_SEED ?? 1),
     }),
   scale: (owner, printer) =>

@@ -17,6 +17,13 @@ export class Armory {
     return index < 0 ? undefined : this.#armed.splice(index, 1)[0];
   }
 
+  /** Takes back what has not found anything to hit. Says whether it still waited. */
+  withdraw(fault: Fault<ProxyFaultKind>): boolean {
+    const index = this.#armed.indexOf(fault);
+    if (index >= 0) this.#armed.splice(index, 1);
+    return index >= 0;
+  }
+
   /** Notes that a fault has really hit. */
   hit(kind: FaultKind): void {
     this.#hits.set(kind, (this.#hits.get(kind) ?? 0) + 1);

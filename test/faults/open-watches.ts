@@ -1,7 +1,7 @@
 import type { Armory } from "./armory.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Fault, ProxyFaultKind } from "./fault.ts";
+import { type Fault, PROXY_FAULTS, type ProxyFaultKind } from "./fault.ts";
 import { errorEvent } from "./refusals.ts";
 
 interface OpenWatchParts {
@@ -24,15 +24,38 @@ export class OpenWatches {
     this.strike();
   }
 
+  /** How many there are that the proxy serves: one that it has let fall silent is none. */
+  get count(): number {
+    return this.#open().length;
+  }
+
   /** Lets every armed fault that waits for an open watch hit one. */
   strike(): void {
     for (;;) {
-      const open = [...this.#watches].filter(({ isOpen }) => isOpen);
+      const open = this.#open();
       const fault = open.length === 0 ? undefined : this.#parts.armory.take("open-watch");
-      const watch = open[Math.floor((fault?.pick ?? 0) * open.length)];
+      const watch = fault === undefined ? undefined : pick(open, fault);
       if (fault === undefined || watch === undefined) return;
       if (this.#hit(fault, watch)) this.#parts.armory.hit(fault.kind);
     }
+  }
+
+  /**
+   * Lets one client ask for what this fault waits for, as the API server does every few minutes: its watch ends in good order, or is told
+   * that the server has forgotten its place and a list is due.
+   */
+  provoke(fault: Fault<ProxyFaultKind>): void {
+    const watch = pick(this.#open(), fault);
+    if (watch === undefined) return;
+    if (PROXY_FAULTS[fault.kind] === "list-answer") {
+      watch.expire();
+      void watch.write(errorEvent(410));
+    }
+    watch.end();
+  }
+
+  #open(): readonly Exchange[] {
+    return [...this.#watches].filter(({ isOpen }) => isOpen);
   }
 
   #hit({ kind }: Fault<ProxyFaultKind>, watch: Exchange): boolean {
@@ -58,4 +81,8 @@ export class OpenWatches {
         return true;
     }
   }
+}
+
+function pick(watches: readonly Exchange[], { pick: part }: Fault): Exchange | undefined {
+  return watches[Math.floor(part * watches.length)];
 }

@@ -54,6 +54,11 @@ export function pacingProblems(gaps: readonly Gap[], { toleranceMs }: Pace): rea
     });
 }
 
+/** How many requests came at once after one that had failed, or sooner than its answer had asked for: whoever waits at all does not do that. */
+export function hastyCount(gaps: readonly Gap[], atOnceMs: number): number {
+  return gaps.filter(({ afterMs, askedMs }) => afterMs < Math.max(atOnceMs, askedMs)).length;
+}
+
 /** Each request with its begin and end before the last one's begin. */
 function describeRow(records: readonly RequestRecord[]): string {
   const last = records.at(-1)?.beganAt ?? 0;

@@ -1,11 +1,12 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import { createAuthority } from "../control-plane/certificates.ts";
+import { Arming, type ArmingOptions, type Tally } from "./arming.ts";
 import { Armory } from "./armory.ts";
 import type { Rewriting } from "./asked.ts";
 import { Breaker } from "./breaker.ts";
 import type { RequestRecord } from "./exchange.ts";
-import { type Fault, type FaultKind, PROXY_FAULTS, type ProxyFaultKind, type Refusal, refusalOf } from "./fault.ts";
-import { type Protocol, startFront } from "./front.ts";
+import type { Fault, FaultKind, ProxyFaultKind, Refusal } from "./fault.ts";
+import { startFront } from "./front.ts";
 import { OpenWatches } from "./open-watches.ts";
 import { type Relay, startRelay } from "./relay.ts";
 import { Serving } from "./serving.ts";
@@ -26,6 +27,8 @@ export interface FaultProxy {
   readonly disarm: () => void;
   /** How often each kind has hit. */
   readonly hits: () => ReadonlyMap<FaultKind, number>;
+  /** How many faults there have been, and what became of them. */
+  readonly tally: () => Tally;
   /** How often the API server itself has said that it does not know a resource version any more. */
   readonly expirations: () => number;
   readonly requests: () => readonly RequestRecord[];
@@ -35,8 +38,7 @@ export interface FaultProxy {
 }
 
 /** How a proxy behaves, faults aside. */
-export interface FaultProxyOptions extends Rewriting {
-  readonly protocol: Protocol;
+export interface FaultProxyOptions extends Rewriting, ArmingOptions {
   /** The server behind it, and who the proxy is there, whoever its client is. */
   readonly target: Identity;
   /** What the length of faults and the times of requests are measured with. */
@@ -57,32 +59,17 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const serving = new Serving({ armory, breaker, clock, upstream, watches }, options);
   const front = await startFront(await authority.server(["127.0.0.1"]), protocol, (call) => serving.serve(call));
   const closing = new AbortController();
-  // An outage lasts from the first request that it refuses: who happens to wait for longer would not notice it.
-  const outlast = (fault: Fault<ProxyFaultKind>): void => {
-    let isNoticed = false;
-    const open = serving.shut(refusalOf(fault) ?? { status: 503 }, () => {
-      if (!isNoticed) void clock.sleep(fault.lengthMs, closing.signal).then(open);
-      if (!isNoticed) armory.hit(fault.kind);
-      isNoticed = true;
-    });
-  };
+  const shut = (refusal: Refusal, onRefused: () => void): (() => void) => serving.shut(refusal, onRefused);
+  const arming = new Arming({ armory, watches, clock, shut, signal: closing.signal }, options);
   return {
     url: `https://127.0.0.1:${relay.port}`,
     ca: authority.certificate,
-    arm: (fault) => {
-      // HTTP/1.1 has no such thing.
-      if (fault.kind === "goaway" && protocol === "http/1.1") return;
-      if (PROXY_FAULTS[fault.kind] !== "now") {
-        armory.arm(fault);
-        watches.strike();
-        return;
-      }
-      outlast(fault);
-    },
-    shut: (refusal) => serving.shut(refusal, () => {}),
+    arm: (fault) => arming.arm(fault),
+    shut: (refusal) => shut(refusal, () => {}),
     waiting: () => armory.waiting,
     disarm: () => armory.disarm(),
     hits: () => armory.hits,
+    tally: () => arming.tally,
     expirations: () => armory.expirations,
     requests: () => serving.records(),
     connections: relay.connections,

@@ -10,6 +10,7 @@ export function createScaledClock(real: Clock, speed: number): Clock {
   return {
     wallMs: () => wallBegin + elapsedMs(),
     monotonicMs: () => begin + elapsedMs(),
+    uptimeMs: () => begin + elapsedMs(),
     rate: real.rate,
     // Timers count whole milliseconds: never wake early.
     sleep: (ms, signal) => real.sleep(Math.ceil(Math.max(0, ms) / speed), signal),

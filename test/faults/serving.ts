@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Clock } from "../../common/runtime/clock.ts";
+import type { ArmingOptions } from "./arming.ts";
 import type { Armory } from "./armory.ts";
 import { type Rewriting, rewrite, type Verb } from "./asked.ts";
 import type { Breaker } from "./breaker.ts";
@@ -20,7 +21,7 @@ interface ServingParts {
   readonly watches: OpenWatches;
 }
 
-interface ServingOptions extends Rewriting {
+interface ServingOptions extends Rewriting, Pick<ArmingOptions, "isTimed"> {
   readonly refusesStreams?: boolean;
 }
 
@@ -40,6 +41,9 @@ const OPPORTUNITIES: Readonly<Record<Verb, readonly Opportunity[]>> = {
   write: ["write", "request"],
 };
 
+/** Who lists by pages and who streams must both meet what hits lists. */
+const INITIAL_OF_ANY_LIST: readonly Opportunity[] = ["initial-event", "list-answer"];
+
 /** Answers requests: passes them on to the API server, or does to them what is armed. */
 export class Serving {
   readonly #parts: ServingParts;
@@ -52,7 +56,8 @@ export class Serving {
     const { armory, clock, watches } = parts;
     this.#parts = parts;
     this.#options = options;
-    this.#tapParts = { armory, clock, onSteady: (watch) => watches.add(watch) };
+    const initial: readonly Opportunity[] = options.isTimed === true ? INITIAL_OF_ANY_LIST : ["initial-event"];
+    this.#tapParts = { armory, clock, initial, onSteady: (watch) => watches.add(watch) };
   }
 
   records(): readonly RequestRecord[] {

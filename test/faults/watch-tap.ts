@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Armory } from "./armory.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Fault } from "./fault.ts";
+import type { Fault, Opportunity } from "./fault.ts";
 import { createLineSplitter } from "./lines.ts";
 
 /** What a line of a watch is, for the faults that choose by it. */
@@ -20,6 +20,8 @@ export function lineKind(line: Uint8Array): LineKind {
 export interface TapParts {
   readonly armory: Armory;
   readonly clock: Clock;
+  /** What an event of a list is an opportunity for. */
+  readonly initial: readonly Opportunity[];
   /** Called when the watch has no list to bring any more. */
   readonly onSteady: (exchange: Exchange) => void;
 }
@@ -67,11 +69,12 @@ class WatchTap {
 
   async #passInitial(line: Buffer, kind: LineKind): Promise<void> {
     if (kind === "event") this.#listed += 1;
-    const taken = this.#cut === undefined ? this.#parts.armory.take("initial-event") : undefined;
+    const taken = this.#cut === undefined ? this.#parts.armory.take(...this.#parts.initial) : undefined;
     if (taken !== undefined) this.#cut = { fault: taken, after: Math.floor(taken.pick * 10) };
     if (this.#cut !== undefined && (kind === "end-of-list" || this.#listed > this.#cut.after)) {
       this.#exchange.mark(this.#cut.fault.kind);
-      this.#exchange.end();
+      if (this.#cut.fault.kind === "list-stall") this.#exchange.silence();
+      else this.#exchange.end();
       this.#parts.armory.hit(this.#cut.fault.kind);
       return;
     }

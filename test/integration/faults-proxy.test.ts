@@ -141,7 +141,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     authority = await createAuthority("behind");
   });
 
-  async function setUp(options: { readonly refusesStreams?: boolean } = {}) {
+  async function setUp(options: { readonly refusesStreams?: boolean; readonly isTimed?: boolean } = {}) {
     const behind = await serveBehind(authority);
     const proxy = await startFaultProxy({ protocol, target: behind.identity, clock: waiter.clock, ...options });
     onTestFinished(() => proxy.close());
@@ -414,6 +414,57 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect([first.status, second.status, third.status]).toEqual([429, 429, 200]);
     expect(first.headers["retry-after"]).toBe("2");
     expect([...proxy.hits()]).toEqual([["overload", 1]]);
+  });
+
+  it("lets who has a watch ask again, and refuses him, when a refusal keeps to its time", async () => {
+    const { proxy, ask, watch } = await setUp({ isTimed: true });
+    const { answer } = await watch();
+    proxy.arm(fault("answer-500", { lengthMs: 60_000 }));
+    await until("the end", () => !answer.isSilent);
+
+    const [refused, passed] = [await ask("/things"), await ask("/things")];
+
+    expect(answer).toMatchObject({ text: "", end: "clean" });
+    expect([refused.status, passed.status]).toEqual([500, 200]);
+    expect(proxy.tally()).toEqual({ scheduled: 1, hit: 1, unconnected: 0 });
+  });
+
+  it("lets who has a watch list anew when a fault of lists keeps to its time, and hits a list that streams, too", async () => {
+    const { proxy, watch } = await setUp({ isTimed: true });
+    const { answer } = await watch();
+    proxy.arm(fault("truncated-list", { pick: 0.25, lengthMs: 60_000 }));
+    await until("the end", () => !answer.isSilent);
+    const list = await watch(STREAM);
+
+    list.server.write(event("a") + event("b") + event("c") + END_OF_LIST);
+    await until("the end of the list", () => !list.answer.isSilent);
+
+    expect(JSON.parse(answer.text)).toMatchObject({ type: "ERROR", object: { code: 410 } });
+    expect(list.answer).toMatchObject({ text: event("a") + event("b"), end: "clean" });
+    expect(proxy.tally()).toEqual({ scheduled: 1, hit: 1, unconnected: 0 });
+  });
+
+  it("lets a list that streams fall silent when a fault of lists keeps to its time", async () => {
+    const { proxy, watch, hit } = await setUp({ isTimed: true });
+    proxy.arm(fault("list-stall", { pick: 0.1, lengthMs: 60_000 }));
+    const { answer, server } = await watch(STREAM);
+
+    server.write(event("a") + event("b"));
+    await hit("list-stall");
+    await until("a begin", () => answer.text !== "");
+
+    expect(answer).toMatchObject({ text: event("a"), end: undefined });
+  });
+
+  it("does nothing to who comes when a fault that keeps to its time is over", async () => {
+    const { proxy, ask } = await setUp({ isTimed: true });
+    proxy.arm(fault("answer-500", { lengthMs: 20 }));
+    await until("its end", () => proxy.waiting().length === 0);
+
+    const answer = await ask("/things");
+
+    expect(answer.status).toBe(200);
+    expect(proxy.tally()).toEqual({ scheduled: 1, hit: 0, unconnected: 1 });
   });
 
   it("stays shut until it is opened", async () => {

@@ -26,6 +26,20 @@ describe("armed faults", () => {
     expect(armory.take("open-watch")).toBeUndefined();
   });
 
+  it("can be taken back one by one, as long as they wait", () => {
+    const armory = new Armory();
+    const [one, other] = [fault("goaway"), fault("goaway")];
+    armory.arm(one);
+    armory.arm(other);
+
+    const waited = [armory.withdraw(other), armory.withdraw(other)];
+    const taken = armory.take("open-watch");
+
+    expect(waited).toEqual([true, false]);
+    expect(taken).toBe(one);
+    expect(armory.withdraw(one)).toBe(false);
+  });
+
   it("count when they have hit, not when they are taken", () => {
     const armory = new Armory();
     armory.arm(fault("goaway"));

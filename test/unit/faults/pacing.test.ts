@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RequestRecord } from "../../faults/exchange.ts";
-import { gapsOf, insistenceProblems, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
+import { gapsOf, hastyCount, insistenceProblems, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
 
 const pace: Pace = { firstMs: 200, maxMs: 1_000, toleranceMs: 10 };
 
@@ -181,6 +181,48 @@ describe("the pace after failures", () => {
     const spread = spreadOf([gap(500), gap(749), gap(750), gap(2_999, 2_000), gap(1_500), gap(60, 0, 100)], 1_000);
 
     expect(spread).toEqual({ lowerHalf: 2, upperHalf: 2 });
+  });
+});
+
+describe("a request without back-off", () => {
+  it.each([
+    {
+      name: "at once after a failure",
+      requests: [
+        { at: 0, status: 503 },
+        { at: 20, status: 200 },
+      ],
+      count: 1,
+    },
+    { name: "each time", requests: [{ at: 0, status: 500 }, { at: 9, status: 500 }, { at: 18 }], count: 2 },
+    {
+      name: "after any pause",
+      requests: [
+        { at: 0, status: 503 },
+        { at: 50, status: 200 },
+      ],
+      count: 0,
+    },
+    {
+      name: "at once after an answer",
+      requests: [
+        { at: 0, status: 200 },
+        { at: 6, status: 200 },
+      ],
+      count: 0,
+    },
+    {
+      name: "sooner than the answer asked for",
+      requests: [{ at: 0, status: 429, retryAfterMs: 2_000 }, { at: 1_999 }],
+      count: 1,
+    },
+    {
+      name: "when the answer asked for it",
+      requests: [{ at: 0, status: 429, retryAfterMs: 2_000 }, { at: 2_000 }],
+      count: 0,
+    },
+  ])("counts when it comes $name: $count", ({ requests, count }) => {
+    expect(hastyCount(gapsOf(requests.map(record), pace), 50)).toBe(count);
   });
 });
 
