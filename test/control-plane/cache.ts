@@ -10,6 +10,7 @@ const UNFINISHED = ".new-";
 export interface BuildInputs {
   readonly version: string;
   readonly ldflags: string;
+  readonly tags?: readonly string[];
   /** `linux-amd64` */
   readonly platform: string;
   /** The texts of go.mod and go.sum. */
@@ -18,9 +19,9 @@ export interface BuildInputs {
 
 /** A folder name that changes whenever any input does, so that an upgrade never uses old programs. */
 export function cacheKey(module: ModuleName, inputs: BuildInputs): string {
-  const { version, platform } = inputs;
+  const { version, platform, tags } = inputs;
   const hash = createHash("sha256")
-    .update(JSON.stringify([inputs.ldflags, ...inputs.sources]))
+    .update(JSON.stringify([inputs.ldflags, ...(tags === undefined ? [] : [tags]), ...inputs.sources]))
     .digest("hex");
   return `${module}-${version}-${platform}-${hash.slice(0, 12)}`;
 }
@@ -30,8 +31,9 @@ export function programFolder(cache: string, name: ModuleName): string {
   const module: PinnedModule = MODULES[name];
   const sources = ["go.mod", "go.sum"].map((file) => readFileSync(join(module.folder, file), "utf8"));
   const platform = `${process.platform}-${goArchitecture(process.arch)}`;
-  const { version, ldflags } = module;
-  return join(cache, "bin", cacheKey(name, { version, ldflags, platform, sources }));
+  const { version, ldflags, tags } = module;
+  const flags = tags === undefined ? { ldflags } : { ldflags, tags };
+  return join(cache, "bin", cacheKey(name, { version, ...flags, platform, sources }));
 }
 
 /** The names that have no executable in `folder`. */

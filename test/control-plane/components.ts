@@ -10,6 +10,10 @@ export interface PinnedModule {
   /** A program of another origin serves when its version begins so. */
   readonly series: string;
   readonly ldflags: string;
+  /** Build tags, for a module that needs some. */
+  readonly tags?: readonly string[];
+  /** Where its official releases are downloaded. */
+  readonly site: string;
   /** Disk that a build from empty caches takes at its peak, in bytes: sources, objects and Go's work folder, measured. */
   readonly diskBytes: number;
   /** How long a build from empty caches takes on two cores. */
@@ -18,6 +22,9 @@ export interface PinnedModule {
 
 const KUBERNETES_VERSION = "1.36.3";
 const ETCD_VERSION = "3.6.16";
+const CONTAINERD_VERSION = "2.4.2";
+const CNI_VERSION = "1.9.1";
+const COREDNS_VERSION = "1.15.0";
 const VERSION_PACKAGE = "k8s.io/component-base/version";
 
 export const MODULES = {
@@ -28,6 +35,7 @@ export const MODULES = {
     series: "1.36.",
     // Without these the server says that it is v0.0.0.
     ldflags: `-s -w -X ${VERSION_PACKAGE}.gitVersion=v${KUBERNETES_VERSION} -X ${VERSION_PACKAGE}.gitMajor=1 -X ${VERSION_PACKAGE}.gitMinor=36`,
+    site: "https://dl.k8s.io",
     diskBytes: 6e9,
     duration: "about 4 min 30 s",
   },
@@ -37,8 +45,41 @@ export const MODULES = {
     version: ETCD_VERSION,
     series: "3.6.",
     ldflags: "-s -w",
+    site: "https://github.com/etcd-io/etcd/releases/download",
     diskBytes: 0.9e9,
     duration: "about 25 s",
+  },
+  containerd: {
+    title: "containerd",
+    folder: fileURLToPath(new URL("./go/containerd", import.meta.url)),
+    version: CONTAINERD_VERSION,
+    series: "2.4.",
+    ldflags: `-s -w -X github.com/containerd/containerd/v2/version.Version=v${CONTAINERD_VERSION}`,
+    // These snapshotters need C libraries or devices that nodes for tests do not have.
+    tags: ["no_btrfs", "no_devmapper", "no_zfs"],
+    site: "https://github.com/containerd/containerd/releases/download",
+    diskBytes: 1.5e9,
+    duration: "about 1 min",
+  },
+  "cni-plugins": {
+    title: "CNI plugins",
+    folder: fileURLToPath(new URL("./go/cni-plugins", import.meta.url)),
+    version: CNI_VERSION,
+    series: "1.9.",
+    ldflags: `-s -w -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v${CNI_VERSION}`,
+    site: "https://github.com/containernetworking/plugins/releases/download",
+    diskBytes: 0.5e9,
+    duration: "about 10 s",
+  },
+  coredns: {
+    title: "CoreDNS",
+    folder: fileURLToPath(new URL("./go/coredns", import.meta.url)),
+    version: COREDNS_VERSION,
+    series: "1.15.",
+    ldflags: "-s -w",
+    site: "https://github.com/coredns/coredns/releases/download",
+    diskBytes: 4e9,
+    duration: "about 1 min 40 s",
   },
 } as const satisfies Record<string, PinnedModule>;
 export type ModuleName = keyof typeof MODULES;
@@ -62,6 +103,13 @@ export const COMPONENTS = {
   "kube-proxy": kubernetes("kube-proxy"),
   kubelet: kubernetes("kubelet"),
   kubectl: kubernetes("kubectl", ["version", "--client"]),
+  containerd: containerd("containerd"),
+  ctr: containerd("ctr"),
+  "containerd-shim-runc-v2": containerd("containerd-shim-runc-v2", ["-v"]),
+  ptp: cniPlugin("main", "ptp"),
+  loopback: cniPlugin("main", "loopback"),
+  "host-local": cniPlugin("ipam", "host-local"),
+  coredns: { module: "coredns", package: "github.com/coredns/coredns", output: "coredns", versionArgs: ["-version"] },
 } as const satisfies Record<string, Component>;
 export type ComponentName = keyof typeof COMPONENTS;
 
@@ -75,4 +123,18 @@ export function byModule(
 
 function kubernetes(name: string, versionArgs: readonly string[] = ["--version"]): Component {
   return { module: "kubernetes", package: `k8s.io/kubernetes/cmd/${name}`, output: name, versionArgs };
+}
+
+function containerd(name: string, versionArgs: readonly string[] = ["--version"]): Component {
+  return {
+    module: "containerd",
+    package: `github.com/containerd/containerd/v2/cmd/${name}`,
+    output: name,
+    versionArgs,
+  };
+}
+
+function cniPlugin(kind: "main" | "ipam", name: string): Component {
+  const path = `github.com/containernetworking/plugins/plugins/${kind}/${name}`;
+  return { module: "cni-plugins", package: path, output: name, versionArgs: ["--version"] };
 }

@@ -8,16 +8,9 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { EnvHttpProxyAgent, fetch, type Response } from "undici";
 import { HarnessError } from "../process/errors.ts";
-import { fill, goArchitecture } from "./cache.ts";
-import { type ComponentName, MODULES } from "./components.ts";
-
-/** One file of a release and where its checksum stands. */
-export interface ReleaseFile {
-  readonly url: string;
-  readonly checksumUrl: string;
-  /** Its name in the list of checksums. */
-  readonly name: string;
-}
+import { fill } from "./cache.ts";
+import type { ComponentName } from "./components.ts";
+import { type ReleaseFile, releaseOf } from "./releases.ts";
 
 /** Limits of one download, in ms: without a network it must be given up within seconds. */
 export interface DownloadLimits {
@@ -47,29 +40,18 @@ export async function downloadPrograms(
   folder: string,
 ): Promise<void> {
   await fill(folder, async (unfinished, keep) => {
+    const saved = new Set<string>();
     for (const name of names) {
-      const release = releaseOf(name, downloads.base);
-      const file = join(unfinished, release.file.name);
-      await downloadFile(downloads, release.file, file);
-      if (release.member !== undefined) await unpack(file, release.member, unfinished);
+      const { file, member } = releaseOf(name, downloads.base);
+      const path = join(unfinished, file.name);
+      // Several programs may come in one archive.
+      if (!saved.has(file.url)) await downloadFile(downloads, file, path);
+      saved.add(file.url);
+      if (member !== undefined) await unpack(path, member, unfinished);
       await chmod(join(unfinished, name), 0o755);
       keep(name, name);
     }
   });
-}
-
-/** Where a component's official release is, and the path inside the archive if it is one. */
-export function releaseOf(name: ComponentName, base: string): { readonly file: ReleaseFile; readonly member?: string } {
-  const arch = goArchitecture(process.arch);
-  if (name === "etcd") {
-    const version = `v${MODULES.etcd.version}`;
-    const title = `etcd-${version}-linux-${arch}`;
-    const at = `${base}/${version}`;
-    const file = { url: `${at}/${title}.tar.gz`, checksumUrl: `${at}/SHA256SUMS`, name: `${title}.tar.gz` };
-    return { file, member: `${title}/etcd` };
-  }
-  const url = `${base}/v${MODULES.kubernetes.version}/bin/linux/${arch}/${name}`;
-  return { file: { url, checksumUrl: `${url}.sha256`, name } };
 }
 
 /** The SHA-256 of `name` in the text of a checksum file: the sum alone, or lines of sum and name. */
@@ -128,6 +110,8 @@ async function save(
   return hash.digest("hex");
 }
 
+/** Takes the member `<one folder>/<program>`, or the program alone, out of an archive. */
 async function unpack(archive: string, member: string, folder: string): Promise<void> {
-  await promisify(execFile)("tar", ["-xzf", archive, "-C", folder, "--strip-components=1", member]);
+  const strip = member.split("/").length - 1;
+  await promisify(execFile)("tar", ["-xzf", archive, "-C", folder, `--strip-components=${strip}`, member]);
 }

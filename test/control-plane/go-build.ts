@@ -62,7 +62,8 @@ export async function goBuild(owner: Owner, build: GoBuild): Promise<void> {
   const run = (args: readonly string[]): Promise<void> =>
     runGo(owner, { go: build.go, module, args, onLine: meter.add });
   const packages = names.map((name) => COMPONENTS[name].package);
-  const flags = ["-trimpath", "-buildvcs=false", "-ldflags", module.ldflags];
+  const tags = module.tags === undefined ? [] : ["-tags", module.tags.join(",")];
+  const flags = ["-trimpath", "-buildvcs=false", "-ldflags", module.ldflags, ...tags];
   const work = async (): Promise<void> => {
     await run(["list", "-deps", ...flags, "-f", "{{.Stale}}", ...packages]);
     warnOfDisk(owner, diskNeeded(meter.state(), module.diskBytes), build.go.cache);

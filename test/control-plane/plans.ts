@@ -32,20 +32,20 @@ export function etcdPlan(site: Site, ca: string, client: KeyPair): PartPlan {
   return {
     ...common(site, "etcd"),
     address: "127.0.0.1",
-    args: (port) => [
-      `--data-dir=${file("etcd")}`,
-      // The data is worth nothing after the run.
-      "--unsafe-no-fsync",
-      `--listen-client-urls=https://127.0.0.1:${port}`,
-      `--advertise-client-urls=https://127.0.0.1:${port}`,
-      "--listen-peer-urls=http://127.0.0.1:0",
-      `--cert-file=${file("etcd.crt")}`,
-      `--key-file=${file("etcd.key")}`,
-      "--client-cert-auth",
-      `--trusted-ca-file=${file("etcd-ca.crt")}`,
-      "--log-level=warn",
-      ...extra(site, "etcd"),
-    ],
+    args: (port) =>
+      told(site, "etcd", [
+        `--data-dir=${file("etcd")}`,
+        // The data is worth nothing after the run.
+        "--unsafe-no-fsync",
+        `--listen-client-urls=https://127.0.0.1:${port}`,
+        `--advertise-client-urls=https://127.0.0.1:${port}`,
+        "--listen-peer-urls=http://127.0.0.1:0",
+        `--cert-file=${file("etcd.crt")}`,
+        `--key-file=${file("etcd.key")}`,
+        "--client-cert-auth",
+        `--trusted-ca-file=${file("etcd-ca.crt")}`,
+        "--log-level=warn",
+      ]),
     check: (port) => isHealthy({ url: `https://127.0.0.1:${port}`, ca, path: "/health", credentials: client }),
   };
 }
@@ -56,33 +56,33 @@ export function apiServerPlan(site: Site, etcdPort: number): PartPlan {
   const loopback = address.startsWith("127.") || address === "::1";
   return {
     ...common(site, "kube-apiserver"),
-    args: (port) => [
-      `--etcd-servers=https://127.0.0.1:${etcdPort}`,
-      `--etcd-cafile=${file("etcd-ca.crt")}`,
-      `--etcd-certfile=${file("etcd-client.crt")}`,
-      `--etcd-keyfile=${file("etcd-client.key")}`,
-      `--bind-address=${address}`,
-      `--advertise-address=${address}`,
-      // The Service "kubernetes" must not point to loopback: the API refuses such an address.
-      ...(loopback ? ["--endpoint-reconciler-type=none"] : []),
-      `--secure-port=${port}`,
-      `--tls-cert-file=${file("server.crt")}`,
-      `--tls-private-key-file=${file("server.key")}`,
-      `--client-ca-file=${file("ca.crt")}`,
-      `--kubelet-client-certificate=${file("kubelet-client.crt")}`,
-      `--kubelet-client-key=${file("kubelet-client.key")}`,
-      "--kubelet-preferred-address-types=InternalIP",
-      "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-account-key-file=${file("service-account.pub")}`,
-      `--service-account-signing-key-file=${file("service-account.key")}`,
-      "--authorization-mode=Node,RBAC",
-      "--enable-admission-plugins=NodeRestriction",
-      "--service-cluster-ip-range=10.96.0.0/16",
-      "--allow-privileged=true",
-      "--profiling=false",
-      gates(site),
-      ...extra(site, "kube-apiserver"),
-    ],
+    args: (port) =>
+      told(site, "kube-apiserver", [
+        `--etcd-servers=https://127.0.0.1:${etcdPort}`,
+        `--etcd-cafile=${file("etcd-ca.crt")}`,
+        `--etcd-certfile=${file("etcd-client.crt")}`,
+        `--etcd-keyfile=${file("etcd-client.key")}`,
+        `--bind-address=${address}`,
+        `--advertise-address=${address}`,
+        // The Service "kubernetes" must not point to loopback: the API refuses such an address.
+        ...(loopback ? ["--endpoint-reconciler-type=none"] : []),
+        `--secure-port=${port}`,
+        `--tls-cert-file=${file("server.crt")}`,
+        `--tls-private-key-file=${file("server.key")}`,
+        `--client-ca-file=${file("ca.crt")}`,
+        `--kubelet-client-certificate=${file("kubelet-client.crt")}`,
+        `--kubelet-client-key=${file("kubelet-client.key")}`,
+        "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        `--service-account-key-file=${file("service-account.pub")}`,
+        `--service-account-signing-key-file=${file("service-account.key")}`,
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--allow-privileged=true",
+        "--profiling=false",
+        gates(site),
+      ]),
     check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/readyz", credentials: site.admin }),
   };
 }
@@ -121,21 +121,21 @@ function controllerPlan(site: Site, name: PartName, args: readonly string[]): Pa
   const kubeconfig = file(`${name}.kubeconfig`);
   return {
     ...common(site, name),
-    args: (port) => [
-      `--kubeconfig=${kubeconfig}`,
-      `--authentication-kubeconfig=${kubeconfig}`,
-      `--authorization-kubeconfig=${kubeconfig}`,
-      `--bind-address=${address}`,
-      `--secure-port=${port}`,
-      `--tls-cert-file=${file("server.crt")}`,
-      `--tls-private-key-file=${file("server.key")}`,
-      // There is one of each; a lease would only delay its restart.
-      "--leader-elect=false",
-      "--profiling=false",
-      gates(site),
-      ...args,
-      ...extra(site, name),
-    ],
+    args: (port) =>
+      told(site, name, [
+        `--kubeconfig=${kubeconfig}`,
+        `--authentication-kubeconfig=${kubeconfig}`,
+        `--authorization-kubeconfig=${kubeconfig}`,
+        `--bind-address=${address}`,
+        `--secure-port=${port}`,
+        `--tls-cert-file=${file("server.crt")}`,
+        `--tls-private-key-file=${file("server.key")}`,
+        // There is one of each; a lease would only delay its restart.
+        "--leader-elect=false",
+        "--profiling=false",
+        gates(site),
+        ...args,
+      ]),
     check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/healthz", credentials: site.admin }),
   };
 }
@@ -154,8 +154,15 @@ function gates({ featureGates }: Site): string {
     .join(",")}`;
 }
 
-function extra({ extraArgs }: Site, name: PartName): readonly string[] {
-  return extraArgs[name] ?? [];
+/** What the caller says takes the place of what stands here: a part refuses some flags when they come twice. */
+function told({ extraArgs }: Site, name: PartName, defaults: readonly string[]): readonly string[] {
+  const extra = extraArgs[name] ?? [];
+  const flags = new Set(extra.map(flagOf));
+  return [...defaults.filter((arg) => !flags.has(flagOf(arg))), ...extra];
+}
+
+function flagOf(arg: string): string | undefined {
+  return arg.split("=", 1)[0];
 }
 
 /** The URL of a port at an IP address of either version. */

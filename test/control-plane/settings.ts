@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { ModuleName } from "./components.ts";
+import { MODULES, type ModuleName } from "./components.ts";
 
 /** The environment variables that a run reads. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,19 +20,26 @@ export interface Settings {
 export const DOWNLOAD_VARIABLES = {
   kubernetes: "MOORING_KUBERNETES_DOWNLOADS",
   etcd: "MOORING_ETCD_DOWNLOADS",
+  containerd: "MOORING_CONTAINERD_DOWNLOADS",
+  "cni-plugins": "MOORING_CNI_PLUGINS_DOWNLOADS",
+  coredns: "MOORING_COREDNS_DOWNLOADS",
 } as const satisfies Record<ModuleName, string>;
 
 /** The settings in the environment, with the official download sites as defaults. */
 export function readSettings(env: Environment): Settings {
   // The XDG convention says that a relative path is invalid and is to be ignored.
   const caches = env.XDG_CACHE_HOME?.startsWith("/") ? env.XDG_CACHE_HOME : join(env.HOME ?? homedir(), ".cache");
+  const site = (module: ModuleName): string => env[DOWNLOAD_VARIABLES[module]] ?? MODULES[module].site;
   return {
     assets: env.KUBEBUILDER_ASSETS === "" ? undefined : env.KUBEBUILDER_ASSETS,
     cache: join(caches, "mooring"),
     path: env.PATH,
     downloads: {
-      kubernetes: env[DOWNLOAD_VARIABLES.kubernetes] ?? "https://dl.k8s.io",
-      etcd: env[DOWNLOAD_VARIABLES.etcd] ?? "https://github.com/etcd-io/etcd/releases/download",
+      kubernetes: site("kubernetes"),
+      etcd: site("etcd"),
+      containerd: site("containerd"),
+      "cni-plugins": site("cni-plugins"),
+      coredns: site("coredns"),
     },
   };
 }

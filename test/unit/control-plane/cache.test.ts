@@ -25,6 +25,7 @@ describe("cacheKey", () => {
   it.each([
     { name: "another version has another key", change: { version: "1.36.4" } },
     { name: "other linker flags have another key", change: { ldflags: "-w" } },
+    { name: "build tags have another key", change: { tags: ["no_zfs"] } },
     { name: "another platform has another key", change: { platform: "linux-arm64" } },
     { name: "another go.mod has another key", change: { sources: ["module b", "sum"] } },
     { name: "text that moves from go.mod to go.sum has another key", change: { sources: ["module", " asum"] } },

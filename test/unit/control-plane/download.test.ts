@@ -83,6 +83,48 @@ describe("downloadPrograms", () => {
     expect(readFileSync(join(folder, "etcd"), "utf8")).toBe("etcd itself");
   });
 
+  it("takes several programs out of one archive that is asked for once", async () => {
+    const folder = target();
+    const name = `containerd-static-2.4.2-linux-${ARCH}.tar.gz`;
+    const archive = archiveOf("bin", ["containerd", "ctr"]);
+    const site = await serve({
+      [`/v2.4.2/${name}`]: { body: archive },
+      [`/v2.4.2/${name}.sha256sum`]: { body: `${sha256(archive)}  ${name}\n` },
+    });
+
+    await downloadPrograms(downloads(site.url), ["containerd", "ctr"], folder);
+
+    expect(readFileSync(join(folder, "ctr"), "utf8")).toBe("ctr itself");
+    expect(readdirSync(folder)).toEqual(["containerd", "ctr"]);
+    expect(site.asked).toEqual([`/v2.4.2/${name}.sha256sum`, `/v2.4.2/${name}`]);
+  });
+
+  it.each([
+    {
+      name: "a program with a dot before its name",
+      program: "ptp",
+      path: `/v1.9.1/cni-plugins-linux-${ARCH}-v1.9.1.tgz`,
+      folder: ".",
+    },
+    {
+      name: "a program in no folder",
+      program: "coredns",
+      path: `/v1.15.0/coredns_1.15.0_linux_${ARCH}.tgz`,
+      folder: "",
+    },
+  ] as const)("takes $name out of an archive", async ({ program: wanted, path, folder: inside }) => {
+    const folder = target();
+    const archive = archiveOf(inside, [wanted]);
+    const site = await serve({
+      [path]: { body: archive },
+      [`${path}.sha256`]: { body: `${sha256(archive)}  ${path.split("/").at(-1)}\n` },
+    });
+
+    await downloadPrograms(downloads(site.url), [wanted], folder);
+
+    expect(readFileSync(join(folder, wanted), "utf8")).toBe(`${wanted} itself`);
+  });
+
   it("tells how far it is", async () => {
     const site = await serve(program("kubectl", "content"));
     const told: unknown[] = [];
@@ -156,4 +198,12 @@ function etcdArchive(): Buffer {
   writeFileSync(join(folder, ETCD, "etcd"), "etcd itself");
   writeFileSync(join(folder, ETCD, "README.md"), "read me");
   return execFileSync("tar", ["-cz", "-C", folder, ETCD]);
+}
+
+/** An archive with programs in a folder, "." or none. */
+function archiveOf(inside: string, names: readonly string[]): Buffer {
+  const folder = scratchFolder();
+  mkdirSync(join(folder, inside), { recursive: true });
+  for (const name of names) writeFileSync(join(folder, inside, name), `${name} itself`);
+  return execFileSync("tar", ["-cz", "-C", folder, ...(inside === "" ? names : [inside])]);
 }

@@ -24,8 +24,14 @@ describe("readSettings", () => {
   });
 
   it("downloads from the official sites unless told", () => {
-    const { downloads } = readSettings({ MOORING_ETCD_DOWNLOADS: "http://mirror/etcd" });
+    const { downloads } = readSettings({ MOORING_ETCD_DOWNLOADS: "http://mirror/etcd", MOORING_COREDNS_DOWNLOADS: "" });
 
-    expect(downloads).toEqual({ kubernetes: "https://dl.k8s.io", etcd: "http://mirror/etcd" });
+    expect(downloads).toEqual({
+      kubernetes: "https://dl.k8s.io",
+      etcd: "http://mirror/etcd",
+      containerd: "https://github.com/containerd/containerd/releases/download",
+      "cni-plugins": "https://github.com/containernetworking/plugins/releases/download",
+      coredns: "",
+    });
   });
 });

@@ -26,4 +26,12 @@ describe("unavailable", () => {
       ),
     ]);
   });
+
+  it("speaks of the modules alone whose programs are missing", () => {
+    const text = unavailable(["ctr", "ptp", "containerd"], []);
+
+    expect(text).toContain("cannot get ctr, ptp, containerd (containerd 2.4.2, CNI plugins 1.9.1). Tried:");
+    expect(text).toContain("MOORING_CONTAINERD_DOWNLOADS, MOORING_CNI_PLUGINS_DOWNLOADS;");
+    expect(text).not.toContain("etcd");
+  });
 });
