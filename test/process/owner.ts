@@ -4,8 +4,8 @@ import { type Clock, createSystemClock } from "../../common/runtime/clock.ts";
 import { type ChildSetting, type ChildSpec, OwnedChild } from "./child.ts";
 import { HarnessError } from "./errors.ts";
 import { type ProcessTable, systemProcessTable } from "./identity.ts";
-import { createRunFolder, removeRunFolder } from "./run-folder.ts";
-import { endProcesses, endProcessesNow, type Sweep, sweepRunFolders, unmountBelow } from "./sweep.ts";
+import { createRunFolder } from "./run-folder.ts";
+import { endRun, endRunNow, type Sweep, sweepRunFolders } from "./sweep.ts";
 
 /** What a run may be told; each has the value of this machine unless told. */
 export interface OwnerOptions {
@@ -71,8 +71,7 @@ export class Owner implements AsyncDisposable {
   closeNow(): void {
     this.#ending.abort();
     try {
-      endProcessesNow(this.#sweep, this.folder);
-      if (unmountBelow(this.#sweep, this.folder)) removeRunFolder(this.folder);
+      endRunNow(this.#sweep, this.folder);
     } catch {
       // A process that does not die in time still writes into it: the next run's sweep removes it.
     }
@@ -87,8 +86,7 @@ export class Owner implements AsyncDisposable {
     try {
       await this.#stack.disposeAsync();
     } finally {
-      await endProcesses(this.#sweep, this.folder);
-      if (unmountBelow(this.#sweep, this.folder)) removeRunFolder(this.folder);
+      await endRun(this.#sweep, this.folder);
     }
   }
 }

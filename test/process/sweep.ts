@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Clock } from "../../common/runtime/clock.ts";
+import { removeCgroups, removeCgroupsNow } from "./cgroups.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
 
@@ -29,17 +30,30 @@ export async function sweepRunFolders(sweep: Sweep): Promise<readonly string[]> 
   const removed: string[] = [];
   for (const folder of ownFolders(sweep.parent)) {
     if (!isLeftBehind(sweep, folder)) continue;
-    await endProcesses(sweep, folder);
-    if (unmountBelow(sweep, folder)) {
-      removeRunFolder(folder);
-      removed.push(folder);
-    }
+    if (await endRun(sweep, folder)) removed.push(folder);
   }
   return removed;
 }
 
+/** Ends what is left of the run in `folder`: processes, cgroups, mounts, the folder. False when something stays, and the folder with it. */
+export async function endRun(sweep: Sweep, folder: string): Promise<boolean> {
+  await endProcesses(sweep, folder);
+  const isFree = await removeCgroups(sweep.clock, folder);
+  if (!isFree) sweep.say(`${folder} stays: its cgroups are still in use`);
+  if (!unmountBelow(sweep, folder) || !isFree) return false;
+  removeRunFolder(folder);
+  return true;
+}
+
+/** The same for a process that is about to exit: it blocks, at most a second for the processes and one for the cgroups. */
+export function endRunNow(sweep: Sweep, folder: string): void {
+  endProcessesNow(sweep, folder);
+  const isFree = removeCgroupsNow(sweep.clock, folder);
+  if (unmountBelow(sweep, folder) && isFree) removeRunFolder(folder);
+}
+
 /** Kills what still runs of the run in `folder`, and waits until it is gone (at most 5 s). */
-export async function endProcesses({ table, clock, say }: Sweep, folder: string): Promise<void> {
+async function endProcesses({ table, clock, say }: Sweep, folder: string): Promise<void> {
   const until = clock.monotonicMs() + KILL_LIMIT_MS;
   for (;;) {
     const pids = runningOf(table, folder);
@@ -50,8 +64,8 @@ export async function endProcesses({ table, clock, say }: Sweep, folder: string)
   }
 }
 
-/** The same for a process that is about to exit: it blocks (at most 1 s) instead of waiting. */
-export function endProcessesNow({ table, clock }: Sweep, folder: string): void {
+/** The same without waiting for anything else: it blocks (at most 1 s). */
+function endProcessesNow({ table, clock }: Sweep, folder: string): void {
   const until = clock.monotonicMs() + BLOCK_LIMIT_MS;
   const cell = new Int32Array(new SharedArrayBuffer(4));
   for (let pids = runningOf(table, folder); pids.length > 0; pids = runningOf(table, folder)) {
@@ -62,7 +76,7 @@ export function endProcessesNow({ table, clock }: Sweep, folder: string): void {
 }
 
 /** Unmounts whatever is mounted below `folder`, so that removing it never reaches into a mount; false when one remains. */
-export function unmountBelow({ say }: Pick<Sweep, "say">, folder: string): boolean {
+function unmountBelow({ say }: Pick<Sweep, "say">, folder: string): boolean {
   // Deepest first: a later line of the mount table lies on an earlier one.
   for (const mountPoint of mountPointsBelow(folder).toReversed()) spawnSync("umount", ["--lazy", mountPoint]);
   const remaining = mountPointsBelow(folder);

@@ -7,6 +7,7 @@ export function createInstantClock(): Clock {
   return {
     wallMs: () => system.wallMs() + passedMs,
     monotonicMs: () => system.monotonicMs() + passedMs,
+    uptimeMs: () => system.uptimeMs() + passedMs,
     rate: system.rate,
     sleep: async (ms, signal) => {
       await system.sleep(0, signal);
