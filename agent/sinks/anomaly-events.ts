@@ -1,5 +1,5 @@
 import type { KubeEvent } from "../../common/kube/events.ts";
-import { formatMicroTime } from "../../common/storage/timestamp.ts";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Anomaly } from "../core/node-state.ts";
 
 const NOTES = {

@@ -1,6 +1,7 @@
 import type { KubeEvent } from "../../common/kube/events.ts";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { formatMicroTime, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 
 /** What the owner of a claim is told beside its status; everything here is a warning. */
 export type ClaimWarning =

@@ -1,3 +1,4 @@
+import { uptime } from "node:os";
 import { openLibc } from "./libc.ts";
 
 /**
@@ -9,6 +10,11 @@ export interface Clock {
   readonly wallMs: () => number;
   /** Time on a clock that never jumps and that NTP does not slew (`CLOCK_MONOTONIC_RAW`, see `rate`). It starts at boot. */
   readonly monotonicMs: () => number;
+  /**
+   * Time since boot that goes on while the machine is suspended (`CLOCK_BOOTTIME`), and that NTP may slew: for promises that others
+   * count on while we sleep. `monotonicMs` and timers stand still meanwhile.
+   */
+  readonly uptimeMs: () => number;
   /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
   readonly rate: ClockRate;
   /**
@@ -30,17 +36,18 @@ const RATES = {
   slewed: { source: "monotonic", driftPpm: 100_000 },
 } as const satisfies Record<string, ClockRate>;
 
-/** `CLOCK_MONOTONIC_RAW` in `<linux/time.h>`. */
+/** In `<linux/time.h>`. */
 const CLOCK_MONOTONIC_RAW = 4;
+const CLOCK_BOOTTIME = 7;
 
-/** Reads CLOCK_MONOTONIC_RAW by `clock_gettime(2)`, or nothing where libc cannot be called. */
-function rawMonotonic(): (() => number) | undefined {
+/** Reads a clock by `clock_gettime(2)`, or nothing where libc cannot be called. */
+function kernelClock(id: number): (() => number) | undefined {
   try {
     const getTime = openLibc()?.func("int clock_gettime(int, _Out_ int64_t *)");
     if (getTime === undefined) return undefined;
     const timespec = new BigInt64Array(2);
     const read = (): number => {
-      getTime(CLOCK_MONOTONIC_RAW, timespec);
+      getTime(id, timespec);
       return Number(timespec[0]) * 1000 + Number(timespec[1]) / 1e6;
     };
     return read() > 0 ? read : undefined;
@@ -81,10 +88,12 @@ function startTimer(ms: number, end: () => void): () => void {
 
 /** The clock of this machine. */
 export function createSystemClock(): Clock {
-  const raw = rawMonotonic();
+  const raw = kernelClock(CLOCK_MONOTONIC_RAW);
   return {
     wallMs: () => Date.now(),
     monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
+    // What os.uptime() reads counts suspended time, too, in hundredths of a second.
+    uptimeMs: kernelClock(CLOCK_BOOTTIME) ?? (() => uptime() * 1000),
     rate: raw === undefined ? RATES.slewed : RATES.raw,
     sleep: (ms, signal) => new Promise((resolve) => sleep({ ms, signal }, resolve)),
   };

@@ -8,11 +8,6 @@ export function formatMillisecondsUp(epochMs: number): string {
   return new Date(Math.ceil(epochMs)).toISOString();
 }
 
-/** An instant as RFC 3339 with six fractional digits, as `MicroTime` fields of the Kubernetes API want it. */
-export function formatMicroTime(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace("Z", "000Z");
-}
-
 /** Milliseconds since the epoch of an RFC 3339 text, or nothing when it is none. */
 export function parseTimestamp(text: string | undefined | null): number | undefined {
   if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;

@@ -6,6 +6,8 @@ export interface FakeClock extends Clock {
   readonly advance: (ms: number) => Promise<void>;
   /** Lets `ms` pass at once; nobody wakes before the next `advance`. */
   readonly pass: (ms: number) => void;
+  /** The machine sleeps for `ms`: only clocks that count that go on. */
+  readonly suspend: (ms: number) => void;
   /** Moves the wall clock alone, as an administrator or NTP would. */
   readonly jumpWall: (ms: number) => void;
   /** How long the present sleepers still sleep, shortest first. */
@@ -23,6 +25,7 @@ const WALL_MS = 1_789_000_000_000;
 
 export function createFakeClock(rate: ClockRate = { source: "monotonic-raw", driftPpm: 200 }): FakeClock {
   let now = BOOT_AGE_MS;
+  let suspended = 0;
   let wallOffset = WALL_MS - BOOT_AGE_MS;
   const sleepers = new Set<Sleeper>();
   const due = (limit: number): Sleeper | undefined =>
@@ -32,6 +35,7 @@ export function createFakeClock(rate: ClockRate = { source: "monotonic-raw", dri
   return {
     wallMs: () => now + wallOffset,
     monotonicMs: () => now,
+    uptimeMs: () => now + suspended,
     rate,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
@@ -57,6 +61,10 @@ export function createFakeClock(rate: ClockRate = { source: "monotonic-raw", dri
     },
     pass: (ms) => {
       now += ms;
+    },
+    suspend: (ms) => {
+      suspended += ms;
+      wallOffset += ms;
     },
     jumpWall: (ms) => {
       wallOffset += ms;

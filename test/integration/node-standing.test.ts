@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeReport } from "../../common/storage/node-report.ts";
-import { formatMicroTime } from "../../common/storage/timestamp.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";

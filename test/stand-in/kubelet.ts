@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { object, parse, string } from "valibot";
-import { formatMicroTime } from "../../common/storage/timestamp.ts";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Owner } from "../process/owner.ts";
 import type { ClusterApi } from "./cluster-api.ts";
 import { createMountNamespace, type MountNamespace } from "./mount-namespace.ts";

@@ -71,7 +71,11 @@ const timeRows: readonly Row[] = timedPlaces.flatMap((file) =>
 );
 
 /** The files that turn times into text and back may still not ask what time it is. */
-const timestampRows: readonly Row[] = ["common/storage/timestamp.ts", "common/runtime/http-date.ts"].flatMap((file) =>
+const timestampRows: readonly Row[] = [
+  "common/storage/timestamp.ts",
+  "common/runtime/http-date.ts",
+  "common/runtime/micro-time.ts",
+].flatMap((file) =>
   ["Date.now()", "new Date()", "Date()"].map((expression, n) => ({
     name: `${file} may not use \`${expression}\``,
     file,

@@ -12,6 +12,19 @@ describe("the clock of this machine", () => {
     expect([200, 100_000]).toContain(clock.rate.driftPpm);
   });
 
+  it("counts the time since boot by a clock that goes on in a machine's sleep", async () => {
+    const clock = createSystemClock();
+    const begin = clock.uptimeMs();
+
+    await clock.sleep(30);
+
+    const passed = clock.uptimeMs() - begin;
+    expect(passed).toBeGreaterThan(10);
+    expect(passed).toBeLessThan(10_000);
+    // Never less than a clock that stands still then; 1 % is more than NTP adds since boot.
+    expect(clock.uptimeMs()).toBeGreaterThan(clock.monotonicMs() * 0.99);
+  });
+
   it("wakes early and without an error when the signal is aborted, before or during the sleep", async () => {
     const clock = createSystemClock();
     const stop = new AbortController();
@@ -99,6 +112,15 @@ describe("the fake clock", () => {
 
     expect(isAwake).toBe(true);
     expect(clock.sleeps()).toEqual([]);
+  });
+
+  it("lets a suspended machine's monotonic clock stand still", () => {
+    const clock = createFakeClock();
+    const [monotonic, uptime] = [clock.monotonicMs(), clock.uptimeMs()];
+
+    clock.suspend(60_000);
+
+    expect([clock.monotonicMs() - monotonic, clock.uptimeMs() - uptime]).toEqual([0, 60_000]);
   });
 
   it("moves the wall clock alone when it jumps", () => {

@@ -1,11 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  formatMicroTime,
-  formatMillisecondsUp,
-  formatSecondsUp,
-  parseTimestamp,
-} from "../../../../common/storage/timestamp.ts";
+import { formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 /** Milliseconds with three digits behind the point. */
 const instant = fc.integer({ min: 0, max: 4e15 }).map((microseconds) => microseconds / 1_000);
@@ -25,10 +20,6 @@ describe("timestamps", () => {
   it("round milliseconds up, too", () => {
     expect(formatMillisecondsUp(0.2)).toBe("1970-01-01T00:00:00.001Z");
     expect(formatMillisecondsUp(1)).toBe("1970-01-01T00:00:00.001Z");
-  });
-
-  it("have six digits where the API wants them", () => {
-    expect(formatMicroTime(1_234)).toBe("1970-01-01T00:00:01.234000Z");
   });
 
   it("are never earlier than the instant, and never a second later", () => {

@@ -1,0 +1,12 @@
+import { describe, expect, it } from "vitest";
+import { formatMicroTime } from "../../../../common/runtime/micro-time.ts";
+
+describe("a time of the API with microseconds", () => {
+  it.each([
+    { ms: 1_234, expected: "1970-01-01T00:00:01.234000Z" },
+    { ms: 1_000, expected: "1970-01-01T00:00:01.000000Z" },
+    { ms: 1_234.9, expected: "1970-01-01T00:00:01.234000Z" },
+  ])("has six digits, also at $ms ms", ({ ms, expected }) => {
+    expect(formatMicroTime(ms)).toBe(expected);
+  });
+});
