@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
+import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 
 /** Name and version of the distribution that this process sees, or nothing. Never rejects; the signal ends it at once. */
 export type OsInfo = (signal: AbortSignal) => Promise<string | undefined>;
 
-const PROGRAM = fileURLToPath(new URL("os-info-program.ts", import.meta.url));
+/** Beside this file, and bundled if this one is. */
+const PROGRAM = fileURLToPath(new URL(`os-info-program${extname(import.meta.url)}`, import.meta.url));
 
 /** No token or password of ours is given to the tools that it calls. */
 const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };

@@ -4,7 +4,7 @@ import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
 import type { Owner } from "../process/owner.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
-import { answered, bundle, startInPod } from "./pod-process.ts";
+import { answered, bundled, startInPod } from "./pod-process.ts";
 
 /** An aggregator under measurement. */
 export interface MeasuredAggregator {
@@ -26,7 +26,7 @@ export async function startAggregator(
   const child = await startInPod(owner, plane, {
     name: "aggregator",
     account: "mooring-aggregator",
-    script: await bundle(owner.folder, "aggregator"),
+    script: await bundled(owner.folder, "aggregator"),
     // A line for each transition is what a real one writes, too.
     args: ["--listen", `127.0.0.1:${port}`],
     nodeOptions,

@@ -1,7 +1,7 @@
 import type { Printer } from "../demo/print.ts";
 import type { Stage } from "../stand-in/stage.ts";
 import { startPodAgent } from "./agent-process.ts";
-import { bundle, UNBUNDLED } from "./pod-process.ts";
+import { bundled, UNBUNDLED } from "./pod-process.ts";
 import { residentMiB } from "./process-figures.ts";
 
 /** What an agent costs that has nothing to do. */
@@ -18,10 +18,10 @@ export async function benchIdle(stage: Stage, printer: Printer, minutes: number)
   printer.title(`\nAn idle agent, in a pod's configuration, over ${minutes} minutes`);
   const bare = owner.child({ name: "bare", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });
   await bare.start();
-  const bundled = await bundle(owner.folder, "agent");
+  const script = await bundled(owner.folder, "agent");
   const [loose, packed] = await Promise.all([
     idleCost(stage, { name: "unbundled", script: UNBUNDLED.agent, minutes }),
-    idleCost(stage, { name: "bundled", script: bundled, minutes }),
+    idleCost(stage, { name: "bundled", script, minutes }),
   ]);
   const baseline = residentMiB(bare.pid);
   const row = (name: string, { mib, cpuPercent, requests, connections }: IdleCost): string[] => [

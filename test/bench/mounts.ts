@@ -3,7 +3,7 @@ import { readHolds } from "../../agent/core/holds.ts";
 import type { Printer } from "../demo/print.ts";
 import { NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
 import { type MeasuredAgent, startPodAgent } from "./agent-process.ts";
-import { bundle } from "./pod-process.ts";
+import { bundled } from "./pod-process.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { percentile, summary } from "./statistics.ts";
 
@@ -48,7 +48,7 @@ export function benchParse({ owner }: Stage, printer: Printer): void {
 /** The agent alone, with a receiver in the aggregator's place. */
 export async function benchMounts(stage: Stage, printer: Printer): Promise<void> {
   const receiver = await startReceiver(stage.owner);
-  const script = await bundle(stage.owner.folder, "agent");
+  const script = await bundled(stage.owner.folder, "agent");
   const [kubelet] = stage.kubelets;
   const agent = await startPodAgent(stage, { name: "mounts", script, kubelet, aggregatorUrl: receiver.url });
   printer.title("\nFrom the end of umount until the release is reported, 200 times (debounce 100 ms)");

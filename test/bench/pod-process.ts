@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
-import { build } from "esbuild";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { bundle } from "../../.ci/bundle.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import type { OwnedChild } from "../process/child.ts";
 import type { Owner } from "../process/owner.ts";
@@ -11,32 +11,19 @@ const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** The programs as they lie here. */
 export const UNBUNDLED = { agent: `${project}agent/main.ts`, aggregator: `${project}aggregator/main.ts` } as const;
 
-/** As the image will have it: one file, koffi beside it because it is native, client-node left out because no pod uses it. */
-export async function bundle(parent: string, program: keyof typeof UNBUNDLED): Promise<string> {
-  const folder = mkdtempSync(`${parent}/bundle-`);
-  const outfile = `${folder}/${program}.mjs`;
-  symlinkSync(`${project}node_modules`, `${folder}/node_modules`);
-  await build({
-    entryPoints: [UNBUNDLED[program]],
-    bundle: true,
-    minify: true,
-    platform: "node",
-    format: "esm",
-    outfile,
-    banner: {
-      js: `import { createRequire } from "node:module"; const require = createRequire("${project}package.json");`,
-    },
-    external: ["koffi", "@kubernetes/client-node", "systeminformation"],
-    logLevel: "error",
-  });
-  return outfile;
+/** Bundles the programs as for the image; the path of one of them. */
+export async function bundled(parent: string, program: keyof typeof UNBUNDLED): Promise<string> {
+  const { folder } = await bundle(mkdtempSync(`${parent}/bundle-`));
+  return `${folder}/${program}.mjs`;
 }
+
+/** The service accounts, and in which namespace they are (manifests/base). */
+const NAMESPACES = { "mooring-agent": "mooring-agents", "mooring-aggregator": "mooring" } as const;
 
 /** What runs as in a pod, and as whom. */
 export interface PodRun {
   readonly name: string;
-  /** The service account, in namespace `mooring`. */
-  readonly account: "mooring-agent" | "mooring-aggregator";
+  readonly account: keyof typeof NAMESPACES;
   readonly script: string;
   readonly args: readonly string[];
   readonly nodeOptions?: readonly string[];
@@ -48,7 +35,9 @@ export interface PodRun {
 export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun): Promise<OwnedChild> {
   const { name, script, args, nodeOptions = [], nice = 0 } = run;
   const account = `${owner.folder}/account-${name}`;
-  const kubeconfig = await plane.kubeconfigFor({ serviceAccount: { namespace: "mooring", name: run.account } });
+  const kubeconfig = await plane.kubeconfigFor({
+    serviceAccount: { namespace: NAMESPACES[run.account], name: run.account },
+  });
   await writeAccount(account, { ca: plane.ca, kubeconfig });
   const inside = `mount -t tmpfs tmpfs /var/run && mkdir -p ${ACCOUNT} && cp ${account}/* ${ACCOUNT}/ && exec "$@"`;
   const inNamespace = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh"];
