@@ -33,7 +33,8 @@ export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
 /** Applies Mooring's own accounts and roles. */
 export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Promise<void> {
   const env = { ...process.env, KUBECONFIG: kubeconfig };
-  await run(kubectl, ["apply", "-f", `${project}manifests/rbac.yaml`, "--cache-dir", `${kubeconfig}.cache`], { env });
+  const files = ["namespaces", "rbac"].flatMap((name) => ["-f", `${project}manifests/base/${name}.yaml`]);
+  await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
 /** What `npm run claims` prints of a namespace, by what the aggregator tells. */
@@ -66,7 +67,9 @@ export async function createAgent(
     pace,
   }: { readonly kubelet: StandInKubelet; readonly aggregator: Program; readonly pace: Pace },
 ): Promise<Program> {
-  const kubeconfig = await plane.kubeconfigFor({ serviceAccount: { namespace: "mooring", name: "mooring-agent" } });
+  const kubeconfig = await plane.kubeconfigFor({
+    serviceAccount: { namespace: "mooring-agents", name: "mooring-agent" },
+  });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const args = [
     ["--kubeconfig", kubeconfig],
