@@ -58,6 +58,8 @@ export interface ApiRequest {
   readonly contentType?: string | undefined;
   /** The form of the answer, JSON unless told. */
   readonly accept?: string | undefined;
+  /** Called right before the request goes to the transport, when nothing is waited for any more; what it throws is the answer. */
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** The API server, with its clock. */
@@ -102,6 +104,7 @@ export function createKubeClient(
   const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
     // A program that the kubeconfig names may hang.
     const authorization = await orAborted(connection.authorization(), signal);
+    request.beforeSend?.();
     requests += 1;
     const sentAt = clock.monotonicMs();
     const response = await transport.send(toHttp(request, { basePath, userAgent, authorization }), signal);

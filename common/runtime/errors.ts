@@ -9,7 +9,8 @@ export type ErrorCode =
   | "mount-table-unreadable"
   | "report-invalid"
   | "report-refused"
-  | "listen-failed";
+  | "listen-failed"
+  | "not-leading";
 
 /** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */
 export class MooringError extends Error {
