@@ -2,7 +2,7 @@ import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { watchEventLoop } from "../common/runtime/event-loop.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
-import { listen } from "../common/runtime/http-server.ts";
+import { listen, type Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
@@ -10,17 +10,16 @@ import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
-import type { StandingLimits } from "./core/standing.ts";
-import { FleetState } from "./fleet-state.ts";
 import { registerGauges } from "./gauges.ts";
-import { ReadApi } from "./read-api.ts";
-import { Reconciler } from "./reconciler.ts";
+import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
+import { LIST_PATHS } from "./read-api.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
-import { createNodeLeases } from "./sources/node-leases.ts";
+import type { PodEnd } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
-import { type StandingChange, Standings } from "./standings.ts";
 import { checkWrites, registerWriteGauges, StatusWriting } from "./status-writing.ts";
+import { Term } from "./term.ts";
+import { UnsettledEnds } from "./unsettled-ends.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
@@ -45,7 +44,7 @@ export async function runAggregator(
   const routes = [
     ...observabilityRoutes(metrics, aggregator.checks()),
     reportRoute((report) => aggregator.onReport(report), reports),
-    ...aggregator.api.routes(signal),
+    ...aggregator.listRoutes(),
   ];
   const server = await listen(routes, config.listen, ports.logger);
   ports.logger.info({ url: server.url, server: ports.client.server }, "aggregator started");
@@ -60,135 +59,145 @@ export async function runAggregator(
   }
 }
 
+/** Watches the cluster all the time, and does all the rest while it leads. */
 class Aggregator {
+  readonly #config: AggregatorConfig;
   readonly #ports: AggregatorPorts;
-  readonly #fleet: FleetState;
   readonly #cluster: Cluster;
-  readonly #standings: Standings;
+  readonly #ends = new UnsettledEnds();
+  readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
-  readonly #reconciler: Reconciler;
   readonly #identity: ClusterIdentity;
-  readonly api: ReadApi;
-  readonly #silentAfterMs: number;
-  #isSynced = false;
+  /** The present time of leading, or the last one. */
+  #term: Term | undefined;
+  #isLeading = false;
+  #lists: readonly Route[] = [];
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts, metrics: Metrics) {
+    this.#config = config;
     this.#ports = ports;
-    this.#silentAfterMs = config.silentAfterMs;
-    this.#fleet = new FleetState(ports.clock, config.silentAfterMs);
     this.#cluster = createCluster(ports, {
-      onClaim: (key) => this.#reconciler.enqueue(key),
-      onClaimGone: (claim) => this.#reconciler.onClaimGone(claim),
-      onPodEnded: (end) => this.#reconciler.onPodEnded(end),
-      onNode: (name) => this.#standings.onNode(name),
-      onAgentPod: (node) => this.#standings.onAgentPod(node),
+      onClaim: (key) => this.#present?.reconciler.enqueue(key),
+      onClaimGone: (claim) => this.#present?.reconciler.onClaimGone(claim),
+      onPodEnded: (end) => this.#onPodEnded(end),
+      onNode: (name) => this.#present?.standings.onNode(name),
+      onAgentPod: (node) => this.#present?.standings.onAgentPod(node),
     });
-    this.#standings = this.#newStandings(config);
-    const nowMs = (): number => this.#nowMs();
-    const onPolicy = (): void => this.#reconciler.enqueueAll();
-    this.#writing = new StatusWriting({ ...ports, metrics, nowMs, onPolicy }, config.upstreamCondition);
-    const { writer, warnings, policy } = this.#writing;
-    this.#reconciler = new Reconciler(
+    this.#leadership = this.#newLeadership(metrics);
+    this.#writing = new StatusWriting(
       {
         ...ports,
-        cluster: this.#cluster,
-        fleet: this.#fleet,
-        standings: this.#standings,
-        ...{ writer, warnings, policy, nowMs },
+        client: this.#leadership.fenced,
+        metrics,
+        nowMs: () => this.#nowMs(),
+        onPolicy: () => this.#present?.reconciler.enqueueAll(),
       },
-      config,
+      config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    this.api = new ReadApi({
-      ...ports,
-      cluster: this.#cluster,
-      fleet: this.#fleet,
-      standingOf: (node) => this.#standings.of(node),
-      isOver: (node) => this.#standings.assumedEnd(node) !== undefined,
-      claimFacts: (key) => this.#reconciler.claimFacts(key),
-      waitingClaims: () => this.#reconciler.waitingClaims(),
-      clusterUid: this.#identity.uid,
-      isSynced: () => this.#isSynced,
-    });
-    this.#registerGauges(metrics);
+    registerGauges(metrics, { ...ports, cluster: this.#cluster, term: () => this.#present });
+    registerWriteGauges(metrics, () => this.#present?.reconciler.writes);
   }
 
-  #registerGauges(metrics: Metrics): void {
-    const [cluster, fleet, standings] = [this.#cluster, this.#fleet, this.#standings];
-    registerGauges(metrics, { ...this.#ports, fleet, cluster, standings, depth: () => this.#reconciler.depth });
-    registerWriteGauges(metrics, this.#reconciler.writes);
+  #newLeadership(metrics: Metrics): Leadership {
+    const { client } = this.#ports;
+    const { election } = this.#config;
+    if (election === undefined) return createSoleLeadership(client, metrics);
+    const [cluster, ends] = [this.#cluster, this.#ends];
+    const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? false;
+    const nowMs = (): number => this.#nowMs();
+    return createElectedLeadership({ ...this.#ports, metrics, cluster, ends, isAtRest, nowMs }, election);
   }
 
-  #newStandings(limits: StandingLimits): Standings {
-    const parts = {
-      ...this.#ports,
-      cluster: this.#cluster,
-      fleet: this.#fleet,
-      leases: createNodeLeases(this.#ports.client),
-      nowMs: () => this.#nowMs(),
-      onChange: (change: StandingChange) => this.#reconciler.onStanding(change),
-      onForgotten: (node: string) => this.#reconciler.onForgotten(node),
-    };
-    return new Standings(parts, limits);
+  /** Whatever was begun while leading comes to nothing as soon as another process may lead. */
+  get #present(): Term | undefined {
+    return this.#isLeading ? this.#term : undefined;
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [this.#cluster.run, this.#identity.run, ...this.#writing.tasks(), (signal) => this.#reconcile(signal)];
+    return [this.#cluster.run, this.#identity.run, this.#writing.watch, (signal) => this.#leadWhenListed(signal)];
   }
 
   checks(): { readonly live: Checks; readonly ready: Checks } {
+    const { check } = this.#leadership;
     return {
       live: { ping: () => PASSED },
       ready: {
-        cluster: () => (this.#isSynced ? PASSED : failed(`not listed yet: ${this.#cluster.unsynced().join(", ")}`)),
+        cluster: () => {
+          const unsynced = this.#cluster.unsynced();
+          return unsynced.length === 0 ? PASSED : failed(`not listed yet: ${unsynced.join(", ")}`);
+        },
         nodes: () => {
-          const { expected } = this.#fleet;
+          const expected = this.#present?.fleet.expected ?? [];
           return expected.length === 0
             ? PASSED
             : failed(`not heard of since the start: ${expected.slice(0, 5).join(", ")}`);
         },
-        writes: () => checkWrites(this.#reconciler.writes),
+        writes: () => (this.#present === undefined ? PASSED : checkWrites(this.#present.reconciler.writes)),
+        ...(check && { leader: check }),
       },
     };
   }
 
-  /** Nothing is decided before everything has been listed once. */
-  async #reconcile(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#ports;
+  /** Nothing is decided before everything has been listed once, nor does anybody lead who would have to list first. */
+  async #leadWhenListed(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#ports;
     while (this.#cluster.unsynced().length > 0 && !signal.aborted) await clock.sleep(SYNC_CHECK_MS, signal);
-    if (signal.aborted) return;
-    this.#standings.begin();
-    this.#fleet.expect(this.#standings.expected());
-    this.#isSynced = true;
-    logger.info({ nodes: this.#fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
-    await Promise.all([this.#reconciler.run(signal), this.#standings.run(signal), this.#endExpectation(signal)]);
+    if (!signal.aborted) await this.#leadership.run((limited) => this.#lead(limited), signal);
   }
 
-  /** Nodes that never report may hold up the start, but not for ever. */
-  async #endExpectation(signal: AbortSignal): Promise<void> {
-    await this.#ports.clock.sleep(this.#silentAfterMs + SYNC_CHECK_MS, signal);
-    this.#reconciler.onAllHeard();
+  async #lead(signal: AbortSignal): Promise<void> {
+    const term = new Term(
+      {
+        ...this.#ports,
+        cluster: this.#cluster,
+        writing: this.#writing,
+        clusterUid: this.#identity.uid,
+        nowMs: () => this.#nowMs(),
+      },
+      this.#config,
+    );
+    this.#term = term;
+    this.#lists = term.routes(signal);
+    this.#isLeading = true;
+    try {
+      await runTogether([(limited) => term.run(this.#ends.all, limited), this.#writing.tell], signal);
+    } finally {
+      this.#isLeading = false;
+      this.#lists = [];
+    }
+  }
+
+  #onPodEnded(end: PodEnd): void {
+    const present = this.#present;
+    // Without an election nobody else comes who would have to know.
+    if (present === undefined || this.#config.election !== undefined)
+      this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
+    present?.reconciler.onPodEnded(end);
   }
 
   onReport(report: NodeMessage): ReportOutcome {
-    const time = this.#ports.client.serverTime();
-    if (!this.#isSynced || time === undefined) return { kind: "not-ready", why: "the cluster has not been listed yet" };
-    const nodeBootId = this.#cluster.node(report.node)?.bootId;
-    const wasExpected = this.#fleet.anyExpected !== undefined;
-    const change = this.#fleet.accept(report, { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId });
-    if (change.kind === "stale") {
-      this.#ports.logger.info({ node: report.node, why: change.why }, "stale report dropped");
-      return change;
-    }
-    if (change.kind === "unknown") return change;
-    if (change.touched.length > 0) this.api.onReport(change.view);
-    const reach = this.#reconciler.awaitedVersion(change.view);
-    this.#standings.onReport(report.node);
-    this.#reconciler.onReport(report.node, change.touched);
-    if (wasExpected && this.#fleet.anyExpected === undefined) this.#reconciler.onAllHeard();
-    const settled = this.#reconciler.settled(change.view);
-    this.#fleet.settle(report.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
+    const unsynced = this.#cluster.unsynced();
+    if (unsynced.length > 0) return { kind: "not-ready", why: "the cluster has not been listed yet" };
+    const present = this.#present;
+    if (present === undefined || !this.#leadership.mayAct()) return { kind: "not-leading", why: "not the leader" };
+    return present.onReport(report);
+  }
+
+  /** Lists tell what nodes have told, so only the leader has them. */
+  listRoutes(): readonly Route[] {
+    return LIST_PATHS.map((path) => ({
+      method: "GET",
+      path,
+      answer: (request) => {
+        const list = this.#lists.find((one) => one.path === path);
+        return list?.answer(request) ?? { status: 503, body: `${this.#whyNoLists()}\n`, isLast: true };
+      },
+    }));
+  }
+
+  #whyNoLists(): string {
+    return this.#cluster.unsynced().length > 0 ? "the cluster has not been listed yet" : "not the leader";
   }
 
   #nowMs(): number {

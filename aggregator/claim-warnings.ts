@@ -2,7 +2,7 @@ import type { KubeEvent } from "../common/kube/events.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Claim } from "../common/storage/claim.ts";
-import { FULL_BUDGET, type ReportBudget, spend } from "./core/report-budget.ts";
+import { type Budget, fullBudget, REPORTS, spend } from "./core/budget.ts";
 import { type ClaimWarning, claimEvent } from "./sinks/claim-events.ts";
 
 interface WarningParts {
@@ -15,7 +15,7 @@ interface WarningParts {
 /** Tells what is wrong with a claim: to its owner by an event, to the administrator by a log line. Each is told once by whom it befalls. */
 export class ClaimWarnings {
   readonly #parts: WarningParts;
-  #budget: ReportBudget = FULL_BUDGET;
+  #budget: Budget = fullBudget(REPORTS);
   #isCut = false;
 
   constructor(parts: WarningParts) {
@@ -24,7 +24,7 @@ export class ClaimWarnings {
 
   tell(claim: Claim, warning: ClaimWarning): void {
     const { clock, logger, emit, nowMs } = this.#parts;
-    const { isAllowed, budget } = spend(this.#budget, clock.monotonicMs());
+    const { isAllowed, budget } = spend(this.#budget, clock.monotonicMs(), REPORTS);
     this.#budget = budget;
     if (isAllowed) {
       const { namespace, name } = claim;

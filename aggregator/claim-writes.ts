@@ -65,6 +65,11 @@ export class ClaimWrites {
     return this.#queue.depth;
   }
 
+  /** No claim wants to be written now, and no write is under way. */
+  get isIdle(): boolean {
+    return this.#queue.isIdle;
+  }
+
   /** How many writes may be under way at once. */
   get limit(): number {
     return this.#limiter.limit;

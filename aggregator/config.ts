@@ -1,3 +1,4 @@
+import type { ElectionTiming } from "../common/kube/election.ts";
 import { LOG_LEVELS, type LogLevel } from "../common/runtime/logger.ts";
 import {
   type Address,
@@ -60,6 +61,21 @@ export const AGGREGATOR_SETTINGS = {
     UPSTREAM_SETTINGS,
     "auto",
   ),
+  leaderElect: switchSetting({
+    name: "leader-elect",
+    description: "let one of several replicas decide and write, by the Lease mooring-aggregator in their namespace",
+  }),
+  podName: optionalText({ name: "pod-name", description: "name of the own pod, with --leader-elect" }),
+  podNamespace: optionalText({ name: "pod-namespace", description: "namespace of the own pod, with --leader-elect" }),
+  leaseDuration: durationSetting(
+    {
+      name: "lease-duration",
+      description:
+        "a leader that does not renew its Lease for this long is replaced; it stops itself after two thirds of it",
+    },
+    { min: 3_000, max: 300_000 },
+    "15s",
+  ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -73,7 +89,16 @@ export interface AggregatorConfig {
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
   readonly upstreamCondition: UpstreamSetting;
+  /** Nothing when this is the only process. */
+  readonly election: ElectionConfig | undefined;
   readonly logLevel: LogLevel;
+}
+
+/** How one of several replicas is chosen. */
+export interface ElectionConfig {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly timing: ElectionTiming;
 }
 
 /** What the command line asks for. */
@@ -85,7 +110,8 @@ export type AggregatorCommand =
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, [listenProblems]);
+  const reader = readSettings(settings, input, [listenProblems, electionProblems]);
+  const { get } = reader;
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
     listen: get(AGGREGATOR_SETTINGS.listen),
@@ -95,6 +121,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
+    election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
   return { kind: "run", config };
@@ -111,4 +138,23 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   return [
     `--listen: ${host || "every address"} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
   ];
+}
+
+/** The proportions of client-go's defaults: 15, 10 and 2 s. */
+function electionOf({ get }: SettingsReader): ElectionConfig {
+  const durationMs = get(AGGREGATOR_SETTINGS.leaseDuration);
+  return Object.freeze({
+    namespace: get(AGGREGATOR_SETTINGS.podNamespace) ?? "",
+    pod: get(AGGREGATOR_SETTINGS.podName) ?? "",
+    timing: { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 },
+  });
+}
+
+function electionProblems({ get }: SettingsReader): readonly string[] {
+  if (!get(AGGREGATOR_SETTINGS.leaderElect)) return [];
+  const problems =
+    get(AGGREGATOR_SETTINGS.leaseDuration) % 1_000 === 0 ? [] : ["--lease-duration must be whole seconds"];
+  const needed = [AGGREGATOR_SETTINGS.podName, AGGREGATOR_SETTINGS.podNamespace];
+  const missing = needed.filter((one) => get(one) === undefined);
+  return [...problems, ...missing.map(({ name }) => `--${name} is missing: --leader-elect needs it`)];
 }

@@ -33,6 +33,9 @@ export interface ReadApiParts {
   readonly isSynced: () => boolean;
 }
 
+/** Where the lists are. */
+export const LIST_PATHS = ["/v1/claims", "/v1/volumes", "/v1/nodes"] as const;
+
 /** `/v1/claims`, `/v1/volumes` and `/v1/nodes`. */
 export class ReadApi {
   readonly #parts: ReadApiParts;

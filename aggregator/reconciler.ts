@@ -80,6 +80,16 @@ export class Reconciler {
     return this.#queue.depth;
   }
 
+  /** Whatever has been told so far was looked at, and what came of it was written. */
+  get isAtRest(): boolean {
+    return this.#queue.isIdle && this.writes.isIdle;
+  }
+
+  /** Some claim waits for the node's word. */
+  isAwaited(node: string): boolean {
+    return this.#awaiting.has(node);
+  }
+
   /** How many claims there is something to remember of. */
   get remembered(): number {
     return this.#memories.size;
@@ -110,7 +120,7 @@ export class Reconciler {
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
   onPodEnded(end: PodEnd): void {
-    const ended = { ...end, seenAtMs: this.#parts.nowMs() };
+    const ended = { ...end, seenAtMs: end.seenAtMs ?? this.#parts.nowMs() };
     if (this.#early === undefined) this.#noteEnd(ended);
     else if (end.pod.claims.length > 0) this.#early.push(ended);
   }

@@ -56,31 +56,31 @@ export class StatusWriting {
 
   readonly policy = (): UpstreamPolicy => upstreamPolicy(this.#setting, this.#version.version());
 
-  tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [this.#events.run, this.#version.run];
-  }
+  /** What is read from the API server, also while another process leads. */
+  readonly watch = (signal: AbortSignal): Promise<void> => this.#version.run(signal);
+
+  /** Writes events for as long as this process leads. */
+  readonly tell = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
 }
 
-/** What metrics tell of the writes. */
-export function registerWriteGauges(metrics: Metrics, writes: ClaimWrites): void {
-  metrics.gauge({ name: "mooring_status_writes_waiting", help: "Claims that wait to be written." }, () => writes.depth);
-  metrics.gauge(
-    {
-      name: "mooring_status_writes_limit",
-      help: "How many writes may be under way at once, as the API server answers.",
-    },
-    () => writes.limit,
+/** What metrics tell of the writes; nothing while another process makes them. */
+export function registerWriteGauges(metrics: Metrics, writes: () => ClaimWrites | undefined): void {
+  const gauge = (name: `mooring_${string}`, help: string, read: (writes: ClaimWrites) => number): void =>
+    metrics.gauge({ name, help }, () => {
+      const present = writes();
+      return present && read(present);
+    });
+  gauge("mooring_status_writes_waiting", "Claims that wait to be written.", ({ depth }) => depth);
+  gauge(
+    "mooring_status_writes_limit",
+    "How many writes may be under way at once, as the API server answers.",
+    ({ limit }) => limit,
   );
-  metrics.gauge(
-    { name: "mooring_status_writes_refused", help: "Claims whose status the API server does not take." },
-    () => writes.refused,
-  );
-  metrics.gauge(
-    {
-      name: "mooring_upstream_disagreements",
-      help: "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
-    },
-    () => writes.disagreements.size,
+  gauge("mooring_status_writes_refused", "Claims whose status the API server does not take.", ({ refused }) => refused);
+  gauge(
+    "mooring_upstream_disagreements",
+    "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
+    ({ disagreements }) => disagreements.size,
   );
 }
 

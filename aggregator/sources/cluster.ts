@@ -6,10 +6,11 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { ClaimOrder } from "../core/claim-order.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
+import type { PodWatch } from "../core/coverage.ts";
 import type { SortedList } from "../core/sorted-list.ts";
 import { type ClaimListener, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener } from "./nodes.ts";
-import { createPods, type PodListener } from "./pods.ts";
+import { createPods, type PodEnd, type PodListener, type Pods } from "./pods.ts";
 import { createVolumes } from "./volumes.ts";
 
 /** Whom the cluster tells. Listeners only note what changed. */
@@ -32,6 +33,12 @@ export interface Cluster extends Directory {
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
+  /** Finished pods that are still there. */
+  readonly finishedPods: () => readonly PodEnd[];
+  /** The watch of all pods: since when nothing was missed. Nothing before the first list. */
+  readonly podsWatchedSince: () => PodWatch | undefined;
+  /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */
+  readonly podsReached: () => string | undefined;
   /** Claims and volumes in their orders. */
   readonly claimOrder: ClaimOrder;
   readonly volumeOrder: SortedList<string>;
@@ -66,15 +73,11 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     node: nodes.informer.get,
     nodeNames: nodes.names,
     nodesWith: nodes.withVolume,
-    hasAgentPod: pods.isAgentOn,
     isStoredHolder: claims.isStoredHolder,
     assumedOn: claims.assumedOn,
-    podsOf: pods.ofClaim,
-    podName: pods.nameOf,
-    isPodThere: pods.isThere,
+    ...podWords(pods),
     claimOrder: claims.order,
     volumeOrder: volumes.order,
-    podByUid: pods.byUid,
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
@@ -86,5 +89,19 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
         informers.map(([, { run }]) => run),
         signal,
       ),
+  };
+}
+
+/** What the cluster tells of its pods. */
+function podWords(pods: Pods) {
+  return {
+    hasAgentPod: pods.isAgentOn,
+    podsOf: pods.ofClaim,
+    podName: pods.nameOf,
+    podByUid: pods.byUid,
+    isPodThere: pods.isThere,
+    finishedPods: pods.finished,
+    podsWatchedSince: pods.watchedSince,
+    podsReached: pods.informer.resourceVersion,
   };
 }

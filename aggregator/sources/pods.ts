@@ -3,6 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Pod } from "../core/cluster-objects.ts";
+import type { PodWatch } from "../core/coverage.ts";
 import { claimKeysOf } from "../core/references.ts";
 import { projectPod } from "./projections.ts";
 
@@ -21,6 +22,10 @@ export interface Pods {
   readonly isThere: (uid: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
   readonly nameOf: (uid: string) => string;
+  /** Finished pods that are still there: of each nobody knows here for how long it has been over. */
+  readonly finished: () => readonly PodEnd[];
+  /** Since when nothing was missed; nothing before the first list. */
+  readonly watchedSince: () => PodWatch | undefined;
 }
 
 /** A pod that finished or vanished. */
@@ -30,6 +35,8 @@ export interface PodEnd {
   readonly gone: string;
   /** The first list showed it finished: that may have been long ago. */
   readonly wasOver: boolean;
+  /** When it was seen, by the API server's clock; just now unless told. */
+  readonly seenAtMs?: number | undefined;
 }
 
 /** Whom the pods tell. */
@@ -48,6 +55,10 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
   const keys = new Map<string, string>();
   const agents = new IndexMap();
   const vanished = new Map<string, Pod>();
+  let watched: PodWatch | undefined;
+  const onReplaced = (sinceVersion: string): void => {
+    watched = { sinceVersion, sinceMs: parts.client.serverTime()?.latestMs ?? parts.clock.wallMs() };
+  };
 
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
@@ -63,7 +74,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
-  const informer = createInformer(parts, { collection, project: projectPod, onChange });
+  const informer = createInformer(parts, { collection, project: projectPod, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
     informer,
@@ -72,7 +83,13 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     isAgentOn: (node) => [...agents.get(node)].length > 0,
     isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
+    finished: () => [...informer.all()].filter(({ isTerminal }) => isTerminal).map(toFinished),
+    watchedSince: () => watched,
   };
+}
+
+function toFinished(pod: StoredPod): PodEnd {
+  return { pod, gone: pod.resourceVersion, wasOver: true };
 }
 
 function remember(pods: Map<string, Pod>, pod: Pod): void {

@@ -13,6 +13,10 @@ export type ReportOutcome =
   | { readonly kind: "stale"; readonly why: string }
   /** A heartbeat for a state that is not known: the whole report is needed. */
   | { readonly kind: "unknown" }
+  /** The same, but too many others were asked for theirs: it is asked at its next heartbeat. */
+  | { readonly kind: "later" }
+  /** Another process decides: nothing that is said here counts. */
+  | { readonly kind: "not-leading"; readonly why: string }
   | { readonly kind: "not-ready"; readonly why: string };
 
 /** `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. */
@@ -31,9 +35,10 @@ export function reportRoute(onReport: (report: NodeMessage) => ReportOutcome, re
       reports.increment({ outcome: outcome.kind });
       if (outcome.kind === "accepted") return json(200, outcome.answer);
       // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again.
-      if (outcome.kind === "stale") return json(200, { forget: [] });
+      if (outcome.kind === "stale" || outcome.kind === "later") return json(200, { forget: [] });
       if (outcome.kind === "unknown") return json(200, { forget: [], whole: true });
-      return { status: 503, body: `${outcome.why}\n` };
+      // The next connection may lead to who does lead.
+      return { status: 503, body: `${outcome.why}\n`, isLast: true };
     },
   };
 }

@@ -42,8 +42,8 @@ export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
   /** Of all lists but the first the whole store is as it should be before the first change is told. */
   readonly onChange?: (change: StoreChange<T>) => void;
-  /** After each list, the first one included. */
-  readonly onReplaced?: () => void;
+  /** After each list, the first one included: the store is as the server was at this resource version. */
+  readonly onReplaced?: (resourceVersion: string) => void;
 }
 
 export function createInformer<T extends Stored, I extends string = never>(
@@ -71,7 +71,7 @@ export function createInformer<T extends Stored, I extends string = never>(
       if (synced) projector.replace(objects, resourceVersion);
       else await projector.fill(objects, createBreather(parts.clock));
       synced = true;
-      onReplaced();
+      onReplaced(resourceVersion);
     },
   });
   const checker = createConsistencyChecker(

@@ -49,6 +49,11 @@ export class WorkQueue {
     return this.#wanted.size;
   }
 
+  /** No key wants work now, and none is being worked on. */
+  get isIdle(): boolean {
+    return this.#wanted.size === 0 && this.#working.size === 0;
+  }
+
   add(key: string): void {
     if (this.#wanted.has(key)) return;
     this.#wanted.add(key);

@@ -17,6 +17,8 @@ export interface RouteAnswer {
   readonly status: number;
   readonly body: string;
   readonly contentType?: string;
+  /** The caller is to come again over another connection, which may lead to another process. */
+  readonly isLast?: boolean;
 }
 
 /** A method and path (`/v1/nodes/:node/report`), and what answers there. */
@@ -145,7 +147,7 @@ function failure(error: unknown, logger: Logger): RouteAnswer {
 
 function send(
   response: ServerResponse,
-  { status, body, contentType = "text/plain; charset=utf-8" }: RouteAnswer,
+  { status, body, contentType = "text/plain; charset=utf-8", isLast = false }: RouteAnswer,
 ): void {
   const headers = {
     "content-type": contentType,
@@ -155,5 +157,5 @@ function send(
     "cache-control": "no-store",
   };
   // An oversized body is not read to its end, so the connection cannot be used again.
-  response.writeHead(status, status === 413 ? { ...headers, connection: "close" } : headers).end(body);
+  response.writeHead(status, isLast || status === 413 ? { ...headers, connection: "close" } : headers).end(body);
 }

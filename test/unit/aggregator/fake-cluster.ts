@@ -42,6 +42,9 @@ export class FakeCluster implements Cluster {
   readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
+  readonly finishedPods = (): readonly [] => [];
+  readonly podsWatchedSince = (): undefined => undefined;
+  readonly podsReached = (): undefined => undefined;
   get claimOrder(): ClaimOrder {
     const order = new ClaimOrder(this.claim);
     for (const claim of this.byKey.values()) order.put(claim, undefined);

@@ -22,7 +22,7 @@ async function running(setting: UpstreamSetting) {
   const writing = new StatusWriting({ ...parts, nowMs: () => NOON, onPolicy }, setting);
   const before = writing.policy();
   const stopping = new AbortController();
-  const tasks = writing.tasks().map((task) => task(stopping.signal));
+  const tasks = [writing.watch, writing.tell].map((task) => task(stopping.signal));
   writing.warnings.tell(claimWith(), { kind: "write-refused", reason: "Forbidden", message: "no" });
   await clock.advance(1_000);
   stopping.abort();
@@ -76,7 +76,7 @@ describe("what is told of writes", () => {
     const harness = new WritesHarness([claimWith(), other]);
     harness.answer = () => ({ kind: "refused", reason: "Forbidden", message: "no" });
     const metrics = createMetrics();
-    registerWriteGauges(metrics, harness.writes);
+    registerWriteGauges(metrics, () => harness.writes);
     await harness.want("shop/data", unused);
     await harness.want("shop/other");
     await harness.advance(10_000);

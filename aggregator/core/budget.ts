@@ -1,0 +1,38 @@
+/** How often something may be done: so often at once, and once more after each refill. */
+export interface BudgetRule {
+  readonly most: number;
+  readonly refillMs: number;
+}
+
+/** What is left of a budget. Times on a monotonic clock. */
+export interface Budget {
+  readonly left: number;
+  readonly atMs: number;
+}
+
+/**
+ * What many claims may share is told by a few of them: enough for everything that is a single claim's own trouble. A trouble that lasts
+ * shows up again and again, but does not fill a log.
+ */
+export const REPORTS: BudgetRule = { most: 20, refillMs: 30_000 };
+
+/**
+ * After a start every node is asked for its whole state, 20 kB for each of up to 5,000. With their heartbeats 30 s apart they come 170
+ * a second by themselves; what comes faster, after they all have failed together, waits for its next heartbeat.
+ */
+export const ASKS: BudgetRule = { most: 200, refillMs: 5 };
+
+export function fullBudget({ most }: BudgetRule): Budget {
+  return { left: most, atMs: Number.NEGATIVE_INFINITY };
+}
+
+/** Takes one out of the budget, when there is one left. */
+export function spend(
+  { left, atMs }: Budget,
+  nowMs: number,
+  { most, refillMs }: BudgetRule,
+): { readonly isAllowed: boolean; readonly budget: Budget } {
+  const filled = Math.min(most, left + (nowMs - atMs) / refillMs);
+  const isAllowed = filled >= 1;
+  return { isAllowed, budget: { left: isAllowed ? filled - 1 : filled, atMs: nowMs } };
+}

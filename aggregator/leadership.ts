@@ -1,0 +1,130 @@
+import type { KubeClient, KubeParts } from "../common/kube/client.ts";
+import { Elector } from "../common/kube/elector.ts";
+import { fenceWrites } from "../common/kube/fence.ts";
+import { createLeaseStore } from "../common/kube/lease.ts";
+import { type CheckResult, failed, type Passed } from "../common/runtime/health.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
+import type { ElectionConfig } from "./config.ts";
+import { PodCoverage } from "./pod-coverage.ts";
+import { LeaderLabel } from "./sinks/leader-label.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import type { UnsettledEnds } from "./unsettled-ends.ts";
+
+/** Whether this process is the one that decides, writes and acknowledges. */
+export interface Leadership {
+  /** At this very moment: to be asked right before each act. */
+  readonly mayAct: () => boolean;
+  /** The client that whatever may only be written by the leader goes out through. */
+  readonly fenced: KubeClient;
+  /** Who leads; nothing where there is nobody else. */
+  readonly check: (() => CheckResult) | undefined;
+  /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
+  readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
+}
+
+interface LeadershipParts extends KubeParts {
+  readonly metrics: Metrics;
+  readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
+  readonly ends: UnsettledEnds;
+  /** Whatever the watches have told the leader was dealt with. */
+  readonly isAtRest: () => boolean;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+export const LEASE_NAME = "mooring-aggregator";
+
+/** The one process that there is, without an election. */
+export function createSoleLeadership(client: KubeClient, metrics: Metrics): Leadership {
+  registerLeader(metrics, () => true);
+  return { mayAct: () => true, fenced: client, check: undefined, run: (lead, signal) => lead(signal) };
+}
+
+/** One of several processes, by a Lease in their namespace. */
+export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
+  const { client, random, metrics } = parts;
+  const { namespace, pod, timing } = config;
+  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
+  const leases = createLeaseStore(client, { namespace, name: LEASE_NAME, fieldManager: LEASE_NAME });
+  const elector = new Elector(
+    { ...parts, leases },
+    {
+      identity: `${pod}_${random.id()}`,
+      timing,
+      nowMs: parts.nowMs,
+      handOver: () => coverage.handOver(),
+      onSeen: ({ annotations }) => coverage.onHandedOver(annotations),
+    },
+  );
+  const mayAct = (): boolean => elector.mayAct();
+  const fenced = fenceWrites(client, mayAct);
+  const label = new LeaderLabel({ ...parts, fenced }, { namespace, pod });
+  registerLeader(metrics, mayAct);
+  registerElection(parts, { elector, coverage });
+  return {
+    mayAct,
+    fenced,
+    check: () => checkElection(elector, { label, timing }),
+    run: (lead, signal) =>
+      elector.run(async ({ annotations }, limited) => {
+        coverage.begin(annotations);
+        try {
+          await runTogether([lead, (both) => label.run(both)], limited);
+        } finally {
+          await label.drop();
+        }
+      }, signal),
+  };
+}
+
+function registerLeader(metrics: Metrics, mayAct: () => boolean): void {
+  metrics.gauge({ name: "mooring_leader", help: "1 where this process decides and writes, else 0." }, () =>
+    mayAct() ? 1 : 0,
+  );
+}
+
+function registerElection(
+  { metrics, client }: Pick<LeadershipParts, "metrics" | "client">,
+  { elector, coverage }: { readonly elector: Elector; readonly coverage: PodCoverage },
+): void {
+  metrics.gauge(
+    { name: "mooring_lease_renewal_age_seconds", help: "How long ago the leader was last seen to renew its Lease." },
+    () => {
+      const { renewalAgeMs } = elector.view();
+      return renewalAgeMs === undefined ? undefined : renewalAgeMs / 1000;
+    },
+  );
+  metrics.gauge(
+    {
+      name: "mooring_pod_coverage_seconds",
+      help: "For how long pods have been watched without a gap, by this leader and those before it.",
+    },
+    () => {
+      const [since, now] = [coverage.coverage?.sinceMs, client.serverTime()?.latestMs];
+      if (!elector.mayAct() || since === undefined || now === undefined) return undefined;
+      return Math.max(0, (now - since) / 1000);
+    },
+  );
+}
+
+/** A standby is as healthy as a leader; who cannot know who leads is not, nor a leader that nobody finds. */
+function checkElection(
+  elector: Elector,
+  { label, timing }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"] },
+): CheckResult {
+  const { isLeading, holder, heldSince, renewalAgeMs, problem } = elector.view();
+  const reason = problem === undefined ? "" : `: ${problem}`;
+  if (isLeading) {
+    return label.problem === undefined
+      ? passed(`this one leads since ${heldSince}`)
+      : failed(`this one leads, but the Service does not know: ${label.problem}`);
+  }
+  if (renewalAgeMs === undefined) return failed(`it is not known who leads${reason}`);
+  if (renewalAgeMs > 2 * timing.durationMs) return failed(`nobody has been seen to lead for long${reason}`);
+  return passed(holder === "" ? "nobody leads at the moment" : `${holder} leads since ${heldSince}`);
+}
+
+function passed(detail: string): Passed {
+  return { ok: true, detail };
+}

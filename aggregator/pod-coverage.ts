@@ -1,0 +1,105 @@
+import type { ServerTime } from "../common/kube/server-clock.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import { advance, type Coverage, inherit, isUpTo, type PodWatch } from "./core/coverage.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "./sources/coverage-annotation.ts";
+import type { UnsettledEnds } from "./unsettled-ends.ts";
+
+interface CoverageParts {
+  readonly logger: Logger;
+  readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
+  readonly ends: UnsettledEnds;
+  /** Whatever the watches have told was dealt with. */
+  readonly isAtRest: () => boolean;
+  /** The API server's clock. */
+  readonly time: () => ServerTime | undefined;
+}
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Keeps the chain of watches over all pods: reads it from a predecessor, goes on with it, and hands it over. */
+export class PodCoverage {
+  readonly #parts: CoverageParts;
+  #coverage: Coverage | undefined;
+  /** Our own watch, as far as the chain takes it into account. */
+  #watch: PodWatch | undefined;
+  /** Something can be said that is not older than what the predecessor said. */
+  #isTold = false;
+  #reached: string | undefined;
+  #reachedAtMs = 0;
+  #lookedAtMs = 0;
+
+  constructor(parts: CoverageParts) {
+    this.#parts = parts;
+  }
+
+  /** What is handed over now. */
+  get coverage(): Coverage | undefined {
+    return this.#coverage;
+  }
+
+  /** We lead: what the predecessor left, and what our own watch has to say. */
+  begin(annotations: Annotations): void {
+    this.#coverage = readCoverage(annotations[COVERAGE_ANNOTATION]);
+    this.#watch = undefined;
+    this.#isTold = false;
+    this.#join();
+  }
+
+  /** The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays. */
+  handOver(): Annotations {
+    this.#join();
+    this.#look();
+    return this.#isTold && this.#coverage !== undefined ? { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage) } : {};
+  }
+
+  /** Somebody's word, ours included, was seen: what is dealt with need not be remembered. */
+  onHandedOver(annotations: Annotations): void {
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION]);
+    if (handed !== undefined) this.#parts.ends.settle(handed.reached);
+  }
+
+  /** Also when pods had to be listed anew: what came and went meanwhile was not seen. */
+  #join(): void {
+    const { cluster, ends, logger } = this.#parts;
+    const watch = cluster.podsWatchedSince();
+    if (watch === undefined || watch.sinceVersion === this.#watch?.sinceVersion) return;
+    const { droppedUpTo } = ends;
+    // The first time what was dropped while others led is as good as never seen; later it is dealt with.
+    const isLost = this.#watch === undefined && droppedUpTo !== undefined && isUpTo(watch.sinceVersion, droppedUpTo);
+    const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : watch;
+    const before = this.#coverage;
+    this.#watch = watch;
+    this.#coverage = inherit(before, own);
+    this.#reached = cluster.podsReached();
+    this.#reachedAtMs = this.#coverage.reachedAtMs;
+    if (this.#coverage === before) return;
+    this.#isTold = false;
+    if (before === undefined) return;
+    const gap = { from: formatMillisecondsUp(before.reachedAtMs), to: formatMillisecondsUp(own.sinceMs) };
+    logger.warn(gap, "pods were not watched for a time: uses that nodes do not report were not seen");
+  }
+
+  #look(): void {
+    const reached = this.#parts.cluster.podsReached();
+    if (reached !== undefined && reached !== this.#reached) {
+      this.#reached = reached;
+      // It has come that far since the last look, or had by then.
+      this.#reachedAtMs = this.#lookedAtMs;
+    }
+    this.#lookedAtMs = this.#earliestMs;
+    if (reached === undefined || this.#coverage === undefined || !this.#parts.isAtRest()) return;
+    this.#coverage = advance(this.#coverage, { reached, atMs: this.#reachedAtMs });
+    this.#isTold = true;
+  }
+
+  get #latestMs(): number {
+    return this.#parts.time()?.latestMs ?? 0;
+  }
+
+  get #earliestMs(): number {
+    const time = this.#parts.time();
+    return time === undefined ? 0 : time.latestMs - time.widthMs;
+  }
+}

@@ -1,0 +1,136 @@
+import * as v from "valibot";
+import { patchObject } from "../../common/kube/apply.ts";
+import { createBackOff } from "../../common/kube/back-off.ts";
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import { withDeadline } from "../../common/runtime/deadline.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { jitter } from "../../common/runtime/random.ts";
+
+/** Which pod the Service of the aggregator leads to: that of the leader. */
+export const ROLE_LABEL = "mooring.dev/role";
+export const LEADER_ROLE = "leader";
+
+/** `client` writes also after the end of leading. */
+interface LabelParts extends KubeParts {
+  /** Writes only while we lead. */
+  readonly fenced: KubeClient;
+}
+
+const RETRY = { firstMs: 250, maxMs: 10_000 } as const;
+/** Whoever else takes the label off or puts it on is corrected after this time. Milliseconds. */
+const LOOK_AGAIN_MS = 30_000;
+const DROP_LIMIT_MS = 2_000;
+const FIELD_MANAGER = "mooring-aggregator";
+
+const podList = v.object({
+  items: v.array(
+    v.object({
+      metadata: v.object({
+        name: v.string(),
+        uid: v.pipe(v.string(), v.minLength(1)),
+        labels: v.nullish(v.record(v.string(), v.string())),
+      }),
+    }),
+  ),
+});
+type LabelledPod = v.InferOutput<typeof podList>["items"][number]["metadata"];
+
+const UNLABELLED = "the pod has not been labelled yet";
+
+/** Keeps the label on the leader's own pod and off all others. */
+export class LeaderLabel {
+  readonly #parts: LabelParts;
+  readonly #namespace: string;
+  readonly #pod: string;
+  #problem: string | undefined = UNLABELLED;
+
+  constructor(parts: LabelParts, { namespace, pod }: { readonly namespace: string; readonly pod: string }) {
+    this.#parts = parts;
+    this.#namespace = namespace;
+    this.#pod = pod;
+  }
+
+  /** Why the Service does not lead here; nothing when it does. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random, logger } = this.#parts;
+    const backOff = createBackOff(random, RETRY);
+    while (!signal.aborted) {
+      const failure = await this.#claim(signal).then(() => undefined, operational);
+      if (signal.aborted) return;
+      const why = failure && messageOf(failure);
+      if (why !== undefined && why !== this.#problem)
+        logger.warn({ err: why }, "own pod could not be labelled as the leader's");
+      this.#problem = why;
+      if (why === undefined) backOff.reset();
+      await clock.sleep(why === undefined ? jitter(random, LOOK_AGAIN_MS, 0.2) : backOff.next(failure), signal);
+    }
+  }
+
+  /** Takes it off the own pod, when there is time for it: the next leader does that, too. */
+  async drop(): Promise<void> {
+    const { clock, client, logger } = this.#parts;
+    this.#problem = UNLABELLED;
+    const { signal } = new AbortController();
+    const drop = async (limited: AbortSignal): Promise<void> => {
+      const mine = await this.#own(limited);
+      if (mine?.labels?.[ROLE_LABEL] === LEADER_ROLE) await this.#put(client, { ...mine, role: null }, limited);
+    };
+    const failure = await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop).then(() => undefined, operational);
+    if (failure !== undefined) logger.warn({ err: messageOf(failure) }, "own pod is still labelled as the leader's");
+  }
+
+  async #claim(signal: AbortSignal): Promise<void> {
+    const { fenced, logger } = this.#parts;
+    const labelled = await this.#list({ labelSelector: `${ROLE_LABEL}=${LEADER_ROLE}` }, signal);
+    // A leader that was killed cannot do it: its pod would go on to be reached.
+    for (const { name, uid } of labelled.filter(({ name }) => name !== this.#pod)) {
+      await this.#put(fenced, { name, uid, role: null }, signal);
+      logger.info({ pod: name }, "another pod is no longer labelled as the leader's");
+    }
+    if (labelled.some(({ name }) => name === this.#pod)) return;
+    const mine = await this.#own(signal);
+    if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${this.#namespace}/${this.#pod}`);
+    await this.#put(fenced, { ...mine, role: LEADER_ROLE }, signal);
+    logger.info({ pod: this.#pod }, "own pod is labelled as the leader's");
+  }
+
+  async #own(signal: AbortSignal): Promise<LabelledPod | undefined> {
+    const [mine] = await this.#list({ fieldSelector: `metadata.name=${this.#pod}` }, signal);
+    return mine;
+  }
+
+  async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly LabelledPod[]> {
+    const answer = await this.#parts.client.request({ method: "GET", path: this.#path, query }, signal);
+    const decoded = v.safeParse(podList, answer);
+    if (!decoded.success) throw new MooringError("transport-failed", "the answer is no list of pods");
+    return decoded.output.items.map(({ metadata }) => metadata);
+  }
+
+  async #put(
+    client: KubeClient,
+    { name, uid, role }: Pick<LabelledPod, "name" | "uid"> & { readonly role: string | null },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = `${this.#path}/${name}`;
+    const target = { apiVersion: "v1", kind: "Pod", path, namespace: this.#namespace, name, uid };
+    const patch = { metadata: { labels: { [ROLE_LABEL]: role } } };
+    const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
+    // A pod that is gone, or another one of its name, has no label to take off; the own one is looked for again.
+    if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
+  }
+
+  get #path(): string {
+    return `/api/v1/namespaces/${this.#namespace}/pods`;
+  }
+}
+
+/** Anything else is a bug. */
+function operational(error: unknown): MooringError {
+  if (error instanceof MooringError) return error;
+  throw error;
+}

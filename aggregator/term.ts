@@ -1,0 +1,146 @@
+import type { KubeClient } from "../common/kube/client.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import type { Route } from "../common/runtime/http-server.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { NodeMessage } from "../common/storage/node-report.ts";
+import type { AggregatorConfig } from "./config.ts";
+import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
+import { FleetState } from "./fleet-state.ts";
+import { ReadApi } from "./read-api.ts";
+import { Reconciler } from "./reconciler.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import { createNodeLeases } from "./sources/node-leases.ts";
+import type { ReportOutcome } from "./sources/report-server.ts";
+import { type StandingChange, Standings } from "./standings.ts";
+import type { StatusWriting } from "./status-writing.ts";
+import type { SeenEnd } from "./unsettled-ends.ts";
+
+export interface TermParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly client: KubeClient;
+  readonly cluster: Cluster;
+  readonly writing: Pick<StatusWriting, "writer" | "warnings" | "policy">;
+  readonly clusterUid: () => string | undefined;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * One time of leading: what nodes said, what was made of it, and what is written. It begins with what the API server has and with the
+ * ends of pods that nobody has dealt with, and nothing of it outlives it: who leads again begins anew.
+ */
+export class Term {
+  readonly fleet: FleetState;
+  readonly standings: Standings;
+  readonly reconciler: Reconciler;
+  readonly #parts: TermParts;
+  readonly #api: ReadApi;
+  readonly #silentAfterMs: number;
+  #asks: Budget = fullBudget(ASKS);
+
+  constructor(parts: TermParts, config: AggregatorConfig) {
+    const { cluster, clock, nowMs } = parts;
+    this.#parts = parts;
+    this.#silentAfterMs = config.silentAfterMs;
+    this.fleet = new FleetState(clock, config.silentAfterMs);
+    this.standings = this.#newStandings(config);
+    const { writer, warnings, policy } = parts.writing;
+    const { fleet, standings } = this;
+    this.reconciler = new Reconciler({ ...parts, fleet, standings, writer, warnings, policy, nowMs }, config);
+    this.#api = new ReadApi({
+      ...parts,
+      cluster,
+      fleet,
+      standingOf: (node) => standings.of(node),
+      isOver: (node) => standings.assumedEnd(node) !== undefined,
+      claimFacts: (key) => this.reconciler.claimFacts(key),
+      waitingClaims: () => this.reconciler.waitingClaims(),
+      isSynced: () => true,
+    });
+  }
+
+  #newStandings(config: AggregatorConfig): Standings {
+    const { client, cluster, nowMs } = this.#parts;
+    const parts = {
+      ...this.#parts,
+      cluster,
+      nowMs,
+      fleet: this.fleet,
+      leases: createNodeLeases(client),
+      onChange: (change: StandingChange) => this.reconciler.onStanding(change),
+      onForgotten: (node: string) => this.reconciler.onForgotten(node),
+    };
+    return new Standings(parts, config);
+  }
+
+  /** Lists that are read over HTTP. */
+  routes(signal: AbortSignal): readonly Route[] {
+    return this.#api.routes(signal);
+  }
+
+  /** Works until the signal is aborted. `ends` are those of pods that may not have been dealt with; everything has been listed. */
+  async run(ends: readonly SeenEnd[], signal: AbortSignal): Promise<void> {
+    const { cluster, logger } = this.#parts;
+    this.standings.begin();
+    this.fleet.expect(this.standings.expected());
+    const known = new Set(ends.map(({ pod }) => pod.uid));
+    // What is over and still there may have been over for long, unless its end was seen.
+    for (const end of cluster.finishedPods()) if (!known.has(end.pod.uid)) this.reconciler.onPodEnded(end);
+    for (const end of ends) this.reconciler.onPodEnded(end);
+    this.reconciler.enqueueAll();
+    logger.info({ nodes: this.fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
+    await runTogether(
+      [
+        (limited) => this.reconciler.run(limited),
+        (limited) => this.standings.run(limited),
+        (limited) => this.#endExpectation(limited),
+      ],
+      signal,
+    );
+  }
+
+  /** Nodes that never report may hold up the start, but not for ever. */
+  async #endExpectation(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    await clock.sleep(this.#silentAfterMs + 20, signal);
+    if (signal.aborted) return;
+    this.reconciler.onAllHeard();
+    // The task goes on as long as the others.
+    while (!signal.aborted) await clock.sleep(3_600_000, signal);
+  }
+
+  onReport(report: NodeMessage): ReportOutcome {
+    const { client, cluster, logger } = this.#parts;
+    const time = client.serverTime();
+    if (time === undefined) return { kind: "not-ready", why: "the API server has not been heard of yet" };
+    const nodeBootId = cluster.node(report.node)?.bootId;
+    const wasExpected = this.fleet.anyExpected !== undefined;
+    const change = this.fleet.accept(report, { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId });
+    if (change.kind === "stale") {
+      logger.info({ node: report.node, why: change.why }, "stale report dropped");
+      return change;
+    }
+    if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
+    if (change.touched.length > 0) this.#api.onReport(change.view);
+    const reach = this.reconciler.awaitedVersion(change.view);
+    this.standings.onReport(report.node);
+    this.reconciler.onReport(report.node, change.touched);
+    if (wasExpected && this.fleet.anyExpected === undefined) this.reconciler.onAllHeard();
+    const settled = this.reconciler.settled(change.view);
+    this.fleet.settle(report.node, settled);
+    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
+  }
+
+  /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */
+  #mayAsk(node: string): boolean {
+    const { cluster, clock } = this.#parts;
+    if (cluster.isStoredHolder(node) || this.reconciler.isAwaited(node)) return true;
+    const { isAllowed, budget } = spend(this.#asks, clock.monotonicMs(), ASKS);
+    this.#asks = budget;
+    return isAllowed;
+  }
+}
