@@ -18,6 +18,17 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      // Real nodes, as root: `npm run test:e2e` alone runs these.
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          globalSetup: "test/e2e/global-setup.ts",
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 });

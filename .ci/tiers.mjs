@@ -1,19 +1,55 @@
 // Runs every tier of tests that package.json has, then prints what each tier counted and, last, the totals.
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { run } from "./command.mjs";
+import { run, StartError } from "./command.mjs";
+import { askForPackages, missingOf, namesIn } from "./packages.ts";
 import { totalsOf } from "./totals.ts";
 
 const reportFile = "test-results.json";
 const commands = [
   { script: "test", tiers: ["unit", "integration"] },
-  { script: "test:e2e", tiers: ["e2e"] },
+  // The probe prints a JSON list of what keeps this machine from running the tier.
+  { script: "test:e2e", tiers: ["e2e"], packages: ".ci/e2e-packages", probe: "test/node/probe.ts" },
 ];
 
-async function runTiers({ script, tiers }) {
+async function runTiers({ script, tiers, packages, probe }) {
+  if (packages !== undefined) await installPackages(namesIn(readFileSync(packages, "utf8")));
+  const missing = probe === undefined ? [] : await missingFor(probe);
+  if (missing.length > 0) return { tiers, missing, exitCode: 0, report: undefined };
   // What an earlier run left must not count for one that leaves nothing.
   rmSync(reportFile, { force: true });
   const exitCode = await run({ command: ["npm", "run", "--silent", script] });
   return { tiers, exitCode, report: existsSync(reportFile) ? readFileSync(reportFile, "utf8") : undefined };
+}
+
+/** Installs what is missing, where it may and can; what is still missing then, the probe names. */
+async function installPackages(names) {
+  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
+  const missing = missingOf(names, (await outputOf(askForPackages(names))).output);
+  if (missing.length === 0) return;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const apt = ["apt-get", "--quiet", "-o", "DPkg::Lock::Timeout=120"];
+  await run({ command: [...apt, "update"], options: { env } });
+  await run({ command: [...apt, "install", "--yes", "--no-install-recommends", ...missing], options: { env } });
+}
+
+/** What a probe says is missing. Nothing when it fails: the tier then shows why. */
+async function missingFor(probe) {
+  const { code, output } = await outputOf([process.execPath, probe]);
+  return code === 0 ? JSON.parse(output) : [];
+}
+
+async function outputOf(command) {
+  const chunks = [];
+  const options = { stdio: ["ignore", "pipe", "inherit"] };
+  const onStart = ({ stdout }) => stdout.on("data", (chunk) => chunks.push(chunk));
+  try {
+    const code = await run({ command, options, onStart });
+    return { code, output: Buffer.concat(chunks).toString() };
+  } catch (error) {
+    // A machine without dpkg: nothing is installed by it.
+    if (error instanceof StartError) return { code: 127, output: "" };
+    throw error;
+  }
 }
 
 let isStopped = false;

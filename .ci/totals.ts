@@ -6,6 +6,8 @@ export interface TierRun {
   readonly tiers: readonly string[];
   readonly exitCode: number;
   readonly report: string | undefined;
+  /** What keeps this machine from running the tiers, in words: then they were not started. */
+  readonly missing?: readonly string[];
 }
 
 export interface Totals {
@@ -50,17 +52,23 @@ const runnerReport = object({
   ),
 });
 
-/** Adds up all runs. It is good only if every tier ran a test, nothing failed and each runner agrees. */
-export function totalsOf(runs: readonly TierRun[], root: string): Totals {
+/** Adds up all runs. It is good only if every tier that this machine can run ran a test, nothing failed and each runner agrees. */
+export function totalsOf(all: readonly TierRun[], root: string): Totals {
+  const runs = all.filter(({ missing = [] }) => missing.length === 0);
   const outcomes = runs.map((run) => outcomeOf(run, root));
   const problems = outcomes.flatMap((outcome) => outcome.problems);
   const counts = outcomes.flatMap((outcome) => [...outcome.counts]);
   const total = counts.map(([, count]) => count).reduce(add, none);
   const lines = counts.map(([tier, count]) => `${tier}: ${textOf(count)}`);
   return {
-    lines: [...lines, ...problems, textOf(total)],
+    lines: [...lines, ...all.flatMap(notRun), ...problems, textOf(total)],
     isGood: problems.length === 0 && total.failed === 0 && total.passed > 0,
   };
+}
+
+/** A line for each thing that is missing for tiers: they count as neither passed nor failed. */
+function notRun({ tiers, missing = [] }: TierRun): readonly string[] {
+  return missing.map((reason) => `${tiers.join(", ")}: NOT RUN, for this machine lacks ${reason}`);
 }
 
 function outcomeOf({ tiers, exitCode, report }: TierRun, root: string): Outcome {

@@ -172,6 +172,42 @@ describe("totalsOf", () => {
     });
   });
 
+  it("a tier that this machine cannot run is named with all that is missing, and is neither good nor bad", () => {
+    const ran = { tiers: ["unit", "integration"], exitCode: 0, report: reportOf(unit, integration) };
+    const missing = ["root: nodes are made of mounts", "overlayfs on /tmp: no such device"];
+
+    const totals = totalsOf([ran, { tiers: ["e2e"], exitCode: 0, report: undefined, missing }], "/checkout");
+
+    expect(totals).toEqual({
+      lines: [
+        "unit: 2 passed, 0 failed",
+        "integration: 1 passed, 0 failed",
+        "e2e: NOT RUN, for this machine lacks root: nodes are made of mounts",
+        "e2e: NOT RUN, for this machine lacks overlayfs on /tmp: no such device",
+        "3 passed, 0 failed",
+      ],
+      isGood: true,
+    });
+  });
+
+  it("a tier that could run and ran nothing is not good", () => {
+    const ran = { tiers: ["unit", "integration"], exitCode: 0, report: reportOf(unit, integration) };
+
+    const totals = totalsOf([ran, { tiers: ["e2e"], exitCode: 0, report: reportOf(), missing: [] }], "/checkout");
+
+    expect(totals.lines).toContain("e2e: no test ran");
+    expect(totals.isGood).toBe(false);
+  });
+
+  it("tiers of which this machine can run none are not good", () => {
+    const totals = totalsOf([{ tiers: ["e2e"], exitCode: 0, report: undefined, missing: ["root"] }], "/checkout");
+
+    expect(totals).toEqual({
+      lines: ["e2e: NOT RUN, for this machine lacks root", "0 passed, 0 failed"],
+      isGood: false,
+    });
+  });
+
   it("no run at all is not good", () => {
     const totals = totalsOf([], "/checkout");
 

@@ -1,0 +1,163 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSystemClock } from "../../common/runtime/clock.ts";
+import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
+import type { RealNode } from "../node/real-node.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { apply, kubectl } from "./kubectl.ts";
+import { localVolume, pod, service } from "./objects.ts";
+
+const clock = createSystemClock();
+let owner: Owner;
+let signals: Disposable;
+let cluster: NodeCluster;
+let startedMs: number;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  const begin = clock.monotonicMs();
+  cluster = await startNodeCluster(owner, { nodes: 2 });
+  startedMs = clock.monotonicMs() - begin;
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+function node(name: string): RealNode {
+  return cluster.nodes.find((candidate) => candidate.name === name) ?? expect.fail(`there is no ${name}`);
+}
+
+/** Asks until the answer is as expected. */
+function eventually(what: string, check: () => Promise<void>): Promise<void> {
+  return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });
+}
+
+function phaseOf(pod: string): Promise<string> {
+  return kubectl(cluster, "get", "pod", pod, "--output=jsonpath={.status.phase}");
+}
+
+function running(...pods: readonly string[]): Promise<void> {
+  return eventually(`${pods.join(", ")}`, async () => {
+    for (const pod of pods) expect(await phaseOf(pod)).toBe("Running");
+  });
+}
+
+describe("a cluster of two real nodes", () => {
+  it("is ready within a minute", () => {
+    expect(startedMs).toBeLessThan(60_000);
+  });
+
+  it("has nodes with addresses, boot IDs and ages of their own", async () => {
+    const boots = await Promise.all(cluster.nodes.map(({ run }) => run("cat", "/proc/sys/kernel/random/boot_id")));
+    const uptimes = await Promise.all(cluster.nodes.map(({ run }) => run("cat", "/proc/uptime")));
+
+    expect(new Set(boots.map((boot) => boot.trim()))).toEqual(new Set(cluster.nodes.map(({ bootId }) => bootId())));
+    expect(new Set(boots).size).toBe(2);
+    for (const uptime of uptimes) expect(Number.parseFloat(uptime) * 1000).toBeLessThan(startedMs + 60_000);
+    expect(await kubectl(cluster, "get", "nodes", "--output=jsonpath={.items[*].status.addresses[0].address}")).toBe(
+      cluster.nodes.map(({ address }) => address).join(" "),
+    );
+  });
+
+  it("runs pods with volumes, which find each other by name across nodes and can be looked into", async () => {
+    await node("node-1").run("mkdir", "-p", "/mnt/pages");
+    await apply(
+      cluster,
+      ...localVolume("pages", "node-1", "/mnt/pages"),
+      service("web"),
+      pod({
+        name: "web",
+        node: "node-1",
+        line: "echo hello > /pages/index.html; exec httpd -f -p 8080 -h /pages",
+        volumes: {
+          "/pages": { persistentVolumeClaim: { claimName: "pages" } },
+        },
+      }),
+      pod({
+        name: "reader",
+        node: "node-2",
+        line: "until wget -qO /seen/page http://web.default.svc/; do sleep 0.2; done; cat /seen/page; sleep 3600",
+        volumes: {
+          "/seen": { hostPath: { path: "/var/seen", type: "DirectoryOrCreate" } },
+        },
+      }),
+    );
+
+    await eventually("the reader's page", async () => expect(await kubectl(cluster, "logs", "reader")).toBe("hello\n"));
+
+    expect(await kubectl(cluster, "exec", "reader", "--", "cat", "/seen/page")).toBe("hello\n");
+    expect(await node("node-2").run("cat", "/var/seen/page")).toBe("hello\n");
+    expect(await node("node-1").run("cat", "/mnt/pages/index.html")).toBe("hello\n");
+  });
+
+  it("shows a volume in its node's mount table once, and nowhere else", async () => {
+    await apply(
+      cluster,
+      pod({
+        name: "holder",
+        node: "node-2",
+        line: "sleep 3600",
+        volumes: { "/memory": { emptyDir: { medium: "Memory" } } },
+      }),
+    );
+    await running("holder");
+    const uid = await kubectl(cluster, "get", "pod", "holder", "--output=jsonpath={.metadata.uid}");
+    const volume = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/v0`;
+
+    const tables = ["self", node("node-1").pid(), node("node-2").pid()].map((pid) =>
+      readFileSync(`/proc/${pid}/mountinfo`, "utf8")
+        .split("\n")
+        .filter((line) => line.includes(uid) && !line.includes("projected")),
+    );
+
+    expect(tables.map((lines) => lines.length)).toEqual([0, 0, 1]);
+    expect(tables[2]?.[0]?.split(" ")[4]).toBe(volume);
+  });
+
+  it("starts no pod while kubelet is frozen, and does afterwards", async () => {
+    node("node-1").kubelet.freeze();
+    await apply(cluster, pod({ name: "late", node: "node-1", line: "sleep 3600" }));
+    await clock.sleep(3_000, owner.signal);
+    expect(await phaseOf("late")).toBe("Pending");
+
+    node("node-1").kubelet.thaw();
+
+    await running("late");
+  });
+
+  it("keeps pods running while kubelet and containerd restart", async () => {
+    await apply(cluster, pod({ name: "steady", node: "node-1", line: "sleep 3600" }));
+    await running("steady");
+
+    await node("node-1").kubelet.stop();
+    await node("node-1").containerd.restart();
+    await node("node-1").kubelet.start();
+
+    await eventually("logs", async () => void (await kubectl(cluster, "exec", "steady", "--", "true")));
+    expect(
+      await kubectl(cluster, "get", "pod", "steady", "--output=jsonpath={.status.containerStatuses[0].restartCount}"),
+    ).toBe("0");
+  });
+
+  it("boots a node that lost its power anew, with its disk and its pods", async () => {
+    const before = node("node-2").bootId();
+    await node("node-2").run("sh", "-c", "echo kept > /var/kept");
+
+    await node("node-2").kill();
+    await node("node-2").start();
+
+    expect(node("node-2").bootId()).not.toBe(before);
+    expect(await node("node-2").run("cat", "/var/kept")).toBe("kept\n");
+    expect(Number.parseFloat(await node("node-2").run("cat", "/proc/uptime"))).toBeLessThan(60);
+    await eventually("the holder's restart", async () => {
+      const restarts = "--output=jsonpath={.status.containerStatuses[0].restartCount}";
+      expect(await kubectl(cluster, "get", "pod", "holder", restarts)).toBe("1");
+    });
+    await running("holder");
+  });
+});

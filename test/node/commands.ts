@@ -1,0 +1,41 @@
+import { execFile } from "node:child_process";
+import { delimiter } from "node:path";
+import { promisify } from "node:util";
+import { HarnessError } from "../process/errors.ts";
+
+const OUTPUT_LIMIT = 64 * 1024 * 1024;
+
+/** A program and its arguments. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Kinds of namespaces, as nsenter(1) calls them. */
+export type NamespaceKind = "mount" | "net" | "pid" | "uts" | "ipc" | "time";
+
+/** The command that runs a program in namespaces of the process `pid`. */
+export function inNamespaces(pid: number, kinds: readonly NamespaceKind[], { command, args }: Command): Command {
+  const flags = kinds.map((kind) => `--${kind}`);
+  return { command: "nsenter", args: ["--target", String(pid), ...flags, "--", command, ...args] };
+}
+
+/** Runs a program to its end and returns what it printed. Throws a HarnessError with its words when it fails. */
+export async function runCommand({ command, args }: Command, input = ""): Promise<string> {
+  const running = promisify(execFile)(command, [...args], {
+    maxBuffer: OUTPUT_LIMIT,
+    env: { ...process.env, PATH: systemPath() },
+  });
+  running.child.stdin?.end(input);
+  try {
+    return (await running).stdout;
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    throw new HarnessError(input === "" ? text : `${text.trimEnd()}\ninput:\n${input}`);
+  }
+}
+
+/** The folders of programs, with those of the administrator, which a user's shell may lack. */
+export function systemPath(): string {
+  return [process.env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin"].join(delimiter);
+}

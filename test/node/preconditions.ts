@@ -1,0 +1,100 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCgroup, hierarchiesIn, removeCgroups } from "../process/cgroups.ts";
+import { explain, HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { findProgram } from "../process/program.ts";
+import { runCommand, systemPath } from "./commands.ts";
+import { quote } from "./node-init.ts";
+import { findBusybox } from "./workload.ts";
+
+/** Programs that nodes need, with the distribution package that has each. */
+const PROGRAMS = {
+  unshare: "util-linux",
+  nsenter: "util-linux",
+  pivot_root: "util-linux",
+  mount: "mount",
+  hostname: "hostname",
+  ip: "iproute2",
+  nft: "nftables",
+  runc: "runc",
+} as const;
+
+/** What keeps this machine from running nodes, in words; nothing when they can run. It tries each in namespaces of its own. */
+export async function missingForNodes(owner: Owner): Promise<readonly string[]> {
+  if (process.getuid?.() !== 0) return ["root: nodes are made of mounts, network links and cgroups"];
+  const programs = missingPrograms((name) => findProgram(name, systemPath()) !== undefined);
+  if (programs.length > 0) return [...programs, ...reasons(await Promise.all([busybox()]))];
+  return reasons(await Promise.all([busybox(), namespaces(), overlay(owner.folder), network(), cgroups(owner)]));
+}
+
+/** Throws a HarnessError that names what is missing; a `.ci/run` as root installs the packages. */
+export async function requireNodes(owner: Owner): Promise<void> {
+  const missing = await missingForNodes(owner);
+  if (missing.length === 0) return;
+  throw new HarnessError(
+    [
+      "this machine cannot run nodes; what is missing:",
+      ...missing.map((reason) => `  - ${reason}`),
+      "the packages of a Debian or Ubuntu are in .ci/e2e-packages, and .ci/run installs them",
+    ].join("\n"),
+  );
+}
+
+/** A sentence for each program that is not here. */
+export function missingPrograms(isHere: (name: string) => boolean): readonly string[] {
+  return Object.entries(PROGRAMS).flatMap(([name, packageName]) =>
+    isHere(name) ? [] : [`the program ${name}, which is in the package ${packageName}`],
+  );
+}
+
+async function busybox(): Promise<string | undefined> {
+  return attempt("a busybox without shared libraries", async () => findBusybox(systemPath()));
+}
+
+function namespaces(): Promise<string | undefined> {
+  const kinds = ["--pid", "--fork", "--mount", "--uts", "--ipc", "--net", "--time", "--monotonic=0"];
+  return attempt("namespaces of every kind", () => runCommand({ command: "unshare", args: [...kinds, "true"] }));
+}
+
+/** The snapshots of container images are overlays on the disk of the run folder. */
+function overlay(folder: string): Promise<string | undefined> {
+  const place = join(folder, "overlay");
+  for (const name of ["lower", "upper", "work", "merged"]) mkdirSync(join(place, name), { recursive: true });
+  const line = `cd ${quote(place)} && mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged`;
+  return attempt(`overlayfs on ${folder}`, () =>
+    runCommand({ command: "unshare", args: ["--mount", "sh", "-c", line] }),
+  );
+}
+
+function network(): Promise<string | undefined> {
+  const line = [
+    "ip link add bridge type bridge",
+    "ip link add cable type veth peer name other",
+    "nft add table inet mooring",
+  ].join(" && ");
+  const what = "bridges, veth and nftables in a network namespace";
+  return attempt(what, () => runCommand({ command: "unshare", args: ["--net", "sh", "-c", line] }));
+}
+
+function cgroups({ clock, folder }: Owner): Promise<string | undefined> {
+  return attempt("writable cgroups", async () => {
+    if (hierarchiesIn(readFileSync("/proc/self/mountinfo", "utf8")).length === 0)
+      throw new HarnessError("none is mounted");
+    createCgroup(folder, "trial");
+    await removeCgroups(clock, folder);
+  });
+}
+
+async function attempt(what: string, work: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return `${what}: ${explain(error).replaceAll(/\s+/g, " ").slice(0, 300)}`;
+  }
+}
+
+function reasons(outcomes: readonly (string | undefined)[]): readonly string[] {
+  return outcomes.filter((outcome) => outcome !== undefined);
+}
