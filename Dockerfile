@@ -1,0 +1,32 @@
+# Node.js on a slim glibc base, for building and for running. It needs neither a shell nor, to run, npm. Pin it by its digest.
+ARG NODE_IMAGE=node:26-trixie-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /src
+# The packages of the lock file, in a layer that changes with it alone.
+COPY package.json package-lock.json .npmrc ./
+COPY .ci .ci
+RUN ["node", ".ci/launch.mjs", "--version"]
+COPY LICENSE ./
+COPY agent agent
+COPY aggregator aggregator
+COPY common common
+RUN ["node", ".ci/launch.mjs", ".ci/bundle.ts", "/app"]
+
+FROM ${NODE_IMAGE}
+ARG VERSION=0.0.0-unreleased
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Mooring" \
+      org.opencontainers.image.description="Tells a Kubernetes administrator when a volume was really last used" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app /app
+ENV NODE_ENV=production
+# Nobody. A number, so that the kubelet can tell that it is not root.
+USER 65534:65534
+WORKDIR /
+EXPOSE 9808 9809
+# Flags of Node.js for each command are in .ci/image/node-flags.json.
+ENTRYPOINT ["node", "/app/mooring.mjs"]
+CMD ["--help"]

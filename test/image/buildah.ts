@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { runCommand, systemPath } from "../node/commands.ts";
+import { HarnessError } from "../process/errors.ts";
+import { findProgram } from "../process/program.ts";
+
+/** Builds images with a store of its own below a folder. */
+export interface Buildah {
+  /** Builds the Dockerfile in `context` and names the image. The same files always give the same image. */
+  readonly build: (context: string, options: BuildOptions) => Promise<void>;
+  /** Writes an archive as `docker save` does. */
+  readonly save: (image: string, path: string) => Promise<void>;
+}
+
+interface BuildOptions {
+  readonly name: string;
+  readonly arguments?: Readonly<Record<string, string>>;
+  /** Folders that the build sees, by where; read-only. */
+  readonly mounts?: Readonly<Record<string, string>>;
+}
+
+/** Throws a HarnessError where buildah is missing or this is not root. */
+export function createBuildah(folder: string): Buildah {
+  if (process.getuid?.() !== 0) throw new HarnessError("an image is built as root: its files belong to root");
+  const command = findProgram("buildah", systemPath());
+  if (command === undefined) throw new HarnessError("there is no program buildah: apt-get install buildah");
+  // Neither a kernel module nor a daemon is needed for these; the run folder is gone afterwards, so nothing is shared.
+  const store = ["--root", join(folder, "store"), "--runroot", join(folder, "run"), "--storage-driver", "vfs"];
+  const run = async (...args: readonly string[]): Promise<void> => {
+    await runCommand({ command, args: [...store, ...args] });
+  };
+  return {
+    build: (context, { name, arguments: given = {}, mounts = {} }) =>
+      run(
+        "build",
+        "--isolation=chroot",
+        "--pull=never",
+        "--timestamp=0",
+        "--quiet",
+        `--tag=${name}`,
+        ...Object.entries(given).map(([key, value]) => `--build-arg=${key}=${value}`),
+        ...Object.entries(mounts).map(([inside, outside]) => `--volume=${outside}:${inside}:ro`),
+        context,
+      ),
+    save: (image, path) => run("push", "--quiet", image, `docker-archive:${path}:${image}`),
+  };
+}
