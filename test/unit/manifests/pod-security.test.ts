@@ -1,0 +1,90 @@
+import type { V1Namespace } from "@kubernetes/client-node";
+import { describe, expect, it } from "vitest";
+import { objectsIn, type Template, WORKLOADS } from "./objects.ts";
+
+/** What must hold of either pod, whatever else changes. */
+const RULES: readonly { readonly rule: string; readonly of: (template: Template) => unknown; readonly is: unknown }[] =
+  [
+    { rule: "is nobody", of: ({ pod }) => pod.securityContext?.runAsUser, is: 65_534 },
+    { rule: "is of nobody's group", of: ({ pod }) => pod.securityContext?.runAsGroup, is: 65_534 },
+    { rule: "must not be root", of: ({ pod }) => pod.securityContext?.runAsNonRoot, is: true },
+    { rule: "is of no other group", of: ({ pod }) => pod.securityContext?.supplementalGroups, is: undefined },
+    { rule: "has seccomp's default", of: ({ pod }) => pod.securityContext?.seccompProfile?.type, is: "RuntimeDefault" },
+    { rule: "sets no sysctls", of: ({ pod }) => pod.securityContext?.sysctls, is: undefined },
+    { rule: "does not use the host's network", of: ({ pod }) => pod.hostNetwork, is: undefined },
+    { rule: "does not see the host's processes", of: ({ pod }) => pod.hostPID, is: undefined },
+    { rule: "does not share the host's IPC", of: ({ pod }) => pod.hostIPC, is: undefined },
+    { rule: "has no other containers", of: ({ pod }) => pod.initContainers, is: undefined },
+    { rule: "is on Linux", of: ({ pod }) => pod.nodeSelector?.["kubernetes.io/os"], is: "linux" },
+    {
+      rule: "cannot gain privileges",
+      of: ({ container }) => container.securityContext?.allowPrivilegeEscalation,
+      is: false,
+    },
+    { rule: "is not privileged", of: ({ container }) => container.securityContext?.privileged, is: undefined },
+    {
+      rule: "has no capability",
+      of: ({ container }) => container.securityContext?.capabilities,
+      is: { drop: ["ALL"] },
+    },
+    {
+      rule: "cannot write to its own files",
+      of: ({ container }) => container.securityContext?.readOnlyRootFilesystem,
+      is: true,
+    },
+    {
+      rule: "keeps the usual masks of /proc",
+      of: ({ container }) => container.securityContext?.procMount,
+      is: undefined,
+    },
+    { rule: "does not overrule its user", of: ({ container }) => container.securityContext?.runAsUser, is: undefined },
+    {
+      rule: "takes no port of the host",
+      of: ({ container }) => container.ports?.map((port) => port.hostPort),
+      is: [undefined],
+    },
+    {
+      rule: "has a limit of memory",
+      of: ({ container }) => container.resources?.limits?.memory,
+      is: expect.any(String),
+    },
+    { rule: "is not throttled", of: ({ container }) => container.resources?.limits?.cpu, is: undefined },
+    {
+      rule: "has a share of the processor",
+      of: ({ container }) => container.resources?.requests?.cpu,
+      is: expect.any(String),
+    },
+  ];
+
+describe.each(WORKLOADS)("$name", (workload) => {
+  it.each(RULES)("$rule", ({ of, is }) => {
+    expect(of(workload)).toEqual(is);
+  });
+});
+
+describe("what is mounted", () => {
+  const [agent, aggregator] = WORKLOADS;
+
+  it("is the node's /proc for the agent, to read", () => {
+    expect(agent.pod.volumes).toEqual([{ name: "host-proc", hostPath: { path: "/proc", type: "Directory" } }]);
+    expect(agent.container.volumeMounts).toEqual([{ name: "host-proc", mountPath: "/host/proc", readOnly: true }]);
+  });
+
+  it("is nothing for the aggregator", () => {
+    expect(aggregator.pod.volumes).toBeUndefined();
+    expect(aggregator.container.volumeMounts).toBeUndefined();
+  });
+});
+
+describe("the namespaces", () => {
+  const levels = new Map(
+    objectsIn<V1Namespace>("base/namespaces.yaml", "Namespace").map(({ metadata }) => [
+      metadata?.name,
+      metadata?.labels?.["pod-security.kubernetes.io/enforce"],
+    ]),
+  );
+
+  it("admit what reads the node's /proc in that of the agents alone", () => {
+    expect(Object.fromEntries(levels)).toEqual({ mooring: "restricted", "mooring-agents": "privileged" });
+  });
+});

@@ -1,0 +1,86 @@
+import type {
+  RbacV1Subject,
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1Role,
+  V1RoleBinding,
+} from "@kubernetes/client-node";
+import { describe, expect, it } from "vitest";
+import { LEASE_NAME } from "../../../aggregator/leadership.ts";
+import { objectsIn } from "./objects.ts";
+
+const FILE = "base/rbac.yaml";
+type AnyRole = V1ClusterRole | V1Role;
+
+const ROLES = [...objectsIn<V1ClusterRole>(FILE, "ClusterRole"), ...objectsIn<V1Role>(FILE, "Role")];
+const BINDINGS = [
+  ...objectsIn<V1ClusterRoleBinding>(FILE, "ClusterRoleBinding"),
+  ...objectsIn<V1RoleBinding>(FILE, "RoleBinding"),
+];
+
+/** Each right as a line: `where: verb group/resource name`. */
+function rightsOf({ metadata, rules = [] }: AnyRole): readonly string[] {
+  return (rules ?? []).flatMap(({ verbs, apiGroups = [], resources = [], resourceNames = [""] }) =>
+    verbs.flatMap((verb) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) =>
+          resourceNames.map((name) =>
+            `${metadata?.namespace ?? "everywhere"}: ${verb} ${group === "" ? "" : `${group}/`}${resource} ${name}`.trim(),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function rightsNamed(name: string): readonly string[] {
+  return ROLES.filter(({ metadata }) => metadata?.name === name)
+    .flatMap(rightsOf)
+    .toSorted();
+}
+
+function accountOf({ namespace, name }: RbacV1Subject): string {
+  return `${namespace}/${name}`;
+}
+
+describe("the rights", () => {
+  it("of the agent are to see pods and to write events", () => {
+    expect(rightsNamed("mooring-agent")).toEqual([
+      "everywhere: create events.k8s.io/events",
+      "everywhere: list pods",
+      "everywhere: watch pods",
+    ]);
+  });
+
+  it("of the aggregator are to see what decides, to write claims' status, and to lead", () => {
+    const seen = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "storage.k8s.io/volumeattachments"];
+
+    expect(rightsNamed("mooring-aggregator")).toEqual(
+      [
+        ...seen.flatMap((resource) => [`everywhere: list ${resource}`, `everywhere: watch ${resource}`]),
+        "everywhere: create events.k8s.io/events",
+        "everywhere: get namespaces kube-system",
+        "everywhere: patch persistentvolumeclaims/status",
+        "kube-node-lease: list coordination.k8s.io/leases",
+        "mooring: create coordination.k8s.io/leases",
+        `mooring: get coordination.k8s.io/leases ${LEASE_NAME}`,
+        `mooring: patch coordination.k8s.io/leases ${LEASE_NAME}`,
+        "mooring: patch pods",
+      ].toSorted(),
+    );
+  });
+
+  it("are given by name, to nobody else, and each role is given once", () => {
+    const given = BINDINGS.map(({ metadata, roleRef, subjects = [] }) => ({
+      role: `${metadata?.namespace ?? "everywhere"}: ${roleRef.kind} ${roleRef.name}`,
+      to: subjects.map(accountOf),
+    }));
+
+    expect(given).toEqual([
+      { role: "everywhere: ClusterRole mooring-agent", to: ["mooring-agents/mooring-agent"] },
+      { role: "everywhere: ClusterRole mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+      { role: "kube-node-lease: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+      { role: "mooring: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+    ]);
+  });
+});
