@@ -21,6 +21,12 @@ describe("what the programs are told", () => {
     expect(Object.keys(environmentOf(container)).filter((name) => !known.includes(name))).toEqual([]);
   });
 
+  it.each(WORKLOADS)("is said once to $name", ({ container }) => {
+    const names = (container.env ?? []).map(({ name }) => name);
+
+    expect(names).toEqual([...new Set(names)]);
+  });
+
   it("is complete for an agent", () => {
     expect(readAgentCommand({ argv: [], env: environmentOf(agent.container) })).toMatchObject({
       kind: "run",

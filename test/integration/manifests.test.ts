@@ -1,0 +1,236 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import {
+  type KubernetesObject,
+  loadAllYaml,
+  type V1DaemonSet,
+  type V1Deployment,
+  type V1PodTemplateSpec,
+} from "@kubernetes/client-node";
+import { boolean, object, parse } from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { accepted } from "../control-plane/api.ts";
+import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+
+const MANIFESTS = fileURLToPath(new URL("../../manifests", import.meta.url));
+const run = promisify(execFile);
+
+let owner: Owner;
+let signals: Disposable;
+/** One of its own: nobody else is to see these pods. */
+let plane: ControlPlane;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  plane = await startControlPlane(owner);
+  // The controllers make it; none of them run here.
+  await create("/api/v1/namespaces", { metadata: { name: "kube-node-lease" } }).catch(() => {});
+  await apply("base");
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+function kubectl(...args: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return run(plane.kubectl, [`--kubeconfig=${plane.kubeconfig}`, `--cache-dir=${plane.kubeconfig}.cache`, ...args]);
+}
+
+/** As an administrator does it; unknown fields are errors. */
+function apply(path: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return kubectl("apply", "--server-side", "--force-conflicts", "--validate=strict", "-k", `${MANIFESTS}/${path}`);
+}
+
+async function rendered<T extends KubernetesObject>(path: string, kind: string): Promise<T> {
+  const { stdout } = await kubectl("kustomize", `${MANIFESTS}/${path}`);
+  const [found, ...others] = loadAllYaml(stdout).filter((one) => one.kind === kind);
+  if (found === undefined || others.length > 0) throw new Error(`${path} has not one object of kind ${kind}`);
+  return found;
+}
+
+function create(path: string, body: object): Promise<string> {
+  return accepted(plane.api({ method: "POST", path, body }), path);
+}
+
+/** A pod as the controller of the template makes it; what a label or a default does is not seen by anybody else. */
+function createPod(namespace: string, { metadata, spec }: V1PodTemplateSpec): Promise<string> {
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, generateName: "test-" }, spec };
+  return create(`/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod);
+}
+
+describe("an API server", () => {
+  it.each(["base", "overlays/test"])("takes %s without a word of warning", async (path) => {
+    const { stdout, stderr } = await apply(path);
+
+    expect(stderr).toBe("");
+    expect(stdout).toContain("daemonset.apps/mooring-agent serverside-applied");
+    expect(stdout).toContain("deployment.apps/mooring-aggregator serverside-applied");
+  });
+
+  it("admits both pods where they belong", async () => {
+    const agent = await rendered<V1DaemonSet>("base", "DaemonSet");
+    const aggregator = await rendered<V1Deployment>("base", "Deployment");
+
+    await createPod("mooring-agents", agent.spec?.template ?? {});
+    await createPod("mooring", aggregator.spec?.template ?? {});
+  });
+
+  it("admits nothing that reads a node's files beside the aggregator", async () => {
+    const agent = await rendered<V1DaemonSet>("base", "DaemonSet");
+    const template = agent.spec?.template ?? {};
+
+    await expect(
+      createPod("mooring", {
+        ...template,
+        spec: { containers: [], ...template.spec, serviceAccountName: "mooring-aggregator" },
+      }),
+    ).rejects.toThrow(/violates PodSecurity[^\n]*hostPath/);
+  });
+});
+
+describe("the test overlay", () => {
+  it("allows insecure reports on both sides, and sets the image", async () => {
+    const templates = [
+      (await rendered<V1DaemonSet>("overlays/test", "DaemonSet")).spec?.template,
+      (await rendered<V1Deployment>("overlays/test", "Deployment")).spec?.template,
+    ];
+
+    const containers = templates.flatMap((template) => template?.spec?.containers ?? []);
+    expect(containers.map(({ image }) => image)).toEqual(["mooring.test/mooring:test", "mooring.test/mooring:test"]);
+    for (const { env } of containers)
+      expect(env).toContainEqual({ name: "MOORING_ALLOW_INSECURE_REPORTS", value: "true" });
+  });
+
+  it("keeps all that makes the pods safe", async () => {
+    const [base, test] = [
+      await rendered<V1DaemonSet>("base", "DaemonSet"),
+      await rendered<V1DaemonSet>("overlays/test", "DaemonSet"),
+    ];
+
+    const safety = ({ spec }: V1DaemonSet) => [
+      spec?.template.spec?.securityContext,
+      spec?.template.spec?.containers[0]?.securityContext,
+      spec?.template.spec?.volumes,
+    ];
+    expect(safety(test)).toEqual(safety(base));
+  });
+});
+
+describe("the component for clusters that restrict critical pods", () => {
+  it("is taken", async () => {
+    const { stdout } = await kubectl(
+      "apply",
+      "--server-side",
+      "--validate=strict",
+      "-f",
+      `${MANIFESTS}/components/critical-pods-quota/quota.yaml`,
+    );
+
+    expect(stdout.match(/resourcequota\/critical-pods serverside-applied/g)).toHaveLength(2);
+  });
+});
+
+describe("the accounts", () => {
+  const agent = "system:serviceaccount:mooring-agents:mooring-agent";
+  const aggregator = "system:serviceaccount:mooring:mooring-aggregator";
+
+  interface Question {
+    readonly verb: string;
+    readonly resource: string;
+    readonly group?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  }
+
+  async function may(user: string, resourceAttributes: Question): Promise<boolean> {
+    const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    const answer = await create(path, { spec: { user, groups: ["system:serviceaccounts"], resourceAttributes } });
+    return parse(object({ status: object({ allowed: boolean() }) }), JSON.parse(answer)).status.allowed;
+  }
+
+  const lease = { resource: "leases", group: "coordination.k8s.io", name: "mooring-aggregator" } as const;
+
+  it.each<{ readonly who: string; readonly ask: Question; readonly allowed: boolean; readonly name: string }>([
+    { name: "an agent sees pods", who: agent, ask: { verb: "watch", resource: "pods" }, allowed: true },
+    {
+      name: "an agent changes no pod",
+      who: agent,
+      ask: { verb: "patch", resource: "pods", subresource: "status" },
+      allowed: false,
+    },
+    {
+      name: "an agent sees no claims",
+      who: agent,
+      ask: { verb: "list", resource: "persistentvolumeclaims" },
+      allowed: false,
+    },
+    {
+      name: "an agent cannot lead",
+      who: agent,
+      ask: { verb: "patch", namespace: "mooring", ...lease },
+      allowed: false,
+    },
+    {
+      name: "an aggregator renews its Lease",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "mooring", ...lease },
+      allowed: true,
+    },
+    {
+      name: "an aggregator takes nobody else's Lease",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "mooring", ...lease, name: "other" },
+      allowed: false,
+    },
+    {
+      name: "an aggregator takes no kubelet's Lease",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "kube-node-lease", ...lease },
+      allowed: false,
+    },
+    {
+      name: "an aggregator labels pods of its namespace",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "mooring", resource: "pods" },
+      allowed: true,
+    },
+    {
+      name: "an aggregator labels no agent",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "mooring-agents", resource: "pods" },
+      allowed: false,
+    },
+    {
+      name: "an aggregator writes a claim's status",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "shop", resource: "persistentvolumeclaims", subresource: "status" },
+      allowed: true,
+    },
+    {
+      name: "an aggregator changes no claim",
+      who: aggregator,
+      ask: { verb: "patch", namespace: "shop", resource: "persistentvolumeclaims" },
+      allowed: false,
+    },
+    {
+      name: "an aggregator deletes no claim",
+      who: aggregator,
+      ask: { verb: "delete", namespace: "shop", resource: "persistentvolumeclaims" },
+      allowed: false,
+    },
+    {
+      name: "an aggregator reads no secret",
+      who: aggregator,
+      ask: { verb: "get", namespace: "mooring", resource: "secrets" },
+      allowed: false,
+    },
+  ])("$name", async ({ who, ask, allowed }) => {
+    expect(await may(who, ask)).toBe(allowed);
+  });
+});
