@@ -91,6 +91,8 @@ describe("a cluster of two real nodes", () => {
     await eventually("the reader's page", async () => expect(await kubectl(cluster, "logs", "reader")).toBe("hello\n"));
 
     expect(await kubectl(cluster, "exec", "reader", "--", "cat", "/seen/page")).toBe("hello\n");
+    expect(await kubectl(cluster, "exec", "web", "--", "wget", "-qO-", "http://web.default.svc/")).toBe("hello\n");
+    await kubectl(cluster, "exec", "reader", "--", "sh", "-c", "nc -w 2 kubernetes.default.svc 443 < /dev/null");
     expect(await node("node-2").run("cat", "/var/seen/page")).toBe("hello\n");
     expect(await node("node-1").run("cat", "/mnt/pages/index.html")).toBe("hello\n");
   });

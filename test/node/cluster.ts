@@ -11,7 +11,7 @@ import { systemPath } from "./commands.ts";
 import { createNetwork } from "./network.ts";
 import { type NodeSite, prepareNode } from "./node-parts.ts";
 import { requireNodes } from "./preconditions.ts";
-import type { BootingNode, RealNode } from "./real-node.ts";
+import type { RealNode } from "./real-node.ts";
 import { writeWorkloadImages } from "./workload.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
@@ -73,15 +73,7 @@ export async function startNodeCluster(
   await Promise.all([started, ...nodes.map(({ boot }) => boot())]);
   const plane = await started;
   await Promise.all([startDns(owner, { binaries, network, plane }), ...nodes.map(({ join }) => join())]);
-  endNodesFirst(owner, nodes);
   return { plane, nodes: nodes.map(({ node }) => node), kubeconfig: plane.kubeconfig, kubectl: plane.kubectl };
-}
-
-/** The end of a node's first process ends all others at once; stopped one by one, each would take its time. */
-function endNodesFirst(owner: Owner, nodes: readonly BootingNode[]): void {
-  owner.defer(async () => {
-    await Promise.all(nodes.map(({ node }) => node.kill()));
-  });
 }
 
 /** What programs of the harness that run in a node read: the repository with its packages, the programs, the run's files. */

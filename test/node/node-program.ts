@@ -10,6 +10,8 @@ const STOP_LIMIT_MS = 5_000;
 export interface NodeProgram {
   readonly name: string;
   readonly logFile: string;
+  /** The last lines that it wrote. */
+  readonly tail: () => string;
   /** Whether it runs, frozen or not. */
   readonly isRunning: () => boolean;
   /** Starts it and waits until it is ready; does nothing when it runs. */
@@ -58,6 +60,7 @@ export function nodeProgram(owner: Owner, plan: ProgramPlan): NodeProgram {
   return {
     name,
     logFile,
+    tail: () => child.tail(),
     isRunning: () => child.pid !== undefined,
     start,
     stop,

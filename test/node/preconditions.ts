@@ -57,11 +57,11 @@ function namespaces(): Promise<string | undefined> {
   return attempt("namespaces of every kind", () => runCommand({ command: "unshare", args: [...kinds, "true"] }));
 }
 
-/** The snapshots of container images are overlays on the disk of the run folder. */
+/** The snapshots of container images are overlays on the disk of the run folder, and programs run from them. */
 function overlay(folder: string): Promise<string | undefined> {
   const place = join(folder, "overlay");
   for (const name of ["lower", "upper", "work", "merged"]) mkdirSync(join(place, name), { recursive: true });
-  const line = `cd ${quote(place)} && mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged`;
+  const line = `cd ${quote(place)} && mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && cp "$(command -v ip)" merged/program && merged/program -V`;
   return attempt(`overlayfs on ${folder}`, () =>
     runCommand({ command: "unshare", args: ["--mount", "sh", "-c", line] }),
   );

@@ -1,3 +1,4 @@
+import { explain, HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import type { NodeAddresses } from "./addresses.ts";
@@ -75,8 +76,18 @@ export function createNode(owner: Owner, parts: NodeParts): BootingNode {
   const join = async (): Promise<void> => {
     await Promise.all([kubelet.start(), kubeProxy.start()]);
     const isReady = (): Promise<void> => check(init.bootId);
-    await waitUntil(owner, { what: addresses.name, limitMs: READY_LIMIT_MS, check: isReady, everyMs: 100 });
+    const waiting = waitUntil(owner, { what: addresses.name, limitMs: READY_LIMIT_MS, check: isReady, everyMs: 100 });
+    await waiting.catch((error: unknown) => {
+      throw new HarnessError(`${explain(error)}\nlast lines of ${kubelet.logFile}:\n${kubelet.tail()}`);
+    });
   };
+  const kill = async (): Promise<void> => {
+    await init.kill();
+    // They are gone with it; this waits until that is seen here as well.
+    await Promise.all([containerd, kubelet, kubeProxy].map((program) => program.kill()));
+  };
+  // Deferred last, so it is done first: stopped one by one, each program would take its time.
+  owner.defer(kill);
   const node: RealNode = {
     name: addresses.name,
     address: addresses.address,
@@ -89,7 +100,7 @@ export function createNode(owner: Owner, parts: NodeParts): BootingNode {
     inside: (command) => init.inside(command),
     run,
     importImage,
-    kill: () => init.kill(),
+    kill,
     start: async () => {
       await boot();
       await join();
