@@ -1,0 +1,176 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { residentMiB } from "../bench/process-figures.ts";
+import type { BuiltImage } from "../image/image.ts";
+import { rolledOut, rollOut, WORKLOADS } from "../image/rollout.ts";
+import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { apply, kubectl } from "./kubectl.ts";
+import { localVolume, pod } from "./objects.ts";
+
+let owner: Owner;
+let signals: Disposable;
+let cluster: NodeCluster;
+let image: BuiltImage;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  cluster = await startNodeCluster(owner, { nodes: 2 });
+  image = await rollOut(owner, cluster);
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+const CONDITION = '{.status.conditions[?(@.type=="mooring.dev/Unused")]';
+
+/** A field of a claim's condition. */
+function conditionOf(claim: string, field: "status" | "reason" | "lastTransitionTime"): Promise<string> {
+  return kubectl(cluster, "get", "pvc", claim, `--output=jsonpath=${CONDITION}.${field}}`);
+}
+
+function eventually(what: string, check: () => Promise<void>): Promise<void> {
+  return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });
+}
+
+function reasonIs(claim: string, reason: string): Promise<void> {
+  return eventually(`${claim} ${reason}`, async () => expect(await conditionOf(claim, "reason")).toBe(reason));
+}
+
+async function podsOf({ namespace }: (typeof WORKLOADS)[number]): Promise<readonly string[]> {
+  const names = await kubectl(
+    cluster,
+    "get",
+    "pods",
+    `--namespace=${namespace}`,
+    "--output=jsonpath={.items[*].metadata.name}",
+  );
+  return names.split(" ").toSorted();
+}
+
+/** Runs JavaScript in a container: there is no shell in the image. */
+function evaluate(namespace: string, name: string, code: string): Promise<string> {
+  return kubectl(cluster, "exec", `--namespace=${namespace}`, name, "--", "node", "-p", code);
+}
+
+describe.each(WORKLOADS)("$workload", (workload) => {
+  const { namespace } = workload;
+
+  it("has two pods of the image that was built, none of them restarted", async () => {
+    const template = "{range .items[*]}{.spec.containers[0].image} {.status.containerStatuses[0].restartCount} {end}";
+    const found = await kubectl(cluster, "get", "pods", `--namespace=${namespace}`, `--output=jsonpath=${template}`);
+
+    expect(found.trim()).toBe(`${image.reference} 0 ${image.reference} 0`);
+  });
+
+  it("runs as nobody, confined", async () => {
+    const [name = ""] = await podsOf(workload);
+
+    const status = await evaluate(namespace, name, 'require("fs").readFileSync("/proc/1/status", "utf8")');
+
+    const fields = new Map([...status.matchAll(/^(\w+):\s+(.*)$/gm)].map(([, field, value]) => [field, value]));
+    expect(fields.get("Uid")).toBe("65534\t65534\t65534\t65534");
+    expect(fields.get("Gid")).toBe("65534\t65534\t65534\t65534");
+    expect(fields.get("CapBnd")).toBe("0000000000000000");
+    expect(fields.get("CapEff")).toBe("0000000000000000");
+    expect(fields.get("NoNewPrivs")).toBe("1");
+    // SECCOMP_MODE_FILTER (prctl(2)).
+    expect(fields.get("Seccomp")).toBe("2");
+  });
+
+  it("can write nowhere of its own", async () => {
+    const [name = ""] = await podsOf(workload);
+
+    const write = (path: string): string =>
+      `try { require("fs").writeFileSync("${path}/x", ""); "written" } catch (error) { error.code }`;
+    expect((await evaluate(namespace, name, write("/tmp"))).trim()).toBe("EROFS");
+    expect((await evaluate(namespace, name, write("/app"))).trim()).toBe("EROFS");
+  });
+});
+
+describe("an agent", () => {
+  it("cannot write to the node's /proc", async () => {
+    const [name = ""] = await podsOf(WORKLOADS[1]);
+
+    const code =
+      'try { require("fs").openSync("/host/proc/sys/vm/swappiness", "r+"); "opened" } catch (error) { error.code }';
+    expect((await evaluate("mooring-agents", name, code)).trim()).toMatch(/^E(ROFS|ACCES)$/);
+  });
+
+  it("stays below half of its limit of memory", () => {
+    const rss = cluster.nodes.map(({ pid }) => agentBelow(pid())).map(residentMiB);
+
+    owner.say(`resident memory of the agents: ${rss.map((mib) => `${mib.toFixed(0)} MiB`).join(", ")}`);
+    for (const mib of rss) expect(mib).toBeLessThan(96);
+  });
+});
+
+describe("a claim", () => {
+  const [on, other] = ["node-1", "node-2"];
+
+  it("is known to be mounted, and since when it is not", async () => {
+    await cluster.nodes[0]?.run("mkdir", "-p", "/var/disks/orders");
+    await apply(cluster, ...localVolume("orders", on, "/var/disks/orders"));
+    const volumes = { "/data": { persistentVolumeClaim: { claimName: "orders" } } };
+    await apply(cluster, pod({ name: "writer", node: on, line: "sleep 3600", volumes }));
+    await reasonIs("orders", "Mounted");
+
+    await kubectl(cluster, "delete", "pod", "writer", "--wait=false");
+
+    await reasonIs("orders", "Unmounted");
+    expect(await conditionOf("orders", "status")).toBe("True");
+  });
+
+  it("keeps its time, and a mounted one its condition, while agents and aggregators are replaced", async () => {
+    await cluster.nodes[1]?.run("mkdir", "-p", "/var/disks/cache");
+    await apply(cluster, ...localVolume("cache", other, "/var/disks/cache"));
+    const volumes = { "/data": { persistentVolumeClaim: { claimName: "cache" } } };
+    await apply(cluster, pod({ name: "reader", node: other, line: "sleep 3600", volumes }));
+    await reasonIs("cache", "Mounted");
+    const before = [
+      await conditionOf("orders", "lastTransitionTime"),
+      await conditionOf("cache", "lastTransitionTime"),
+    ];
+    const pods = await Promise.all(WORKLOADS.map(podsOf));
+
+    for (const { namespace, workload } of WORKLOADS)
+      await kubectl(cluster, "rollout", "restart", `--namespace=${namespace}`, workload);
+    await rolledOut(cluster);
+
+    const replaced = await Promise.all(WORKLOADS.map(podsOf));
+    expect(replaced.flat().filter((name) => pods.flat().includes(name))).toEqual([]);
+    expect([
+      await conditionOf("orders", "lastTransitionTime"),
+      await conditionOf("cache", "lastTransitionTime"),
+    ]).toEqual(before);
+    expect([await conditionOf("orders", "reason"), await conditionOf("cache", "reason")]).toEqual([
+      "Unmounted",
+      "Mounted",
+    ]);
+    // The new ones also see what happens from now on.
+    await kubectl(cluster, "delete", "pod", "reader", "--wait=false");
+    await reasonIs("cache", "Unmounted");
+  });
+});
+
+/** The agent among the processes of a node, whose first process is `init`, by its name. */
+function agentBelow(init: number): number {
+  const found = descendants(init).find((pid) =>
+    readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("mooring-agent\0"),
+  );
+  return found ?? expect.fail(`no agent below process ${init}`);
+}
+
+function descendants(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter(Boolean)
+    .map(Number);
+  return [...children, ...children.flatMap(descendants)];
+}

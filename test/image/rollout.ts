@@ -1,0 +1,56 @@
+import { constants, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { NodeCluster } from "../node/cluster.ts";
+import { runCommand } from "../node/commands.ts";
+import type { Owner } from "../process/owner.ts";
+import { type BuiltImage, buildImage } from "./image.ts";
+
+const OVERLAY = fileURLToPath(new URL("../../manifests/overlays/test", import.meta.url));
+
+/** What is rolled out, as kubectl names it. */
+export const WORKLOADS = [
+  { namespace: "mooring", workload: "deployment/mooring-aggregator" },
+  { namespace: "mooring-agents", workload: "daemonset/mooring-agent" },
+] as const;
+
+/**
+ * Rolls Mooring out as its users do: the image on each node, `kubectl apply -k` of an overlay that names it, and waits until
+ * all is ready. Done again it updates to the image of the present sources. Throws a HarnessError with kubectl's words.
+ */
+export async function rollOut(owner: Owner, cluster: NodeCluster): Promise<BuiltImage> {
+  const image = await buildImage(owner);
+  // Where every node sees it.
+  const archive = join(owner.folder, "mooring.tar");
+  copyFileSync(image.archive, archive, constants.COPYFILE_FICLONE);
+  await Promise.all(cluster.nodes.map((node) => node.importImage(archive)));
+  await kubectl(cluster, "apply", "--server-side", "-k", overlayOf(owner, image.reference));
+  await rolledOut(cluster);
+  return image;
+}
+
+/** Waits until every pod is of the present template and ready. */
+export async function rolledOut(cluster: NodeCluster): Promise<void> {
+  for (const { namespace, workload } of WORKLOADS)
+    await kubectl(cluster, "rollout", "status", `--namespace=${namespace}`, workload, "--timeout=180s");
+}
+
+/** An overlay on top of that for tests, with the image that was built. */
+function overlayOf({ folder }: Owner, reference: string): string {
+  const path = join(folder, "overlay");
+  mkdirSync(path, { recursive: true });
+  const [name, tag] = reference.split(":");
+  const lines = [
+    "apiVersion: kustomize.config.k8s.io/v1beta1",
+    "kind: Kustomization",
+    // kustomize takes no absolute path.
+    `resources: [${relative(path, OVERLAY)}]`,
+    `images: [{ name: ${name}, newTag: ${JSON.stringify(tag)} }]`,
+  ];
+  writeFileSync(join(path, "kustomization.yaml"), `${lines.join("\n")}\n`);
+  return path;
+}
+
+function kubectl(cluster: NodeCluster, ...args: readonly string[]): Promise<string> {
+  return runCommand({ command: cluster.kubectl, args: [`--kubeconfig=${cluster.kubeconfig}`, ...args] });
+}
