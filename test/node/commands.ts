@@ -26,6 +26,8 @@ export async function runCommand({ command, args }: Command, input = ""): Promis
     maxBuffer: OUTPUT_LIMIT,
     env: { ...process.env, PATH: systemPath() },
   });
+  // A program that ends without reading all of it tells so by its exit code.
+  running.child.stdin?.on("error", () => {});
   running.child.stdin?.end(input);
   try {
     return (await running).stdout;

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Binaries } from "../control-plane/binaries.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { createCgroup } from "../process/cgroups.ts";
+import { cgroupOf, createCgroup, removeCgroups } from "../process/cgroups.ts";
 import type { Owner } from "../process/owner.ts";
 import type { AddressPlan, NodeAddresses } from "./addresses.ts";
 import { checkHttp, checkNode, checkPort } from "./checks.ts";
@@ -53,6 +53,7 @@ export function prepareNode(owner: Owner, site: NodeSite, addresses: NodeAddress
     addresses,
     init,
     connect: (pid) => network.connect(addresses, pid),
+    forget: async () => void (await removeCgroups(owner.clock, join(cgroupOf(owner.folder), addresses.name))),
     containerd: containerd(building),
     kubelet: kubelet(building),
     kubeProxy: kubeProxy(building),

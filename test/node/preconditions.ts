@@ -81,8 +81,7 @@ function cgroups({ clock, folder }: Owner): Promise<string | undefined> {
   return attempt("writable cgroups", async () => {
     if (hierarchiesIn(readFileSync("/proc/self/mountinfo", "utf8")).length === 0)
       throw new HarnessError("none is mounted");
-    createCgroup(folder, "trial");
-    await removeCgroups(clock, folder);
+    await removeCgroups(clock, createCgroup(folder, "trial"));
   });
 }
 

@@ -44,6 +44,8 @@ export interface NodeParts extends NodePrograms {
   readonly init: InitProcess;
   /** Joins the node's new network namespace to the others. */
   readonly connect: (pid: number) => Promise<void>;
+  /** Removes what outlives the node's processes and no boot of a machine: its cgroups. */
+  readonly forget: () => Promise<void>;
   readonly ctr: string;
   /** Archives of images that every node has. */
   readonly images: readonly string[];
@@ -62,7 +64,7 @@ export interface BootingNode {
 
 /** Puts the parts of a node together; nothing is started yet. */
 export function createNode(owner: Owner, parts: NodeParts): BootingNode {
-  const { addresses, init, connect, containerd, kubelet, kubeProxy, ctr, images, check } = parts;
+  const { addresses, init, connect, forget, containerd, kubelet, kubeProxy, ctr, images, check } = parts;
   const run = (command: string, ...args: readonly string[]): Promise<string> =>
     runCommand(init.inside({ command, args }));
   const importImage = async (archive: string): Promise<void> => {
@@ -85,6 +87,7 @@ export function createNode(owner: Owner, parts: NodeParts): BootingNode {
     await init.kill();
     // They are gone with it; this waits until that is seen here as well.
     await Promise.all([containerd, kubelet, kubeProxy].map((program) => program.kill()));
+    await forget();
   };
   // Deferred last, so it is done first: stopped one by one, each program would take its time.
   owner.defer(kill);

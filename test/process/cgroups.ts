@@ -48,10 +48,13 @@ export function createCgroup(folder: string, name: string): string {
   return `/${path}`;
 }
 
-/** Ends what runs in the cgroups of the run in `folder` and removes them; false when some are still there after 5 s. */
-export async function removeCgroups(clock: Clock, folder: string): Promise<boolean> {
+/**
+ * Ends what runs in a cgroup relative to the roots and removes it, with all below; false when some is still there after 5 s.
+ * The cgroup of a run is `cgroupOf` its folder.
+ */
+export async function removeCgroups(clock: Clock, path: string): Promise<boolean> {
   const until = clock.monotonicMs() + REMOVE_LIMIT_MS;
-  while (!tryRemoveAll(folder)) {
+  while (!tryRemoveAll(path)) {
     if (clock.monotonicMs() > until) return false;
     await clock.sleep(20);
   }
@@ -59,10 +62,10 @@ export async function removeCgroups(clock: Clock, folder: string): Promise<boole
 }
 
 /** The same for a process that is about to exit: it blocks (at most 1 s) instead of waiting. */
-export function removeCgroupsNow(clock: Clock, folder: string): boolean {
+export function removeCgroupsNow(clock: Clock, path: string): boolean {
   const until = clock.monotonicMs() + BLOCK_LIMIT_MS;
   const cell = new Int32Array(new SharedArrayBuffer(4));
-  while (!tryRemoveAll(folder)) {
+  while (!tryRemoveAll(path)) {
     if (clock.monotonicMs() > until) return false;
     Atomics.wait(cell, 0, 0, 5);
   }
@@ -87,8 +90,7 @@ function enableControllers(path: string): void {
   }
 }
 
-function tryRemoveAll(folder: string): boolean {
-  const path = cgroupOf(folder);
+function tryRemoveAll(path: string): boolean {
   return hierarchies()
     .map(({ mountPoint }) => tryRemove(join(mountPoint, path)))
     .every(Boolean);

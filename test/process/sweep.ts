@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Clock } from "../../common/runtime/clock.ts";
-import { removeCgroups, removeCgroupsNow } from "./cgroups.ts";
+import { cgroupOf, removeCgroups, removeCgroupsNow } from "./cgroups.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
 
@@ -38,7 +38,7 @@ export async function sweepRunFolders(sweep: Sweep): Promise<readonly string[]> 
 /** Ends what is left of the run in `folder`: processes, cgroups, mounts, the folder. False when something stays, and the folder with it. */
 export async function endRun(sweep: Sweep, folder: string): Promise<boolean> {
   await endProcesses(sweep, folder);
-  const isFree = await removeCgroups(sweep.clock, folder);
+  const isFree = await removeCgroups(sweep.clock, cgroupOf(folder));
   if (!isFree) sweep.say(`${folder} stays: its cgroups are still in use`);
   if (!unmountBelow(sweep, folder) || !isFree) return false;
   removeRunFolder(folder);
@@ -48,7 +48,7 @@ export async function endRun(sweep: Sweep, folder: string): Promise<boolean> {
 /** The same for a process that is about to exit: it blocks, at most a second for the processes and one for the cgroups. */
 export function endRunNow(sweep: Sweep, folder: string): void {
   endProcessesNow(sweep, folder);
-  const isFree = removeCgroupsNow(sweep.clock, folder);
+  const isFree = removeCgroupsNow(sweep.clock, cgroupOf(folder));
   if (unmountBelow(sweep, folder) && isFree) removeRunFolder(folder);
 }
 
