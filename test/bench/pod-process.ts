@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { array, object, parse, string } from "valibot";
 import { bundle } from "../../.ci/bundle.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import type { OwnedChild } from "../process/child.ts";
@@ -20,12 +21,21 @@ export async function bundled(parent: string, program: keyof typeof UNBUNDLED): 
 /** The service accounts, and in which namespace they are (manifests/base). */
 const NAMESPACES = { "mooring-agent": "mooring-agents", "mooring-aggregator": "mooring" } as const;
 
+/** Flags of Node.js that the image gives its programs. */
+const flagsOfImage = object({ agent: array(string()), aggregator: array(string()) });
+
+function imageFlags(account: PodRun["account"]): readonly string[] {
+  const flags = parse(flagsOfImage, JSON.parse(readFileSync(`${project}.ci/image/node-flags.json`, "utf8")));
+  return account === "mooring-agent" ? flags.agent : flags.aggregator;
+}
+
 /** What runs as in a pod, and as whom. */
 export interface PodRun {
   readonly name: string;
   readonly account: keyof typeof NAMESPACES;
   readonly script: string;
   readonly args: readonly string[];
+  /** Told to Node.js besides what the image tells it. */
   readonly nodeOptions?: readonly string[];
   /** Added to the niceness of this process; less than 0 needs root, as the mounts do. */
   readonly nice?: number;
@@ -42,10 +52,11 @@ export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun)
   const inside = `mount -t tmpfs tmpfs /var/run && mkdir -p ${ACCOUNT} && cp ${account}/* ${ACCOUNT}/ && exec "$@"`;
   const inNamespace = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh"];
   const api = new URL(plane.url);
+  const flags = [...imageFlags(run.account), ...nodeOptions];
   const child = owner.child({
     name,
     command: "nice",
-    args: ["-n", String(nice), ...inNamespace, process.execPath, ...nodeOptions, script, ...args],
+    args: ["-n", String(nice), ...inNamespace, process.execPath, ...flags, script, ...args],
     env: { KUBERNETES_SERVICE_HOST: api.hostname, KUBERNETES_SERVICE_PORT: api.port },
   });
   await child.start();

@@ -29,9 +29,9 @@ export interface LoadedCluster {
 /** A database of this size is more than the largest cluster needs; the default of 2 GiB is not enough for it. Bytes. */
 const QUOTA = 8 * 1024 ** 3;
 
-/** Below it a data folder lies whole or not at all. */
 /** The API server's own informers list all pods before it calls itself ready. */
 const READY_LIMIT_MS = 300_000;
+/** Below it a data folder lies whole or not at all. */
 const ETCD = "etcd";
 const INDEX = "cluster.json";
 const LOADING = "loading";
@@ -47,7 +47,7 @@ export async function openLoadedCluster(owner: Owner, sizes: Sizes): Promise<Loa
   const copy = join(owner.folder, "etcd-data");
   cpSync(join(kept, ETCD), copy, { recursive: true });
   const index = parse(clusterIndex, JSON.parse(readFileSync(join(kept, INDEX), "utf8")));
-  return { plane: await startPlane(owner, { data: copy, name: "control-plane" }), sizes, index };
+  return { plane: await startPlane(owner, { data: copy, name: "control-plane", env: FRUGAL }), sizes, index };
 }
 
 /** The data folder in the cache; it is made when it is not there. */
@@ -95,6 +95,9 @@ const IN_A_HURRY = {
   env: { GOGC: "500", GOMEMLIMIT: "5GiB" },
 } as const;
 
+/** Its watch cache holds every object decoded; by default the heap may grow to twice that, which few machines have. */
+const FRUGAL = { GOGC: "50", GOMEMLIMIT: "12GiB" } as const;
+
 function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: PlaneChoice): Promise<ControlPlane> {
   return startControlPlane(owner, {
     name,
@@ -103,7 +106,7 @@ function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: Plan
     args: {
       etcd: [`--data-dir=${data}`, `--quota-backend-bytes=${QUOTA}`],
       // The objects are complete as they come, and no controller makes accounts for their namespaces.
-      "kube-apiserver": ["--disable-admission-plugins=ServiceAccount", ...apiServer],
+      "kube-apiserver": ["--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC", ...apiServer],
     },
   });
 }
