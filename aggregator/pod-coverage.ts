@@ -74,6 +74,7 @@ export class PodCoverage {
     this.#coverage = inherit(before, own);
     this.#reached = cluster.podsReached();
     this.#reachedAtMs = this.#coverage.reachedAtMs;
+    this.#lookedAtMs = this.#earliestMs;
     if (this.#coverage === before) return;
     this.#isTold = false;
     if (before === undefined) return;

@@ -5,6 +5,7 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
+import type { ClaimWarnings } from "./claim-warnings.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import { FleetState } from "./fleet-state.ts";
@@ -23,7 +24,7 @@ export interface TermParts {
   readonly logger: Logger;
   readonly client: KubeClient;
   readonly cluster: Cluster;
-  readonly writing: Pick<StatusWriting, "writer" | "warnings" | "policy">;
+  readonly writing: Pick<StatusWriting, "writer" | "policy"> & { readonly warnings: Pick<ClaimWarnings, "tell"> };
   readonly clusterUid: () => string | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;

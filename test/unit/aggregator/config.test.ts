@@ -49,11 +49,44 @@ describe("readAggregatorCommand", () => {
     { name: "every address", argv: ["--listen", ":9809"], problem: "every address is no loopback" },
     { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
     { name: "a wait that is too short", argv: ["--silent-after", "1ms"], problem: "silent-after" },
+    {
+      name: "an election of nobody",
+      argv: ["--leader-elect", "--pod-namespace", "mooring"],
+      problem: "pod-name is missing",
+    },
+    { name: "an election nowhere", argv: ["--leader-elect", "--pod-name", "a"], problem: "pod-namespace is missing" },
+    {
+      name: "a lease of a part of a second",
+      argv: ["--leader-elect", "--pod-name", "a", "--pod-namespace", "b", "--lease-duration", "3.5s"],
+      problem: "whole seconds",
+    },
+    { name: "a lease that is too short", argv: ["--lease-duration", "1s"], problem: "lease-duration" },
     { name: "an unknown word", argv: ["--upstream-condition", "sometimes"], problem: "upstream-condition" },
     { name: "an unknown level", argv: ["--log-level", "loud"], problem: "log-level" },
     { name: "an unknown flag", argv: ["--colour"], problem: "colour" },
   ])("refuses $name", ({ argv, problem }) => {
     expect(() => readAggregatorCommand({ argv, env: {} })).toThrow(problem);
+  });
+
+  it.each([
+    { name: "15, 10 and 2 s", argv: [], timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 } },
+    {
+      name: "the same proportions of another duration",
+      argv: ["--lease-duration", "30s"],
+      timing: { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 },
+    },
+  ])("takes part in an election as the pod that it is, with $name", ({ argv, timing }) => {
+    const env = { MOORING_LEADER_ELECT: "true", MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
+
+    const command = readAggregatorCommand({ argv, env });
+
+    expect(command).toMatchObject({ config: { election: { pod: "a", namespace: "b", timing } } });
+  });
+
+  it("knows its pod without taking part in an election", () => {
+    const env = { MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
+
+    expect(readAggregatorCommand({ argv: [], env })).toMatchObject({ config: { election: undefined } });
   });
 
   it("tells of all problems at once", () => {

@@ -3,6 +3,7 @@ import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregat
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
 import type { Cluster } from "../../../aggregator/sources/cluster.ts";
+import type { PodEnd } from "../../../aggregator/sources/pods.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
@@ -42,7 +43,10 @@ export class FakeCluster implements Cluster {
   readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
-  readonly finishedPods = (): readonly [] => [];
+  readonly finishedPods = (): readonly PodEnd[] =>
+    [...this.pods.values()]
+      .filter(({ isTerminal }) => isTerminal)
+      .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   readonly podsReached = (): undefined => undefined;
   get claimOrder(): ClaimOrder {

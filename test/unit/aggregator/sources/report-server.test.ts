@@ -65,6 +65,26 @@ describe("reportRoute", () => {
     expect(counted).toEqual(["stale"]);
   });
 
+  it("a heartbeat of a state that is not known is answered with the wish for the whole", async () => {
+    const { answer } = await put(valid, { outcome: { kind: "unknown" } });
+
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":[],"whole":true}' });
+  });
+
+  it("the same, when too many others were asked, comes again by itself", async () => {
+    const { answer, counted } = await put(valid, { outcome: { kind: "later" } });
+
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":[]}' });
+    expect(counted).toEqual(["later"]);
+  });
+
+  it("an aggregator that does not lead sends to another one, over another connection", async () => {
+    const { answer, counted } = await put(valid, { outcome: { kind: "not-leading", why: "not the leader" } });
+
+    expect(answer).toEqual({ status: 503, body: "not the leader\n", isLast: true });
+    expect(counted).toEqual(["not-leading"]);
+  });
+
   it("an aggregator that is not ready asks to come again, and acknowledges nothing", async () => {
     const { answer, counted } = await put(valid, { outcome: { kind: "not-ready", why: "not listed yet" } });
 

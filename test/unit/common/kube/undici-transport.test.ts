@@ -15,12 +15,13 @@ afterEach(async () => {
 /** A transport to a server on this machine. An error that nobody handles fails the run. */
 async function serve(
   listener: RequestListener,
+  options: { readonly maxConnections?: number } = {},
 ): Promise<{ readonly transport: RetirableTransport; readonly open: () => Promise<number> }> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const transport = createUndiciTransport({ origin: `http://127.0.0.1:${port}` });
+  const transport = createUndiciTransport({ origin: `http://127.0.0.1:${port}`, ...options });
   cleanUps.push(async () => {
     await transport.close();
     server.closeAllConnections();
@@ -51,6 +52,24 @@ describe("the transport", () => {
     expect(answer.status).toBe(201);
     expect(answer.headers["x-seen"]).toBe("1");
     expect(await readText(answer)).toBe("PUT /x?a=b application/json größe");
+  });
+
+  it("takes the same connection again, and another one when the server has ended it: it may lead to another server", async () => {
+    const ports: (number | undefined)[] = [];
+    const listener: RequestListener = async (request, response) => {
+      ports.push(request.socket.remotePort);
+      for await (const _ of request);
+      const isLast = ports.length === 2;
+      response.writeHead(isLast ? 503 : 200, isLast ? { connection: "close" } : {}).end("answer");
+    };
+    const { transport } = await serve(listener, { maxConnections: 1 });
+
+    for (const body of ["one", "two", "three"]) {
+      await readText(await transport.send({ ...GET, method: "PUT", body }, never));
+    }
+
+    expect(ports[1]).toBe(ports[0]);
+    expect(ports[2]).not.toBe(ports[0]);
   });
 
   it("joins headers that come twice", async () => {

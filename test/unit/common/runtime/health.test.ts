@@ -14,6 +14,20 @@ describe("renderHealth", () => {
       status: 200,
       body: "[+]ping ok\nreadyz check passed\n",
     },
+    {
+      name: "all is well, and there is more to say to those who ask",
+      checks: { leader: () => ({ ok: true, detail: "a leads" }) as const },
+      verbose: true,
+      status: 200,
+      body: "[+]leader ok: a leads\nreadyz check passed\n",
+    },
+    {
+      name: "all is well, and there is more to say to those who do not ask",
+      checks: { leader: () => ({ ok: true, detail: "a leads" }) as const },
+      verbose: false,
+      status: 200,
+      body: "ok",
+    },
     { name: "nothing is checked", checks: {}, verbose: false, status: 200, body: "ok" },
     {
       name: "a check fails",

@@ -22,6 +22,7 @@ const ROUTES: readonly Route[] = [
     maxBodyBytes: 1_000,
     answer: async ({ params, body }) => ({ status: 200, body: `${params.node}: ${await body()}` }),
   },
+  { method: "GET", path: "/elsewhere", answer: () => ({ status: 503, body: "ask another one", isLast: true }) },
   {
     method: "GET",
     path: "/broken",
@@ -102,6 +103,26 @@ describe("an HTTP server", () => {
     const answer = await send(url, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n", "ok");
 
     expect(answer.toLowerCase()).toContain("\r\nkeep-alive: timeout=5\r\n");
+  });
+
+  it.each([
+    { path: "/livez", said: "keep-alive" },
+    { path: "/elsewhere", said: "close" },
+  ])("keeps the connection after $path: $said", async ({ path, said }) => {
+    const { url } = await start();
+
+    const answer = await fetch(`${url}${path}`);
+
+    expect(answer.headers.get("connection")).toBe(said);
+  });
+
+  it("ends the connection after an answer that is the last one on it", async () => {
+    const { url } = await start();
+
+    // It only ends when the server closes.
+    const answer = await send(url, "GET /elsewhere HTTP/1.1\r\nhost: x\r\n\r\n");
+
+    expect(answer).toMatch(/^HTTP\/1.1 503 .*\r\n\r\nask another one$/s);
   });
 
   it("logs a bug of a route, without telling the caller", async () => {

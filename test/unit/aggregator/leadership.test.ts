@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createElectedLeadership, createSoleLeadership } from "../../../aggregator/leadership.ts";
+import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
+import { createKubeClient } from "../../../common/kube/client.ts";
+import type { HttpRequest } from "../../../common/kube/transport.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { createFixedRandom } from "../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
+
+const SINCE = "2026-11-21T12:00:00.000000Z";
+const TIMING = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+const NO_LEASE = json({ kind: "Status", code: 404, reason: "NotFound", details: { name: "x" } }, 404);
+
+function leaseOf(holder: string, renewTime = SINCE): FakeAnswer {
+  const spec = { holderIdentity: holder, leaseDurationSeconds: 15, acquireTime: SINCE, renewTime };
+  return json({ metadata: { uid: "lease-1", resourceVersion: "1" }, spec });
+}
+
+interface Server {
+  readonly lease: FakeAnswer;
+  readonly pods?: FakeAnswer;
+}
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+const OWN_POD = json({ items: [{ metadata: { name: "a", uid: "uid-a" } }] });
+
+function elected(server: Server) {
+  const clock = createFakeClock();
+  const answer = ({ method, path, body }: HttpRequest): FakeAnswer => {
+    if (path.includes("/pods")) return server.pods ?? OWN_POD;
+    // What is written is what stands there from then on.
+    if (method === "POST") return leaseOf(JSON.parse(body ?? "{}").spec.holderIdentity);
+    return method === "PATCH" ? leaseOf("a_id-1-1") : server.lease;
+  };
+  const client = createKubeClient(createFakeConnection(createFakeTransport(answer)), { clock });
+  const metrics = createMetrics();
+  const parts = {
+    clock,
+    client,
+    metrics,
+    logger: createFakeLogger(),
+    random: createFixedRandom(0.5),
+    ends: new UnsettledEnds(),
+  };
+  const cluster = { podsWatchedSince: () => undefined, podsReached: () => undefined };
+  const leadership = createElectedLeadership(
+    { ...parts, cluster, isAtRest: () => true, nowMs: clock.wallMs },
+    { namespace: "mooring", pod: "a", timing: TIMING },
+  );
+  const stop = new AbortController();
+  const lead = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) await clock.sleep(3_600_000, signal);
+  };
+  const begin = async (ms: number): Promise<void> => {
+    const running = leadership.run(lead, stop.signal);
+    cleanUps.push(async () => {
+      stop.abort();
+      await clock.advance(5_000);
+      await running;
+    });
+    await clock.advance(ms);
+  };
+  return { leadership, metrics, begin, clock };
+}
+
+describe("leadership among replicas", () => {
+  it.each([
+    {
+      name: "of the leader says so",
+      server: { lease: NO_LEASE },
+      result: { ok: true, detail: `this one leads since ${SINCE}` },
+    },
+    {
+      name: "of a standby names the leader",
+      server: { lease: leaseOf("b_1") },
+      result: { ok: true, detail: `b_1 leads since ${SINCE}` },
+    },
+    {
+      name: "of a leader that the Service does not find fails",
+      server: { lease: NO_LEASE, pods: json({ items: [] }) },
+      result: { ok: false, why: "this one leads, but the Service does not know: there is no pod mooring/a" },
+    },
+    {
+      name: "of who cannot find out who leads fails, and says why",
+      server: { lease: { status: 403, body: "no role" } },
+      result: { ok: false, why: expect.stringMatching(/^it is not known who leads: GET .* answered 403: no role$/) },
+    },
+  ])("the check $name", async ({ server, result }) => {
+    const { leadership, begin } = elected(server);
+
+    await begin(100);
+
+    expect(leadership.check?.()).toEqual(result);
+  });
+
+  it("the check of a standby fails when nobody has led for long and it cannot lead itself", async () => {
+    let lease: FakeAnswer = leaseOf("b_1");
+    const { leadership, begin, clock } = elected({
+      get lease() {
+        return lease;
+      },
+    });
+    await begin(100);
+
+    lease = "broken";
+    await clock.advance(29_000);
+    const before = leadership.check?.();
+    await clock.advance(2_000);
+
+    expect(before).toMatchObject({ ok: true });
+    expect(leadership.check?.()).toMatchObject({
+      ok: false,
+      why: expect.stringMatching(/^nobody has been seen to lead for long: /),
+    });
+  });
+
+  it.each([
+    { name: "the leader", lease: NO_LEASE, value: 1 },
+    { name: "a standby", lease: leaseOf("b_1"), value: 0 },
+  ])("the metrics of $name say so", async ({ lease, value }) => {
+    const { metrics, begin, leadership } = elected({ lease });
+
+    await begin(100);
+
+    const text = await metrics.text();
+    expect(text).toMatch(new RegExp(`^mooring_leader ${value}$`, "m"));
+    expect(text).toMatch(/^mooring_lease_renewal_age_seconds 0(\.\d+)?$/m);
+    expect(leadership.mayAct()).toBe(value === 1);
+  });
+});
+
+describe("leadership without an election", () => {
+  it("is there from the start to the end", async () => {
+    const metrics = createMetrics();
+    const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), {
+      clock: createFakeClock(),
+    });
+    const leadership = createSoleLeadership(client, metrics);
+    let told: AbortSignal | undefined;
+    const { signal } = new AbortController();
+
+    await leadership.run(async (one) => {
+      told = one;
+    }, signal);
+
+    expect(told).toBe(signal);
+    expect(leadership.mayAct()).toBe(true);
+    expect(leadership.fenced).toBe(client);
+    expect(leadership.check).toBeUndefined();
+    expect(await metrics.text()).toMatch(/^mooring_leader 1$/m);
+  });
+});

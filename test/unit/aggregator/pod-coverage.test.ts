@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import type { PodWatch } from "../../../aggregator/core/coverage.ts";
+import { PodCoverage } from "../../../aggregator/pod-coverage.ts";
+import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
+import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { NOON, podWith } from "./world.ts";
+
+const PREDECESSOR = { sinceMs: NOON - 60_000, blindFromMs: undefined, reached: "100", reachedAtMs: NOON - 3_000 };
+const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
+
+class World {
+  nowMs = NOON;
+  watch: PodWatch | undefined = { sinceVersion: "50", sinceMs: NOON - 30_000 };
+  reached: string | undefined = "100";
+  isAtRest = true;
+  readonly logger = createFakeLogger();
+  readonly ends = new UnsettledEnds();
+  readonly coverage = new PodCoverage({
+    logger: this.logger,
+    ends: this.ends,
+    cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
+    isAtRest: () => this.isAtRest,
+    time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
+  });
+
+  /** What a renewal writes after some seconds. */
+  renew(seconds: number, reached: string | undefined): ReturnType<typeof readCoverage> {
+    this.nowMs += seconds * 1_000;
+    this.reached = reached;
+    return readCoverage(this.coverage.handOver()[COVERAGE_ANNOTATION]);
+  }
+}
+
+describe("the coverage that is handed over", () => {
+  it("goes on from the predecessor's, with the time at which the watch had surely come that far", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+
+    const first = world.renew(2, "100");
+    const second = world.renew(2, "110");
+
+    expect(first).toEqual(PREDECESSOR);
+    // At the last look before it had not, or had just: that was at 12:00:02, by a clock that may be a tenth of a second ahead.
+    expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900 });
+  });
+
+  it("is the predecessor's word as long as nothing has been dealt with", () => {
+    const world = new World();
+    world.isAtRest = false;
+    world.coverage.begin(LEFT);
+
+    const busy = world.renew(2, "110");
+    world.isAtRest = true;
+    const quiet = world.renew(2, "110");
+
+    expect(busy).toBeUndefined();
+    expect(quiet).toMatchObject({ reached: "110" });
+  });
+
+  it("stays where it is while something waits to be dealt with", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    world.isAtRest = false;
+
+    expect(world.renew(2, "120")).toMatchObject({ reached: "110" });
+  });
+
+  it("begins anew, and says so, when the own watch began after the predecessor's word", () => {
+    const world = new World();
+    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
+    world.coverage.begin(LEFT);
+
+    expect(world.renew(2, "110")).toMatchObject({ sinceMs: NOON - 1_000, blindFromMs: NOON - 3_000, reached: "110" });
+    expect(world.logger.messages("warn")).toHaveLength(1);
+  });
+
+  it("begins anew when pods had to be listed anew in the middle", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
+    world.isAtRest = false;
+    const before = world.renew(3, "130");
+    world.isAtRest = true;
+    const after = world.renew(2, "131");
+
+    expect(before).toBeUndefined();
+    expect(after).toMatchObject({ sinceMs: NOON + 4_000, blindFromMs: NOON - 100, reached: "131" });
+  });
+
+  it("does not move while pods have to be listed anew", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    expect(world.renew(2, undefined)).toMatchObject({ reached: "110" });
+  });
+
+  it("begins anew when ends that no leader has dealt with had to be dropped", () => {
+    const world = new World();
+    for (let gone = 60; gone <= 50_060; gone += 1) {
+      world.ends.note({ pod: podWith({ claims: ["data"] }), gone: String(gone), wasOver: false, seenAtMs: NOON });
+    }
+    world.coverage.begin(LEFT);
+
+    expect(world.renew(2, "50070")).toMatchObject({ sinceMs: NOON, blindFromMs: NOON - 3_000 });
+  });
+
+  it("lets go of ends that a leader has dealt with", () => {
+    const world = new World();
+    for (const gone of ["99", "100", "101"]) {
+      world.ends.note({ pod: podWith({ claims: ["data"] }), gone, wasOver: false, seenAtMs: NOON });
+    }
+
+    world.coverage.onHandedOver(LEFT);
+    world.coverage.onHandedOver({ [COVERAGE_ANNOTATION]: "nonsense" });
+
+    expect(world.ends.all.map(({ gone }) => gone)).toEqual(["101"]);
+  });
+
+  it("says nothing before the first list of pods", () => {
+    const world = new World();
+    world.watch = undefined;
+    world.coverage.begin({});
+
+    expect(world.renew(2, undefined)).toBeUndefined();
+  });
+});

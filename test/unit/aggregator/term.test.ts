@@ -1,0 +1,113 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
+import { Term } from "../../../aggregator/term.ts";
+import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
+import { createKubeClient } from "../../../common/kube/client.ts";
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import { createFakeClock, settle } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { createFixedRandom } from "../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
+import { FakeCluster } from "./fake-cluster.ts";
+import { claimWith, mountedStatus, NOON, nodeWith, podWith, reportWith, statusWith, volumeWith } from "./world.ts";
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+function config() {
+  const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
+  if (command.kind !== "run") throw new Error("the flags ask for help");
+  return command.config;
+}
+
+/** A time of leading that began at noon in a cluster made by hand. */
+async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = []) {
+  const clock = createFakeClock();
+  const statuses: ClaimStatus[] = [];
+  const client = {
+    ...createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock }),
+    serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }),
+  };
+  const writer = {
+    apply: async (claim: Claim, { status }: AppliedStatus): Promise<WriteResult> => {
+      statuses.push(status);
+      const written = { ...claim, status, resourceVersion: String(Number(claim.resourceVersion) + 1) };
+      cluster.byKey.set(claim.key, written);
+      return { kind: "written", claim: written };
+    },
+    clean: async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim }),
+    read: async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim }),
+  };
+  const logger = createFakeLogger();
+  const writing = { writer, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
+  const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
+  const term = new Term({ ...parts, clusterUid: () => "uid", nowMs: clock.wallMs }, config());
+  const stop = new AbortController();
+  const running = term.run(ends, stop.signal);
+  cleanUps.push(async () => {
+    stop.abort();
+    await running;
+  });
+  await settle();
+  return { term, clock, statuses };
+}
+
+function clusterWith(claim: Claim): FakeCluster {
+  const cluster = new FakeCluster();
+  cluster.byKey.set(claim.key, claim);
+  cluster.volumes.set("pv-1", volumeWith());
+  return cluster;
+}
+
+function heartbeatOf(node: string) {
+  const { holds: _, releases: __, ...heartbeat } = reportWith({ node });
+  return heartbeat;
+}
+
+describe("a time of leading", () => {
+  it("begins with the ends that were seen while another one led, at the time at which they were seen", async () => {
+    const pod = podWith({ node: undefined, hasStarted: false });
+    const end: SeenEnd = { pod, gone: "300", wasOver: false, seenAtMs: NOON - 10_000 };
+
+    const { statuses } = await leading(clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) })), [
+      end,
+    ]);
+
+    expect(statuses).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON - 10_000 }]);
+  });
+
+  it("does not move what an earlier leader wrote of pods that are still there, finished", async () => {
+    const cluster = clusterWith(
+      claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 60_000 }) }),
+    );
+    cluster.pods.set("pod-1", podWith({ isTerminal: true, node: undefined }));
+
+    const { clock, statuses } = await leading(cluster);
+    await clock.advance(120_000);
+
+    expect(statuses).toEqual([]);
+  });
+
+  it("ends with its signal, also when it waits for nodes", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { term } = await leading(cluster);
+
+    expect(term.fleet.expected).toEqual(["n1"]);
+  });
+
+  it("asks at once those nodes for all they know whose word a claim waits for, and of the others no more than it can take", async () => {
+    const { term } = await leading(clusterWith(claimWith({ status: mountedStatus(["n9"]) })));
+
+    const others = Array.from({ length: 300 }, (_, index) => term.onReport(heartbeatOf(`other-${index}`)).kind);
+    const holder = term.onReport(heartbeatOf("n9"));
+
+    expect(others.filter((kind) => kind === "unknown")).toHaveLength(200);
+    expect(others.filter((kind) => kind === "later")).toHaveLength(100);
+    expect(holder.kind).toBe("unknown");
+  });
+});
