@@ -69,7 +69,7 @@ export async function listen(routes: readonly Route[], { host, port }: Address, 
 }
 
 function urlHost(host: string): string {
-  return host.includes(":") ? `[${host}]` : host || "localhost";
+  return host.includes(":") ? `[${host}]` : host || "0.0.0.0";
 }
 
 function bind(server: Server, { host, port }: Address): Promise<number> {

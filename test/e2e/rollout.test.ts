@@ -68,6 +68,18 @@ describe.each(WORKLOADS)("$workload", (workload) => {
     expect(found.trim()).toBe(`${image.reference} 0 ${image.reference} 0`);
   });
 
+  it("has its two pods on different nodes", async () => {
+    const nodes = await kubectl(
+      cluster,
+      "get",
+      "pods",
+      `--namespace=${namespace}`,
+      "--output=jsonpath={.items[*].spec.nodeName}",
+    );
+
+    expect(nodes.split(" ").toSorted()).toEqual(["node-1", "node-2"]);
+  });
+
   it("runs as nobody, confined", async () => {
     const [name = ""] = await podsOf(workload);
 

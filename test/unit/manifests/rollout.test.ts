@@ -118,15 +118,17 @@ describe("how it is rolled out", () => {
     expect(aggregator.pod.priorityClassName).toBe("system-cluster-critical");
   });
 
-  it("the two aggregators are on different nodes where there are two", () => {
-    expect(
-      aggregator.pod.topologySpreadConstraints?.map(({ topologyKey, whenUnsatisfiable }) => [
-        topologyKey,
-        whenUnsatisfiable,
-      ]),
-    ).toEqual([
-      ["kubernetes.io/hostname", "ScheduleAnyway"],
-      ["topology.kubernetes.io/zone", "ScheduleAnyway"],
+  it("the aggregators of one revision are on different nodes where there are two, whether or not nodes have zones", () => {
+    expect(aggregator.pod.topologySpreadConstraints).toMatchObject([
+      {
+        topologyKey: "kubernetes.io/hostname",
+        whenUnsatisfiable: "ScheduleAnyway",
+        matchLabelKeys: ["pod-template-hash"],
+        labelSelector: deployment.spec?.selector,
+      },
+    ]);
+    expect(aggregator.pod.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toMatchObject([
+      { podAffinityTerm: { topologyKey: "topology.kubernetes.io/zone", labelSelector: deployment.spec?.selector } },
     ]);
   });
 
