@@ -1,0 +1,48 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/** A TCP proxy on loopback that can keep what clients send, for as long as it is told to, and hand it on then. */
+export interface HoldingProxy {
+  readonly port: number;
+  readonly hold: () => void;
+  /** How many bytes are kept. */
+  readonly held: () => number;
+  readonly release: () => void;
+  readonly close: () => Promise<void>;
+}
+
+export async function startHoldingProxy(target: URL): Promise<HoldingProxy> {
+  const sockets = new Set<Socket>();
+  let isHolding = false;
+  let kept: { readonly to: Socket; readonly chunk: Buffer }[] = [];
+  const join = (client: Socket, upstream: Socket): void => {
+    client.on("data", (chunk: Buffer) => {
+      if (isHolding) kept.push({ to: upstream, chunk });
+      else upstream.write(chunk);
+    });
+    upstream.on("data", (chunk: Buffer) => client.write(chunk));
+    for (const [one, other] of [[client, upstream] as const, [upstream, client] as const]) {
+      sockets.add(one);
+      one.on("close", () => other.destroy());
+      one.on("error", () => one.destroy());
+    }
+  };
+  const server = createServer((client) => join(client, connect(Number(target.port), target.hostname)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    hold: () => {
+      isHolding = true;
+    },
+    held: () => kept.reduce((sum, { chunk }) => sum + chunk.byteLength, 0),
+    release: () => {
+      isHolding = false;
+      for (const { to, chunk } of kept) to.write(chunk);
+      kept = [];
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
