@@ -35,29 +35,29 @@ export class MountLives {
   onEvents(events: readonly MarkEvent[], by: Stamp): readonly LifeEvent[] {
     return events.flatMap(({ mount, isAttached, isDetached }) => [
       ...(isDetached ? this.#end(mount, by) : []),
-      ...(isAttached ? this.#begin(mount, by, isDetached) : []),
+      ...(isAttached ? this.#begin(mount, { after: this.#last ?? by, by }, isDetached) : []),
     ]);
   }
 
   /** What a list of all mounts tells. */
   onLook({ began, ended, mounts }: Look): readonly LifeEvent[] {
+    const span = { after: this.#last ?? began, by: ended };
     const isFirst = this.#last === undefined;
     const found: LifeEvent[] = [];
     const present = new Set(mounts);
     for (const mount of this.#lives.keys()) if (!present.has(mount)) found.push(...this.#end(mount, ended));
     for (const mount of mounts) {
+      found.push(...this.#begin(mount, span, false).map((one) => (isFirst ? asPresent(one, ended) : one)));
       const life = this.#lives.get(mount);
       if (life !== undefined) this.#lives.set(mount, { ...life, seen: began });
-      else found.push(...this.#begin(mount, ended, false).map((one) => (isFirst ? asPresent(one, ended) : one)));
     }
     this.#last = began;
     return found;
   }
 
-  #begin(mount: bigint, by: Stamp, isMove: boolean): readonly LifeEvent[] {
+  #begin(mount: bigint, span: Span, isMove: boolean): readonly LifeEvent[] {
     if (this.#lives.has(mount) || (this.#ended.has(mount) && !isMove)) return [];
     this.#ended.delete(mount);
-    const span: Span = { after: this.#last ?? by, by };
     const place = this.#describe(mount);
     if (place === undefined) {
       // It is gone again; nobody can say any more where it was.
