@@ -68,20 +68,21 @@ class Aggregator {
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
-  /** The present time of leading, or the last one. */
+  /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
   #term: Term | undefined;
-  #isLeading = false;
+  /** Nothing was left undone at the end of the last one. */
+  #wasAtRest = false;
   #lists: readonly Route[] = [];
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts, metrics: Metrics) {
     this.#config = config;
     this.#ports = ports;
     this.#cluster = createCluster(ports, {
-      onClaim: (key) => this.#present?.reconciler.enqueue(key),
-      onClaimGone: (claim) => this.#present?.reconciler.onClaimGone(claim),
+      onClaim: (key) => this.#term?.reconciler.enqueue(key),
+      onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
       onPodEnded: (end) => this.#onPodEnded(end),
-      onNode: (name) => this.#present?.standings.onNode(name),
-      onAgentPod: (node) => this.#present?.standings.onAgentPod(node),
+      onNode: (name) => this.#term?.standings.onNode(name),
+      onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
     });
     this.#leadership = this.#newLeadership(metrics);
     this.#writing = new StatusWriting(
@@ -90,13 +91,13 @@ class Aggregator {
         client: this.#leadership.fenced,
         metrics,
         nowMs: () => this.#nowMs(),
-        onPolicy: () => this.#present?.reconciler.enqueueAll(),
+        onPolicy: () => this.#term?.reconciler.enqueueAll(),
       },
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    registerGauges(metrics, { ...ports, cluster: this.#cluster, term: () => this.#present });
-    registerWriteGauges(metrics, () => this.#present?.reconciler.writes);
+    registerGauges(metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
+    registerWriteGauges(metrics, () => this.#term?.reconciler.writes);
   }
 
   #newLeadership(metrics: Metrics): Leadership {
@@ -104,14 +105,9 @@ class Aggregator {
     const { election } = this.#config;
     if (election === undefined) return createSoleLeadership(client, metrics);
     const [cluster, ends] = [this.#cluster, this.#ends];
-    const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? false;
+    const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
     const nowMs = (): number => this.#nowMs();
     return createElectedLeadership({ ...this.#ports, metrics, cluster, ends, isAtRest, nowMs }, election);
-  }
-
-  /** Whatever was begun while leading comes to nothing as soon as another process may lead. */
-  get #present(): Term | undefined {
-    return this.#isLeading ? this.#term : undefined;
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
@@ -128,12 +124,12 @@ class Aggregator {
           return unsynced.length === 0 ? PASSED : failed(`not listed yet: ${unsynced.join(", ")}`);
         },
         nodes: () => {
-          const expected = this.#present?.fleet.expected ?? [];
+          const expected = this.#term?.fleet.expected ?? [];
           return expected.length === 0
             ? PASSED
             : failed(`not heard of since the start: ${expected.slice(0, 5).join(", ")}`);
         },
-        writes: () => (this.#present === undefined ? PASSED : checkWrites(this.#present.reconciler.writes)),
+        writes: () => (this.#term === undefined ? PASSED : checkWrites(this.#term.reconciler.writes)),
         ...(check && { leader: check }),
       },
     };
@@ -159,29 +155,28 @@ class Aggregator {
     );
     this.#term = term;
     this.#lists = term.routes(signal);
-    this.#isLeading = true;
     try {
       await runTogether([(limited) => term.run(this.#ends.all, limited), this.#writing.tell], signal);
     } finally {
-      this.#isLeading = false;
+      this.#wasAtRest = term.reconciler.isAtRest;
+      this.#term = undefined;
       this.#lists = [];
     }
   }
 
   #onPodEnded(end: PodEnd): void {
-    const present = this.#present;
+    const term = this.#term;
     // Without an election nobody else comes who would have to know.
-    if (present === undefined || this.#config.election !== undefined)
-      this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
-    present?.reconciler.onPodEnded(end);
+    if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
+    term?.reconciler.onPodEnded(end);
   }
 
   onReport(report: NodeMessage): ReportOutcome {
     const unsynced = this.#cluster.unsynced();
     if (unsynced.length > 0) return { kind: "not-ready", why: "the cluster has not been listed yet" };
-    const present = this.#present;
-    if (present === undefined || !this.#leadership.mayAct()) return { kind: "not-leading", why: "not the leader" };
-    return present.onReport(report);
+    const term = this.#term;
+    if (term === undefined || !this.#leadership.mayAct()) return { kind: "not-leading", why: "not the leader" };
+    return term.onReport(report);
   }
 
   /** Lists tell what nodes have told, so only the leader has them. */

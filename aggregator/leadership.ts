@@ -5,7 +5,9 @@ import { createLeaseStore } from "../common/kube/lease.ts";
 import { type CheckResult, failed, type Passed } from "../common/runtime/health.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
+import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import type { ElectionConfig } from "./config.ts";
+import type { Coverage } from "./core/coverage.ts";
 import { PodCoverage } from "./pod-coverage.ts";
 import { LeaderLabel } from "./sinks/leader-label.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -65,7 +67,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
   return {
     mayAct,
     fenced,
-    check: () => checkElection(elector, { label, timing }),
+    check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {
         coverage.begin(annotations);
@@ -111,18 +113,26 @@ function registerElection(
 /** A standby is as healthy as a leader; who cannot know who leads is not, nor a leader that nobody finds. */
 function checkElection(
   elector: Elector,
-  { label, timing }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"] },
+  {
+    label,
+    timing,
+    coverage: { coverage },
+  }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"]; readonly coverage: PodCoverage },
 ): CheckResult {
   const { isLeading, holder, heldSince, renewalAgeMs, problem } = elector.view();
   const reason = problem === undefined ? "" : `: ${problem}`;
   if (isLeading) {
     return label.problem === undefined
-      ? passed(`this one leads since ${heldSince}`)
+      ? passed(`this one leads since ${heldSince}${coverage === undefined ? "" : watchedSince(coverage)}`)
       : failed(`this one leads, but the Service does not know: ${label.problem}`);
   }
   if (renewalAgeMs === undefined) return failed(`it is not known who leads${reason}`);
   if (renewalAgeMs > 2 * timing.durationMs) return failed(`nobody has been seen to lead for long${reason}`);
   return passed(holder === "" ? "nobody leads at the moment" : `${holder} leads since ${heldSince}`);
+}
+
+function watchedSince({ sinceMs }: Coverage): string {
+  return `, pods are watched without a gap since ${formatMillisecondsUp(sinceMs)}`;
 }
 
 function passed(detail: string): Passed {

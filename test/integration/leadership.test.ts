@@ -190,5 +190,14 @@ describe("a leader that is stopped in the middle of a write and goes on when ano
     expect(status?.message).not.toBe("");
     expect((await cluster.claim("paused")).resourceVersion).not.toBe(resourceVersion);
     expect(await replicas.labelled()).toEqual([standby.pod]);
+
+    // What it knew when it was stopped is forgotten: it begins anew.
+    await cluster.createPod("paused-1", "paused");
+    await cluster.claimThat("paused", "referenced by another pod", isReferenced);
+    await standby.child.stop();
+    await cluster.removePod("paused-1");
+    const { status: last } = await cluster.claimThat("paused", "unused for the last time", isUnused);
+    expect(await leader.metric(WRITTEN)).toBe(written + 1);
+    expect(last?.reason).toBe("NoPodUsing");
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { PodWatch } from "../../../aggregator/core/coverage.ts";
 import { createElectedLeadership, createSoleLeadership } from "../../../aggregator/leadership.ts";
 import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
@@ -21,6 +22,7 @@ function leaseOf(holder: string, renewTime = SINCE): FakeAnswer {
 interface Server {
   readonly lease: FakeAnswer;
   readonly pods?: FakeAnswer;
+  readonly watch?: PodWatch;
 }
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -48,7 +50,7 @@ function elected(server: Server) {
     random: createFixedRandom(0.5),
     ends: new UnsettledEnds(),
   };
-  const cluster = { podsWatchedSince: () => undefined, podsReached: () => undefined };
+  const cluster = { podsWatchedSince: () => server.watch, podsReached: () => undefined };
   const leadership = createElectedLeadership(
     { ...parts, cluster, isAtRest: () => true, nowMs: clock.wallMs },
     { namespace: "mooring", pod: "a", timing: TIMING },
@@ -97,6 +99,16 @@ describe("leadership among replicas", () => {
     await begin(100);
 
     expect(leadership.check?.()).toEqual(result);
+  });
+
+  it("the check of a leader says since when pods have been watched", async () => {
+    const watch = { sinceVersion: "5", sinceMs: 1_795_258_800_000 };
+    const { leadership, begin } = elected({ lease: NO_LEASE, watch });
+
+    await begin(100);
+
+    const detail = `this one leads since ${SINCE}, pods are watched without a gap since 2026-11-21T11:00:00.000Z`;
+    expect(leadership.check?.()).toEqual({ ok: true, detail });
   });
 
   it("the check of a standby fails when nobody has led for long and it cannot lead itself", async () => {
