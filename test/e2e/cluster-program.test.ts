@@ -22,9 +22,9 @@ interface Held extends KubectlTarget {
   readonly folder: string;
 }
 
-/** What `npm run node` starts, with its run folders in `parent`. */
+/** What `npm run node` starts, without Mooring, with its run folders in `parent`. */
 async function hold(parent: string, nodes = 1): Promise<Held> {
-  const args = [PROGRAM, "--nodes", String(nodes)];
+  const args = [PROGRAM, "--bare", "--nodes", String(nodes)];
   const child = spawn(process.execPath, args, { env: { ...process.env, TMPDIR: parent }, stdio: "pipe" });
   onTestFinished(() => void child.kill("SIGKILL"));
   let output = "";

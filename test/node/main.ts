@@ -1,6 +1,7 @@
-// A cluster with real nodes for manual work: prints how to reach it and stays until Ctrl-C.
+// A cluster with real nodes and Mooring for manual work: prints how to reach it and stays until Ctrl-C.
 import { parseArgs } from "node:util";
 import { duration } from "../control-plane/progress.ts";
+import { rollOut } from "../image/rollout.ts";
 import { explain, HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
@@ -8,19 +9,27 @@ import { NODE_LIMIT } from "./addresses.ts";
 import { type NodeCluster, startNodeCluster } from "./cluster.ts";
 import { WORKLOAD_IMAGE } from "./workload.ts";
 
-const HELP = `Starts a Kubernetes cluster with real nodes (kubelet, containerd) on this machine, as root, prints how to reach it and
-stays until Ctrl-C. Pods may use the image ${WORKLOAD_IMAGE}; there is no registry.
+const HELP = `Starts a Kubernetes cluster with real nodes (kubelet, containerd) on this machine, as root, rolls Mooring out on it, prints
+how to reach it and stays until Ctrl-C. Pods may use the image ${WORKLOAD_IMAGE}; there is no registry.
 
   npm run node -- [options]
 
   --nodes <count>   how many nodes (default: 2)
+  --bare            without Mooring
   --help            this text
 `;
 
-function readFlags(args: readonly string[]): { readonly help: boolean; readonly nodes: number } {
+/** What is asked for. */
+interface Flags {
+  readonly help: boolean;
+  readonly bare: boolean;
+  readonly nodes: number;
+}
+
+function readFlags(args: readonly string[]): Flags {
   const { values } = parse(args);
   const nodes = Number(values.nodes);
-  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= NODE_LIMIT) return { help: values.help, nodes };
+  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= NODE_LIMIT) return { ...values, nodes };
   throw new HarnessError(`--nodes takes a number from 1 to ${NODE_LIMIT}, not ${values.nodes}`);
 }
 
@@ -28,31 +37,37 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
-      options: { help: { type: "boolean", default: false }, nodes: { type: "string", default: "2" } },
+      options: {
+        help: { type: "boolean", default: false },
+        bare: { type: "boolean", default: false },
+        nodes: { type: "string", default: "2" },
+      },
     });
   } catch (error) {
     throw new HarnessError(`${explain(error)} (--help lists the options)`);
   }
 }
 
-/** Where Mooring itself is rolled out once its image and manifests are part of this. */
-async function prepare(owner: Owner, cluster: NodeCluster): Promise<void> {
+async function prepare(owner: Owner, cluster: NodeCluster, bare: boolean): Promise<void> {
   owner.say(`${cluster.nodes.map(({ name }) => name).join(", ")} are ready`);
+  if (bare) return;
+  const { reference } = await rollOut(owner, cluster);
+  owner.say(`${reference} is rolled out, in the namespaces mooring and mooring-agents`);
 }
 
-async function run(owner: Owner, nodes: number): Promise<void> {
+async function run(owner: Owner, { nodes, bare }: Flags): Promise<void> {
   const begin = owner.clock.monotonicMs();
   const cluster = await startNodeCluster(owner, { nodes });
-  await prepare(owner, cluster);
+  await prepare(owner, cluster, bare);
   owner.say(`ready after ${duration(owner.clock.monotonicMs() - begin)}; Ctrl-C ends it`);
   process.stdout.write(`export KUBECONFIG=${cluster.kubeconfig}\nalias kubectl=${cluster.kubectl}\n`);
   while (!owner.signal.aborted) await owner.clock.sleep(60_000, owner.signal);
 }
 
 try {
-  const { help, nodes } = readFlags(process.argv.slice(2));
-  if (help) process.stdout.write(HELP);
-  else await runOwned((owner) => run(owner, nodes));
+  const flags = readFlags(process.argv.slice(2));
+  if (flags.help) process.stdout.write(HELP);
+  else await runOwned((owner) => run(owner, flags));
 } catch (error) {
   if (!(error instanceof HarnessError)) throw error;
   process.stderr.write(`mooring: ${error.message}\n`);
