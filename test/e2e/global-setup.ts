@@ -1,4 +1,5 @@
 import { findBinaries } from "../control-plane/binaries.ts";
+import { OPTIONAL_PARTS } from "../control-plane/control-plane.ts";
 import { NODE_PROGRAMS } from "../node/cluster.ts";
 import { requireNodes } from "../node/preconditions.ts";
 import { openOwner } from "../process/owner.ts";
@@ -19,6 +20,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
   };
   try {
     await requireNodes(owner);
+    await findBinaries(owner, ["etcd", "kube-apiserver", "kubectl", ...OPTIONAL_PARTS]);
     await findBinaries(owner, NODE_PROGRAMS);
     return tearDown;
   } catch (error) {

@@ -121,6 +121,21 @@ describe("a cluster of two real nodes", () => {
     expect(tables[2]?.[0]?.split(" ")[4]).toBe(volume);
   });
 
+  it("shows a pod that mounts the node's /proc the boot ID and the mount table of that node", async () => {
+    const volumes = { "/host/proc": { hostPath: { path: "/proc" } } };
+    await apply(cluster, pod({ name: "prober", node: "node-1", line: "sleep 3600", volumes }));
+    await running("prober");
+    const read = (file: string): Promise<string> =>
+      kubectl(cluster, "exec", "prober", "--", "cat", `/host/proc/${file}`);
+
+    expect((await read("sys/kernel/random/boot_id")).trim()).toBe(node("node-1").bootId());
+    // What another pod mounts in between shows up in one of the two reads.
+    await eventually("one table", async () => {
+      const table = await read("1/mountinfo");
+      expect(table).toBe(readFileSync(`/proc/${node("node-1").pid()}/mountinfo`, "utf8"));
+    });
+  });
+
   it("starts no pod while kubelet is frozen, and does afterwards", async () => {
     node("node-1").kubelet.freeze();
     await apply(cluster, pod({ name: "late", node: "node-1", line: "sleep 3600" }));
