@@ -1,0 +1,4 @@
+import { ORDINARY } from "./scenarios/ordinary.ts";
+import { describeScenarios } from "./scenarios/suite.ts";
+
+describeScenarios("scenarios", ORDINARY);

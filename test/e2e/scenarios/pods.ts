@@ -1,0 +1,102 @@
+import * as v from "valibot";
+import { accepted } from "../../control-plane/api.ts";
+import { WORKLOAD_IMAGE } from "../../node/workload.ts";
+import { HarnessError } from "../../process/errors.ts";
+import type { NodeName, Stage } from "./stage.ts";
+
+const PODS = "/api/v1/namespaces/default/pods";
+
+/** Keeps running and ends at once when it is asked to. */
+export const HOLD = "trap 'exit 0' TERM; sleep infinity & wait";
+
+/** A pod that uses a claim as its volume `data`. */
+export interface PodSpec {
+  readonly name: string;
+  readonly node: NodeName;
+  /** Another source of the volume than the claim of this name: `{ ephemeral: … }`. */
+  readonly volume?: object;
+  readonly claim?: string;
+  /** A line of shell; `HOLD` unless told. */
+  readonly line?: string;
+  /** As a raw device instead of a folder. */
+  readonly isBlock?: boolean;
+  /** A container for each: it sees this part of the volume alone. */
+  readonly subPaths?: readonly string[];
+  /** Seconds; 10 unless told. */
+  readonly grace?: number;
+}
+
+/** A pod that was made. */
+export interface MadePod {
+  readonly name: string;
+  readonly uid: string;
+  readonly node: NodeName;
+}
+
+const made = v.object({ metadata: v.object({ uid: v.string() }) });
+const seen = v.object({
+  status: v.object({
+    phase: v.string(),
+    containerStatuses: v.optional(v.array(v.object({ ready: v.boolean() })), []),
+  }),
+});
+
+/** The pod's JSON; its containers are never started anew. */
+export function podObject(spec: PodSpec): object {
+  const { name, node, claim, line = HOLD, grace = 10 } = spec;
+  const source = spec.volume ?? { persistentVolumeClaim: { claimName: claim } };
+  return {
+    metadata: { name },
+    spec: {
+      nodeSelector: { "kubernetes.io/hostname": node },
+      restartPolicy: "Never",
+      terminationGracePeriodSeconds: grace,
+      containers: mountsOf(spec).map((mounts, index) => ({
+        name: `main-${index}`,
+        image: WORKLOAD_IMAGE,
+        command: ["/bin/sh", "-c", line],
+        ...mounts,
+      })),
+      volumes: [{ name: "data", ...source }],
+    },
+  };
+}
+
+/** For each container what it sees of the volume, at `/data` or as `/dev/data`. */
+function mountsOf({ isBlock = false, subPaths = [] }: PodSpec): readonly object[] {
+  if (isBlock) return [{ volumeDevices: [{ name: "data", devicePath: "/dev/data" }] }];
+  const mount = { name: "data", mountPath: "/data" };
+  if (subPaths.length === 0) return [{ volumeMounts: [mount] }];
+  return subPaths.map((subPath) => ({ volumeMounts: [{ ...mount, subPath }] }));
+}
+
+/** Makes a pod; it may not run yet. */
+export async function makePod({ api }: Stage, spec: PodSpec): Promise<MadePod> {
+  const { uid } = v.parse(made, await api.create(PODS, podObject(spec))).metadata;
+  return { name: spec.name, uid, node: spec.node };
+}
+
+/** Makes a pod and waits until all its containers run. */
+export async function runPod(stage: Stage, spec: PodSpec): Promise<MadePod> {
+  const pod = await makePod(stage, spec);
+  await stage.until(`the start of ${pod.name}`, async () => {
+    const { phase, containerStatuses } = v.parse(seen, await stage.api.get(`${PODS}/${pod.name}`)).status;
+    const isRunning = phase === "Running" && containerStatuses.every(({ ready }) => ready);
+    if (!isRunning) throw new HarnessError(`it is ${phase}`);
+  });
+  return pod;
+}
+
+/** Waits until the API server calls the pod's phase so. */
+export async function untilPhase(stage: Stage, { name }: MadePod, phase: "Succeeded" | "Failed"): Promise<void> {
+  await stage.until(`${phase} of ${name}`, async () => {
+    const pod = v.parse(seen, await stage.api.get(`${PODS}/${name}`));
+    if (pod.status.phase !== phase) throw new HarnessError(`it is ${pod.status.phase}`);
+  });
+}
+
+/** Asks for the pod's deletion as kubectl does, with the grace that the pod has unless told; does not wait for its end. */
+export async function deletePod({ cluster }: Stage, { name }: MadePod, grace?: number): Promise<void> {
+  const query = grace === undefined ? "" : `?gracePeriodSeconds=${grace}`;
+  await accepted(cluster.plane.api({ method: "DELETE", path: `${PODS}/${name}${query}` }), `the deletion of ${name}`);
+}

@@ -1,0 +1,115 @@
+import { startAttacher } from "../../csi/attacher.ts";
+import { type CsiDriver, startCsiDriver } from "../../csi/harness.ts";
+import { csiDriverObject, STORAGE_PATHS, storageClassObject } from "../../csi/objects.ts";
+import { startProvisioner } from "../../csi/provisioner.ts";
+import type { MountOperation } from "../../csi/record.ts";
+import { rollOut } from "../../image/rollout.ts";
+import { type NodeCluster, startNodeCluster } from "../../node/cluster.ts";
+import type { RealNode } from "../../node/real-node.ts";
+import { type MountOracle, startMountOracle } from "../../oracle/harness.ts";
+import type { OracleLine } from "../../oracle/record.ts";
+import { HarnessError } from "../../process/errors.ts";
+import type { Owner } from "../../process/owner.ts";
+import { waitUntil } from "../../process/wait.ts";
+import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
+import { type ClaimLog, startClaimLog } from "./claim-log.ts";
+
+/** The names of the two nodes. */
+export const NODES = ["node-1", "node-2"] as const;
+export type NodeName = (typeof NODES)[number];
+
+/** The drivers: one whose volumes are attached and staged first, and one that does neither and makes volumes on demand. */
+export const DRIVERS = { attached: "attached.csi.mooring.test", plain: "plain.csi.mooring.test" } as const;
+export type DriverName = keyof typeof DRIVERS;
+
+/** The class of volumes that the plain driver makes once a pod wants them. */
+export const ON_DEMAND = "on-demand";
+
+const LIMIT_MS = 60_000;
+
+/** A cluster of two nodes with Mooring rolled out, drivers, and oracles that share nothing with Mooring. */
+export interface Stage {
+  readonly owner: Owner;
+  readonly cluster: NodeCluster;
+  readonly api: ClusterApi;
+  readonly log: ClaimLog;
+  readonly node: (name: NodeName) => RealNode;
+  readonly driver: (name: DriverName, node: NodeName) => CsiDriver;
+  /** What all drivers of all nodes mounted and unmounted. */
+  readonly operations: () => readonly MountOperation[];
+  /** What the kernel told of a node's mounts, over all its boots. */
+  readonly mounts: (node: NodeName) => readonly OracleLine[];
+  /** Watches a node that was started anew. */
+  readonly watchMounts: (node: NodeName) => Promise<void>;
+  /** Asks until the check does not throw; within a minute unless told. */
+  readonly until: (what: string, check: () => Promise<void> | void, limitMs?: number) => Promise<void>;
+}
+
+/** Builds all of it; it ends with its owner. */
+export async function openStage(owner: Owner): Promise<Stage> {
+  const cluster = await startNodeCluster(owner, { nodes: NODES.length });
+  const api = createClusterApi(cluster.plane.api);
+  const node = (name: NodeName): RealNode =>
+    found(
+      cluster.nodes.find((one) => one.name === name),
+      name,
+    );
+  const [log, drivers, oracles] = await Promise.all([
+    startClaimLog(owner, cluster.plane),
+    startDrivers(owner, { cluster, api, node }),
+    startOracles(owner, node),
+    rollOut(owner, cluster),
+  ]);
+  return {
+    owner,
+    cluster,
+    api,
+    log,
+    node,
+    ...oracles,
+    driver: (name, on) => found(drivers.get(`${name} ${on}`), name),
+    operations: () => [...drivers.values()].flatMap((driver) => driver.operations()),
+    until: (what, check, limitMs = LIMIT_MS) =>
+      waitUntil(owner, { what, limitMs, everyMs: 50, check: async () => check() }),
+  };
+}
+
+interface Ground extends Pick<Stage, "cluster" | "api" | "node"> {}
+
+async function startDrivers(owner: Owner, { cluster, api, node }: Ground): Promise<ReadonlyMap<string, CsiDriver>> {
+  const drivers = new Map<string, CsiDriver>();
+  for (const [name, isAttached] of [
+    ["attached", true],
+    ["plain", false],
+  ] as const) {
+    const driver = DRIVERS[name];
+    await api.create(STORAGE_PATHS.drivers, csiDriverObject({ driver, attachRequired: isAttached }));
+    for (const on of NODES) {
+      // Asked at each start: the node may have been started anew.
+      const inside: RealNode["inside"] = (command) => node(on).inside(command);
+      drivers.set(`${name} ${on}`, await startCsiDriver(owner, { driver, node: on, inside, hasStaging: isAttached }));
+    }
+  }
+  await Promise.all([...drivers.values()].map((driver) => driver.registered()));
+  const { plane } = cluster;
+  const onDemand = { name: ON_DEMAND, driver: DRIVERS.plain, bindingMode: "WaitForFirstConsumer" } as const;
+  await api.create(STORAGE_PATHS.classes, storageClassObject(onDemand));
+  await startAttacher(owner, plane, { driver: DRIVERS.attached });
+  await startProvisioner(owner, plane, { driver: DRIVERS.plain });
+  return drivers;
+}
+
+async function startOracles(owner: Owner, node: Stage["node"]): Promise<Pick<Stage, "mounts" | "watchMounts">> {
+  const oracles = new Map<NodeName, MountOracle[]>();
+  const watchMounts = async (name: NodeName): Promise<void> => {
+    const oracle = await startMountOracle(owner, { name, pid: node(name).pid() });
+    oracles.set(name, [...(oracles.get(name) ?? []), oracle]);
+  };
+  await Promise.all(NODES.map(watchMounts));
+  return { watchMounts, mounts: (name) => (oracles.get(name) ?? []).flatMap(({ lines }) => lines()) };
+}
+
+function found<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new HarnessError(`there is no ${name}`);
+  return value;
+}

@@ -1,0 +1,78 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { HarnessError } from "../../process/errors.ts";
+import { type Owner, openOwner } from "../../process/owner.ts";
+import { closeOnSignals } from "../../process/run-owned.ts";
+import { type Figure, figureMarkdown, figureRows } from "./figures.ts";
+import type { Scenario } from "./scenario.ts";
+import { openStage, type Stage } from "./stage.ts";
+import { judge } from "./verdict.ts";
+
+/** Names a folder that takes each suite's table, as JSON and as Markdown. */
+const TABLES_VARIABLE = "MOORING_SCENARIO_TABLES";
+/** How long Mooring may take to say what is expected, once the last use is over; its time counts, not its haste. */
+const SAID_LIMIT_MS = 20_000;
+
+/** Plays scenarios one after the other on one stage, judges each, and prints a table of all. `name` is for files. */
+export function describeScenarios(name: string, scenarios: readonly Scenario[]): void {
+  describe(name, () => {
+    let owner: Owner;
+    let signals: Disposable;
+    let stage: Stage;
+    const played: (Figure & { readonly again: () => Figure["verdict"] })[] = [];
+
+    beforeAll(async () => {
+      owner = await openOwner();
+      signals = closeOnSignals(owner);
+      stage = await openStage(owner);
+    });
+
+    afterAll(async () => {
+      // Asked once more: what Kubernetes says is not waited for.
+      if (played.length > 0)
+        publish(
+          name,
+          played.map((one) => ({ ...one, verdict: one.again() })),
+        );
+      await owner.close();
+      signals[Symbol.dispose]();
+    });
+
+    it.each(scenarios.map((scenario, index) => ({ ...scenario, claim: `case-${index + 1}-data` })))(
+      "$name",
+      async ({ name: scenario, claim, expected, play }) => {
+        const truth = await play(stage, claim);
+        const again = (): Figure["verdict"] => judge({ expected, truth, states: stage.log.states(claim) });
+
+        await stage.until(`what is expected of ${claim}`, () => requireSaid(again()), SAID_LIMIT_MS).catch(() => {});
+        const verdict = again();
+
+        played.push({ scenario, truth, verdict, again });
+        expect(verdict.faults).toEqual([]);
+      },
+    );
+
+    it("says the same of each in the end", () => {
+      expect(played.map(({ again }) => again().final.mooring)).toEqual(
+        played.map(({ verdict }) => verdict.final.mooring),
+      );
+      expect(played.flatMap(({ again }) => again().faults)).toEqual(played.flatMap(({ verdict }) => verdict.faults));
+    });
+  });
+}
+
+function requireSaid({ faults }: Figure["verdict"]): void {
+  if (faults.length > 0) throw new HarnessError(faults.join("; "));
+}
+
+function publish(name: string, figures: readonly Figure[]): void {
+  createPrinter(standardScreen()).table(figureRows(figures));
+  const folder = process.env[TABLES_VARIABLE];
+  if (folder === undefined || folder === "") return;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${name}.md`), figureMarkdown(figures));
+  const plain = figures.map(({ scenario, truth, verdict }) => ({ scenario, truth, ...verdict }));
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(plain, undefined, 2)}\n`);
+}

@@ -1,0 +1,89 @@
+import { type Author, type ClaimState, type PublishedCondition, saidBy } from "./claim-states.ts";
+import type { Expected, Truth } from "./scenario.ts";
+
+/** How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. */
+export const BUDGET_MS = 1_500;
+
+/** What there is to judge. */
+export interface Case {
+  readonly expected: Expected;
+  readonly truth: Truth | undefined;
+  readonly states: readonly ClaimState[];
+}
+
+/** What an author says in the end, measured by the truth. */
+export interface Saying {
+  readonly status: string;
+  readonly reason: string;
+  /** The published time, milliseconds since the epoch. */
+  readonly sinceMs: number;
+  /** When it was seen first. */
+  readonly seenMs: number;
+  /** By how much the time differs from the true end: negative when it is earlier; nothing when it is not about an end. */
+  readonly errorMs: number | undefined;
+}
+
+/** What both said, and what Mooring got wrong. */
+export interface Verdict {
+  /** Each a sentence; empty when all is right. */
+  readonly faults: readonly string[];
+  readonly final: Readonly<Record<Author, Saying | undefined>>;
+  /** When an author first called the claim unused while it was in use, milliseconds since the epoch. */
+  readonly wronglyUnusedAt: Readonly<Record<Author, number | undefined>>;
+}
+
+export function judge(found: Case): Verdict {
+  const final = { mooring: finalOf("mooring", found), kubernetes: finalOf("kubernetes", found) };
+  const wronglyUnusedAt = { mooring: wronglyUnused("mooring", found), kubernetes: wronglyUnused("kubernetes", found) };
+  return { faults: [...earlyFaults(found), ...finalFaults(found, final.mooring)], final, wronglyUnusedAt };
+}
+
+/** What was said from the first word of a use on: before it, a claim may well be called unused. */
+function saidSinceUse(author: Author, states: readonly ClaimState[]): ReturnType<typeof saidBy> {
+  const said = saidBy(author, states);
+  const begin = said.findIndex(({ status, reason }) => status === "False" || reason === "Unmounted");
+  return begin < 0 ? [] : said.slice(begin);
+}
+
+function wronglyUnused(author: Author, { truth, states }: Case): number | undefined {
+  if (truth === undefined) return undefined;
+  return saidSinceUse(author, states).find(({ status, seenMs }) => status === "True" && seenMs < truth.afterMs)?.seenMs;
+}
+
+/** True while it was not, or since a time at which it was not. */
+function earlyFaults({ truth, states }: Case): readonly string[] {
+  if (truth === undefined) return [];
+  const unused = saidSinceUse("mooring", states).filter(({ status }) => status === "True");
+  return unused.flatMap(({ seenMs, sinceMs, reason }) => [
+    ...(seenMs < truth.afterMs ? [`${reason} was published ${seconds(truth.afterMs - seenMs)} before the end`] : []),
+    ...(sinceMs < truth.afterMs ? [`${reason} was dated ${seconds(truth.afterMs - sinceMs)} before the end`] : []),
+  ]);
+}
+
+function finalFaults({ expected, truth, states }: Case, final: Saying | undefined): readonly string[] {
+  const isGone = states.at(-1)?.words === "gone";
+  if (expected === "gone") return isGone ? [] : ["the claim is still there"];
+  if (isGone) return ["the claim is gone"];
+  if (final === undefined) return ["nothing was published"];
+  const { status, reason, sinceMs } = final;
+  if (status !== expected.status || reason !== expected.reason)
+    return [`${status} ${reason} is not ${expected.status} ${expected.reason}`];
+  if (truth === undefined || status !== "True") return [];
+  const lateMs = sinceMs - Math.max(truth.byMs, truth.outageUntilMs ?? 0);
+  return lateMs > BUDGET_MS ? [`${reason} is dated ${seconds(lateMs)} after the end`] : [];
+}
+
+function finalOf(author: Author, { truth, states }: Case): Saying | undefined {
+  const last = saidBy(author, states).at(-1);
+  return last === undefined ? undefined : { ...last, errorMs: errorOf(last, truth) };
+}
+
+function errorOf({ status, sinceMs }: PublishedCondition, truth: Truth | undefined): number | undefined {
+  if (truth === undefined || status !== "True") return undefined;
+  if (sinceMs < truth.afterMs) return sinceMs - truth.afterMs;
+  return Math.max(0, sinceMs - truth.byMs);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(3)} s`;
+}
