@@ -81,7 +81,7 @@ describe("a cluster of two real nodes", () => {
       pod({
         name: "reader",
         node: "node-2",
-        line: "until wget -qO /seen/page http://web.default.svc/; do sleep 0.2; done; cat /seen/page; sleep 3600",
+        line: "until wget -qO /seen/page http://web.default.svc/ 2> /dev/null; do sleep 0.2; done; cat /seen/page; sleep 3600",
         volumes: {
           "/seen": { hostPath: { path: "/var/seen", type: "DirectoryOrCreate" } },
         },
