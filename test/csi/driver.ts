@@ -49,11 +49,11 @@ export async function runDriver(options: DriverOptions, clock: Clock, signal: Ab
     [IDENTITY]: identityMethods(options),
     [NODE]: nodeMethods(options, volumes),
   });
-  record({ kind: "driver-started", driver: options.driver, node: options.node, run });
   // The kubelet calls the driver as soon as it sees this socket.
   const registration = await serve(calls, registrationSocket(options), {
     [REGISTRATION]: registrationMethods(options, { endpoint, record }),
   });
+  record({ kind: "driver-started", driver: options.driver, node: options.node, run });
   while (!signal.aborted) await clock.sleep(3_600_000, signal);
   registration.close();
   csi.close();

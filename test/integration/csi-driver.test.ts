@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { csiSocket, registrationSocket } from "../csi/driver.ts";
 import type { FaultOrder } from "../csi/faults.ts";
-import { listLoops } from "../csi/loop-devices.ts";
+import { attachLoop, listLoops } from "../csi/loop-devices.ts";
 import { type RecordLine, readRecord } from "../csi/record.ts";
 import { IDENTITY } from "../csi/services.ts";
 import { createSocketClient } from "./csi-client.ts";
@@ -319,6 +321,21 @@ describe("a block volume", () => {
       ({ device, file }) => device === upper[0]?.device || file.includes(scene.owner.folder),
     );
     expect(left).toEqual([]);
+  });
+});
+
+describe("loop devices that a killed run left behind", () => {
+  it("are given back by the next driver that starts", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "scratch-"));
+    const image = join(folder, "mooring-csi-volumes/csi.gone/volume-x/image");
+    mkdirSync(dirname(image), { recursive: true });
+    writeFileSync(image, Buffer.alloc(1024 * 1024));
+    const device = await attachLoop(image);
+    rmSync(folder, { recursive: true });
+
+    await openCsiScene();
+
+    expect(listLoops().filter((one) => one.device === device && one.file.includes("csi.gone"))).toEqual([]);
   });
 });
 

@@ -44,6 +44,7 @@ describe("the mount oracle", () => {
 
     await namespace.mount(LOCAL);
     await namespace.run(`mkdir -p '${at(SUBPATH)}' && mount --bind '${at(LOCAL)}' '${at(SUBPATH)}'`);
+    await oracle.until("the mounts", () => story().includes(`attached ${SUBPATH}`));
     await namespace.unmount(SUBPATH);
     await namespace.unmount(LOCAL);
     await namespace.unmount("before");
@@ -90,6 +91,7 @@ describe("the mount oracle", () => {
   it("sees an unmount and a mount at the same place in one breath, where two looks at the table would see no change", async () => {
     const { namespace, oracle, at, story } = await openScene();
     await namespace.mount(LOCAL);
+    await oracle.until("the mount", () => story().includes(`attached ${LOCAL}`));
 
     await namespace.run(`umount '${at(LOCAL)}' && mount -t tmpfs -o size=64k tmpfs '${at(LOCAL)}'`);
     await oracle.until("both", () => story().filter((line) => line === `attached ${LOCAL}`).length === 2);
@@ -116,6 +118,7 @@ describe("the mount oracle", () => {
   it("follows a mount that is moved to another place", async () => {
     const { namespace, oracle, at, story } = await openScene();
     await namespace.mount(LOCAL);
+    await oracle.until("the mount", () => story().includes(`attached ${LOCAL}`));
 
     await namespace.run(`mkdir -p '${at("there")}' && mount --move '${at(LOCAL)}' '${at("there")}'`);
     await oracle.until("the move", () => story().includes("attached there"));
