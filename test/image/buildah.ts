@@ -18,6 +18,11 @@ interface BuildOptions {
   readonly mounts?: Readonly<Record<string, string>>;
 }
 
+/** What keeps this machine from building images, beside not being root; nothing when it can. */
+export function missingForImages(path = systemPath()): readonly string[] {
+  return findProgram("buildah", path) === undefined ? ["the program buildah, which is in the package buildah"] : [];
+}
+
 /** Throws a HarnessError where buildah is missing or this is not root. */
 export function createBuildah(folder: string): Buildah {
   if (process.getuid?.() !== 0) throw new HarnessError("an image is built as root: its files belong to root");
