@@ -10,6 +10,7 @@ import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import type { AggregatorConfig } from "./config.ts";
+import { claimKeysOf } from "./core/references.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
 import { LIST_PATHS } from "./read-api.ts";
@@ -64,7 +65,10 @@ class Aggregator {
   readonly #config: AggregatorConfig;
   readonly #ports: AggregatorPorts;
   readonly #cluster: Cluster;
-  readonly #ends = new UnsettledEnds();
+  readonly #ends = new UnsettledEnds({
+    isTold: ({ pod }) => claimKeysOf(pod).every((key) => this.#isUnusedOrGone(key)),
+    nowMs: () => this.#nowMs(),
+  });
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
@@ -156,7 +160,7 @@ class Aggregator {
     this.#term = term;
     this.#lists = term.routes(signal);
     try {
-      await runTogether([(limited) => term.run(this.#ends.all, limited), this.#writing.tell], signal);
+      await runTogether([(limited) => term.run(this.#ends.open, limited), this.#writing.tell], signal);
     } finally {
       this.#wasAtRest = term.reconciler.isAtRest;
       this.#term = undefined;
@@ -169,6 +173,11 @@ class Aggregator {
     // Without an election nobody else comes who would have to know.
     if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
     term?.reconciler.onPodEnded(end);
+  }
+
+  #isUnusedOrGone(claimKey: string): boolean {
+    const claim = this.#cluster.claim(claimKey);
+    return claim === undefined || claim.status?.unused === true;
   }
 
   onReport(report: NodeMessage): ReportOutcome {

@@ -7,17 +7,33 @@ export type SeenEnd = PodEnd & { readonly seenAtMs: number };
 /** More than this end in the seconds between two words of a leader only where it has none to say for long. */
 const MOST_ENDS = 50_000;
 
+/** The watch of claims may lag behind that of the Lease by less than this. Milliseconds. */
+const LAG_MS = 30_000;
+
+interface EndsParts {
+  /** The status of every claim that the pod named tells of its end, or of one that came later. */
+  readonly isTold: (end: SeenEnd) => boolean;
+  /** The API server's clock, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
 /**
- * Ends of pods with which no leader is known to have dealt: what a replica has to know of them that leads next. Of a pod that is gone
- * nothing else is left.
+ * Ends of pods of which no leader is known to have dealt with all that comes of them: what a replica has to know that leads next. Of
+ * a pod that is gone nothing else is left.
  */
 export class UnsettledEnds {
-  /** In the order in which they were seen. */
+  readonly #parts: EndsParts;
   #ends: SeenEnd[] = [];
+  #reached = "0";
   #droppedUpTo: string | undefined;
 
-  get all(): readonly SeenEnd[] {
-    return this.#ends;
+  constructor(parts: EndsParts) {
+    this.#parts = parts;
+  }
+
+  /** What whoever leads next has to begin with. */
+  get open(): readonly SeenEnd[] {
+    return this.#ends.filter((end) => !isUpTo(end.gone, this.#reached) || !this.#parts.isTold(end));
   }
 
   /** Ends up to this resource version are not known any more; nothing when none was dropped. */
@@ -37,8 +53,24 @@ export class UnsettledEnds {
     }
   }
 
-  /** A leader has dealt with everything up to this resource version. */
+  /**
+   * A leader has dealt with everything up to this resource version. An end of which its claim's status does not tell yet may still wait
+   * for the word of its node; of several on one node the last one's word is enough for all.
+   */
   settle(reached: string): void {
-    this.#ends = this.#ends.filter(({ gone }) => !isUpTo(gone, reached));
+    const { isTold, nowMs } = this.#parts;
+    const youngestMs = nowMs() - LAG_MS;
+    this.#reached = reached;
+    const open = new Map<string, SeenEnd>();
+    const later: SeenEnd[] = [];
+    for (const end of this.#ends) {
+      if (!isUpTo(end.gone, reached)) later.push(end);
+      else if (end.seenAtMs > youngestMs || !isTold(end)) open.set(placeOf(end), end);
+    }
+    this.#ends = [...open.values(), ...later];
   }
+}
+
+function placeOf({ pod: { key, claims, node, hasStarted } }: SeenEnd): string {
+  return JSON.stringify([key.slice(0, key.indexOf("/")), claims, node, hasStarted]);
 }

@@ -9,6 +9,7 @@ import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
+import { NOON } from "./world.ts";
 
 const SINCE = "2026-11-21T12:00:00.000000Z";
 const TIMING = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
@@ -48,7 +49,7 @@ function elected(server: Server) {
     metrics,
     logger: createFakeLogger(),
     random: createFixedRandom(0.5),
-    ends: new UnsettledEnds(),
+    ends: new UnsettledEnds({ isTold: () => true, nowMs: () => NOON }),
   };
   const cluster = { podsWatchedSince: () => server.watch, podsReached: () => undefined };
   const leadership = createElectedLeadership(

@@ -15,7 +15,7 @@ class World {
   reached: string | undefined = "100";
   isAtRest = true;
   readonly logger = createFakeLogger();
-  readonly ends = new UnsettledEnds();
+  readonly ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
   readonly coverage = new PodCoverage({
     logger: this.logger,
     ends: this.ends,
@@ -119,7 +119,7 @@ describe("the coverage that is handed over", () => {
     world.coverage.onHandedOver(LEFT);
     world.coverage.onHandedOver({ [COVERAGE_ANNOTATION]: "nonsense" });
 
-    expect(world.ends.all.map(({ gone }) => gone)).toEqual(["101"]);
+    expect(world.ends.open.map(({ gone }) => gone)).toEqual(["101"]);
   });
 
   it("says nothing before the first list of pods", () => {

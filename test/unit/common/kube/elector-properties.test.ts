@@ -16,10 +16,18 @@ const delay = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 6_000, max: 40_000 }) },
 );
 const leg = fc.oneof({ weight: 8, arbitrary: delay }, { weight: 1, arbitrary: fc.constant(undefined) });
-const passage: fc.Arbitrary<Passage> = fc.record({ there: leg, back: leg });
+const several = (one: fc.Arbitrary<Passage>, maxLength: number): fc.Arbitrary<Passage[]> =>
+  fc.array(one, { maxLength });
+/** A mixed time, a good one, answers that are nearly too late, and an outage: the worst come one after the other. */
+const phase = fc.oneof(
+  several(fc.record({ there: leg, back: leg }), 12),
+  several(fc.constant({ there: 5, back: 5 }), 6),
+  several(fc.record({ there: fc.constant(5), back: fc.integer({ min: 3_000, max: 5_600 }) }), 2),
+  several(fc.constantFrom({ there: undefined, back: undefined }, { there: 5, back: undefined }), 8),
+);
 const plan: fc.Arbitrary<ProcessPlan> = fc.record({
-  rate: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
-  passages: fc.array(passage, { maxLength: 40 }),
+  rate: fc.oneof(fc.constantFrom(0.9, 1.1), fc.double({ min: 0.9, max: 1.1, noNaN: true })),
+  passages: fc.array(phase, { maxLength: 6 }).map((phases) => phases.flat()),
 });
 const incident: fc.Arbitrary<Incident> = fc.record({
   atMs: fc.integer({ min: 0, max: TROUBLE_MS / STEP_MS }).map((step) => step * STEP_MS),
