@@ -43,7 +43,7 @@ function wordsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly 
   const saying = final[author];
   const wrongAt = wronglyUnusedAt[author];
   const wrong = wrongAt === undefined ? [] : [`wrongly unused at ${clockTime(wrongAt)}`];
-  if (saying === undefined) return ["-", wrong.join()];
+  if (saying === undefined) return ["-", wrong.join() || "-"];
   const since = saying.status === "True" ? formatSecondsUp(saying.sinceMs).slice(11, 19) : "in use";
   return [since, [...errorOf(saying), ...wrong].join("; ") || "-"];
 }

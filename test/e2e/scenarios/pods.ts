@@ -79,12 +79,17 @@ export async function makePod({ api }: Stage, spec: PodSpec): Promise<MadePod> {
 /** Makes a pod and waits until all its containers run. */
 export async function runPod(stage: Stage, spec: PodSpec): Promise<MadePod> {
   const pod = await makePod(stage, spec);
-  await stage.until(`the start of ${pod.name}`, async () => {
-    const { phase, containerStatuses } = v.parse(seen, await stage.api.get(`${PODS}/${pod.name}`)).status;
+  await untilRunning(stage, pod);
+  return pod;
+}
+
+/** Waits until all containers of the pod run. */
+export async function untilRunning(stage: Stage, { name }: MadePod): Promise<void> {
+  await stage.until(`the start of ${name}`, async () => {
+    const { phase, containerStatuses } = v.parse(seen, await stage.api.get(`${PODS}/${name}`)).status;
     const isRunning = phase === "Running" && containerStatuses.every(({ ready }) => ready);
     if (!isRunning) throw new HarnessError(`it is ${phase}`);
   });
-  return pod;
 }
 
 /** Waits until the API server calls the pod's phase so. */

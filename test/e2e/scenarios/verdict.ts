@@ -38,10 +38,13 @@ export function judge(found: Case): Verdict {
   return { faults: [...earlyFaults(found), ...finalFaults(found, final.mooring)], final, wronglyUnusedAt };
 }
 
+/** Reasons of Mooring's that speak of the end of a use, whether the use was told of or not. */
+const ENDS: readonly string[] = ["Unmounted", "NoPodUsing", "NodeGone"];
+
 /** What was said from the first word of a use on: before it, a claim may well be called unused. */
 function saidSinceUse(author: Author, states: readonly ClaimState[]): ReturnType<typeof saidBy> {
   const said = saidBy(author, states);
-  const begin = said.findIndex(({ status, reason }) => status === "False" || reason === "Unmounted");
+  const begin = said.findIndex(({ status, reason }) => status === "False" || ENDS.includes(reason));
   return begin < 0 ? [] : said.slice(begin);
 }
 

@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { codeOf, HarnessError } from "../../process/errors.ts";
+import { waitUntil } from "../../process/wait.ts";
+import { folderOf } from "./claims.ts";
+import { deletePod, type MadePod, type PodSpec, runPod } from "./pods.ts";
+import type { Truth } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+const LIMIT_MS = 60_000;
+const LOOK_MS = 5;
+
+/** A line that writes to the volume twenty times a second until it is asked to end; the claim's name tells its process. */
+export function heartbeatLine(claim: string): string {
+  return `: ${claim}; trap 'exit 0' TERM; while :; do touch /data/beat; sleep 0.05; done`;
+}
+
+/** A process of this machine that writes to a volume which is a folder of a node. */
+export interface Heart {
+  /** When it ended: after its last write, and before nothing was seen of it any more. */
+  readonly end: () => Promise<Truth>;
+}
+
+/** Runs such a pod and finds its process. The machine tells of its end, no part of Kubernetes. */
+export async function runHeart(stage: Stage, spec: PodSpec & { readonly claim: string }): Promise<Heart & MadePod> {
+  const pod = await runPod(stage, { ...spec, line: heartbeatLine(spec.claim) });
+  const pid = processOf(heartbeatLine(spec.claim));
+  const beat = (): string => stage.node(spec.node).path(`${folderOf(spec.claim)}/beat`);
+  const end = async (): Promise<Truth> => {
+    const check = async (): Promise<void> => {
+      if (isRunning(pid)) throw new HarnessError(`process ${pid} still runs`);
+    };
+    await waitUntil(stage.owner, { what: `the end of ${spec.name}`, limitMs: LIMIT_MS, everyMs: LOOK_MS, check });
+    return { afterMs: statSync(beat()).mtimeMs, byMs: stage.owner.clock.wallMs() };
+  };
+  return { ...pod, end };
+}
+
+/** Deletes it and tells when its process ended. */
+export async function endHeart(stage: Stage, heart: Heart & MadePod): Promise<Truth> {
+  await deletePod(stage, heart);
+  return await heart.end();
+}
+
+/** The shell that runs a line, wherever on the machine. Throws a HarnessError unless there is one. */
+function processOf(line: string): number {
+  const command = `/bin/sh\0-c\0${line}\0`;
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && textOf(`/proc/${name}/cmdline`) === command);
+  const [pid, ...more] = pids.map(Number);
+  if (pid === undefined || more.length > 0) throw new HarnessError(`${pids.length} processes run ${line}`);
+  return pid;
+}
+
+/** A process that has ended writes no more, also while its parent has not heard of it. */
+function isRunning(pid: number): boolean {
+  const stat = textOf(`/proc/${pid}/stat`);
+  const state = stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
+  return state !== "" && state !== "Z" && state !== "X";
+}
+
+/** The text of a file of a process; empty once it is gone. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH") return "";
+    throw error;
+  }
+}
