@@ -49,7 +49,7 @@ function parse(args: readonly string[]) {
 }
 
 async function prepare(owner: Owner, cluster: NodeCluster, bare: boolean): Promise<void> {
-  owner.say(`${cluster.nodes.map(({ name }) => name).join(", ")} are ready`);
+  owner.say(`nodes that are ready: ${cluster.nodes.map(({ name }) => name).join(", ")}`);
   if (bare) return;
   const { reference } = await rollOut(owner, cluster);
   owner.say(`${reference} is rolled out, in the namespaces mooring and mooring-agents`);
