@@ -80,6 +80,20 @@ describe("a time of leading", () => {
     expect(statuses).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON - 10_000 }]);
   });
 
+  it.each([
+    { name: "whose word it waits for when its pod's end is known", gone: ["300"], unused: 0 },
+    { name: "no longer than for any other when nobody knows of the pod", gone: [], unused: 1 },
+  ])("waits for a silent node $name", async ({ gone, unused }) => {
+    const cluster = clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const ends = gone.map((version) => ({ pod: podWith(), gone: version, wasOver: false, seenAtMs: NOON - 10_000 }));
+
+    const { clock, statuses } = await leading(cluster, ends);
+    await clock.advance(180_000);
+
+    expect(statuses.filter((status) => status.unused)).toHaveLength(unused);
+  });
+
   it("does not move what an earlier leader wrote of pods that are still there, finished", async () => {
     const cluster = clusterWith(
       claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 60_000 }) }),
