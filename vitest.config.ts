@@ -7,7 +7,8 @@ export default defineConfig({
     taskTitleValueFormatTruncate: 0,
     projects: [
       // No module has state of its own, so files may share a process: a new one for each of them took 20 s instead of 8.
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false } },
+      // The default limit of 5 s is too short for properties on a machine that does other things as well.
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false, testTimeout: 30_000 } },
       {
         test: {
           name: "integration",

@@ -18,9 +18,9 @@ import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { PodEnd } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
-import { checkWrites, registerWriteGauges, StatusWriting } from "./status-writing.ts";
 import { Term } from "./term.ts";
 import { UnsettledEnds } from "./unsettled-ends.ts";
+import { checkWrites, registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {

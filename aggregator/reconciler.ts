@@ -6,8 +6,6 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold } from "../common/storage/volume-identity.ts";
 import { ClaimMemories } from "./claim-memories.ts";
-import type { ClaimWarnings } from "./claim-warnings.ts";
-import { ClaimWrites } from "./claim-writes.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
@@ -20,6 +18,8 @@ import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
 import type { StandingChange, Standings } from "./standings.ts";
+import type { ClaimWarnings } from "./writing/claim-warnings.ts";
+import { ClaimWrites } from "./writing/claim-writes.ts";
 
 export interface ReconcilerParts {
   readonly clock: Clock;

@@ -5,7 +5,6 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
-import type { ClaimWarnings } from "./claim-warnings.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import { FleetState } from "./fleet-state.ts";
@@ -15,8 +14,9 @@ import type { Cluster } from "./sources/cluster.ts";
 import { createNodeLeases } from "./sources/node-leases.ts";
 import type { ReportOutcome } from "./sources/report-server.ts";
 import { type StandingChange, Standings } from "./standings.ts";
-import type { StatusWriting } from "./status-writing.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
+import type { ClaimWarnings } from "./writing/claim-warnings.ts";
+import type { StatusWriting } from "./writing/status-writing.ts";
 
 export interface TermParts {
   readonly clock: Clock;

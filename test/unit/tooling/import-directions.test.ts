@@ -163,6 +163,22 @@ const forbiddenArrows = [
   ...wingArrows("agent"),
   ...wingArrows("aggregator"),
   {
+    from: "aggregator/writing/x.ts",
+    to: [
+      "../aggregator.ts",
+      "../reconciler.ts",
+      "../main.ts",
+      "../config.ts",
+      "../../agent/core/x.ts",
+      "../../cli/x.ts",
+      "../../test/fakes/x.ts",
+      "undici",
+    ],
+  },
+  { from: "aggregator/core/y.ts", to: ["../writing/x.ts"] },
+  { from: "aggregator/sources/y.ts", to: ["../writing/x.ts"] },
+  { from: "aggregator/sinks/y.ts", to: ["../writing/x.ts"] },
+  {
     from: "cli/x.ts",
     to: [
       "../agent/agent.ts",
@@ -225,6 +241,11 @@ const allowedArrows = [
     },
   ]),
   { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
+  { from: "aggregator/aggregator.ts", to: ["./writing/y.ts"] },
+  {
+    from: "aggregator/writing/x.ts",
+    to: ["./y.ts", "../core/y.ts", "../sources/y.ts", "../sinks/y.ts", "../../common/kube/y.ts", "node:os"],
+  },
   {
     from: "cli/x.ts",
     to: ["./y.ts", "./part/y.ts", "../common/storage/y.ts", "node:util", "node:fs/promises", "commander", "valibot"],

@@ -1,9 +1,9 @@
-import type { KubeEvent } from "../common/kube/events.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Claim } from "../common/storage/claim.ts";
-import { type Budget, fullBudget, REPORTS, spend } from "./core/budget.ts";
-import { type ClaimWarning, claimEvent } from "./sinks/claim-events.ts";
+import type { KubeEvent } from "../../common/kube/events.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { type Budget, fullBudget, REPORTS, spend } from "../core/budget.ts";
+import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
 
 interface WarningParts {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { WriteRights } from "../../../aggregator/write-rights.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
+import { WriteRights } from "../../../../aggregator/writing/write-rights.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
 
 let stops: (() => Promise<void>)[] = [];
 

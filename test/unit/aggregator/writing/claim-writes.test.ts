@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
-import type { Claim } from "../../../common/storage/claim.ts";
-import { settle } from "../../fakes/clock.ts";
+import type { WriteResult } from "../../../../aggregator/sinks/claim-status-writer.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import { settle } from "../../../fakes/clock.ts";
+import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 import { WritesHarness } from "./claim-writes-harness.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "./world.ts";
 
 const KEY = "shop/data";
 const unused = statusWith({ unused: true, reason: "Unmounted" });

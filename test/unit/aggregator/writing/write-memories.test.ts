@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { WriteMemories } from "../../../aggregator/write-memories.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { claimWith, mountedStatus, statusWith } from "./world.ts";
+import { WriteMemories } from "../../../../aggregator/writing/write-memories.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { claimWith, mountedStatus, statusWith } from "../world.ts";
 
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 const apply = { kind: "apply", status: unused, upstream: "none", isRepair: false, canWait: false } as const;

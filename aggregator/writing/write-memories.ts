@@ -1,8 +1,8 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Claim } from "../common/storage/claim.ts";
-import type { ClaimStatus } from "../common/storage/claim-status.ts";
-import { type ClaimWrite, isSameStatus } from "./core/claim-write.ts";
-import { type Repairs, restBefore, restBeforeRepair, type WriteTrouble } from "./core/write-pace.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimWrite, isSameStatus } from "../core/claim-write.ts";
+import { type Repairs, restBefore, restBeforeRepair, type WriteTrouble } from "../core/write-pace.ts";
 
 /** What is remembered of a claim's writes. */
 export interface WriteMemory {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ClaimWarnings } from "../../../aggregator/claim-warnings.ts";
-import type { KubeEvent } from "../../../common/kube/events.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
-import { claimWith, NOON } from "./world.ts";
+import { ClaimWarnings } from "../../../../aggregator/writing/claim-warnings.ts";
+import type { KubeEvent } from "../../../../common/kube/events.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { claimWith, NOON } from "../world.ts";
 
 const warning = { kind: "write-refused", reason: "Forbidden", message: "no" } as const;
 

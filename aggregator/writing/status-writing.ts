@@ -1,14 +1,14 @@
 import { hostname } from "node:os";
-import type { KubeParts } from "../common/kube/client.ts";
-import { createEventRecorder, type EventRecorder } from "../common/kube/events.ts";
-import { type CheckResult, failed, PASSED } from "../common/runtime/health.ts";
-import type { Metrics } from "../common/runtime/metrics.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
+import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import type { UpstreamPolicy } from "../core/claim-write.ts";
+import { type UpstreamSetting, upstreamPolicy } from "../core/upstream-policy.ts";
+import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
+import { createServerVersion, type ServerVersionSource } from "../sources/server-version.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
 import type { ClaimWrites } from "./claim-writes.ts";
-import type { UpstreamPolicy } from "./core/claim-write.ts";
-import { type UpstreamSetting, upstreamPolicy } from "./core/upstream-policy.ts";
-import { type ClaimStatusWriter, createClaimStatusWriter } from "./sinks/claim-status-writer.ts";
-import { createServerVersion, type ServerVersionSource } from "./sources/server-version.ts";
 
 interface StatusWritingParts extends KubeParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */

@@ -1,5 +1,5 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Logger } from "../common/runtime/logger.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
 
 /** Without one for so long, the next is news again. */
 const OVER_MS = 60_000;

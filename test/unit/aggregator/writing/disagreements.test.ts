@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { DesiredClaim } from "../../../aggregator/core/claim-write.ts";
-import { Disagreements } from "../../../aggregator/disagreements.ts";
-import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
-import type { Claim } from "../../../common/storage/claim.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "./world.ts";
+import type { DesiredClaim } from "../../../../aggregator/core/claim-write.ts";
+import type { ClaimWarning } from "../../../../aggregator/sinks/claim-events.ts";
+import { Disagreements } from "../../../../aggregator/writing/disagreements.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 
 const unused = { unused: true, sinceMs: NOON, owner: "other" as const };
 const mounted = mountedStatus(["n1"]);

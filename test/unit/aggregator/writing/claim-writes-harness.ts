@@ -1,12 +1,16 @@
-import { ClaimWrites } from "../../../aggregator/claim-writes.ts";
-import type { UpstreamPolicy } from "../../../aggregator/core/claim-write.ts";
-import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
-import type { AppliedStatus, ClaimStatusWriter, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
-import type { Claim } from "../../../common/storage/claim.ts";
-import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
-import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
-import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
+import type { UpstreamPolicy } from "../../../../aggregator/core/claim-write.ts";
+import type { ClaimWarning } from "../../../../aggregator/sinks/claim-events.ts";
+import type {
+  AppliedStatus,
+  ClaimStatusWriter,
+  WriteResult,
+} from "../../../../aggregator/sinks/claim-status-writer.ts";
+import { ClaimWrites } from "../../../../aggregator/writing/claim-writes.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { createFakeClock, type FakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger, type FakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
 
 /** One call of the writer. */
 export interface Call {

@@ -1,7 +1,7 @@
-import { createBackOff } from "../common/kube/back-off.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Random } from "../common/runtime/random.ts";
+import { createBackOff } from "../../common/kube/back-off.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
 
 interface RightsParts {
   readonly clock: Clock;

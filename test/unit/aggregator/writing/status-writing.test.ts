@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { UpstreamSetting } from "../../../aggregator/core/upstream-policy.ts";
-import { checkWrites, registerWriteGauges, StatusWriting } from "../../../aggregator/status-writing.ts";
-import { createKubeClient } from "../../../common/kube/client.ts";
-import { createMetrics } from "../../../common/runtime/metrics.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
-import { createFakeConnection, createFakeTransport, json } from "../../fakes/transport.ts";
+import type { UpstreamSetting } from "../../../../aggregator/core/upstream-policy.ts";
+import { checkWrites, registerWriteGauges, StatusWriting } from "../../../../aggregator/writing/status-writing.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createMetrics } from "../../../../common/runtime/metrics.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
+import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 import { WritesHarness } from "./claim-writes-harness.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "./world.ts";
 
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 

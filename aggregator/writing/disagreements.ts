@@ -1,7 +1,7 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Claim } from "../common/storage/claim.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
-import type { DesiredClaim } from "./core/claim-write.ts";
 
 /**
  * Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: for so long it is no news that

@@ -1,17 +1,17 @@
-import { WorkQueue } from "../common/kube/work-queue.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import { runTogether } from "../common/runtime/lifecycle.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Random } from "../common/runtime/random.ts";
-import type { Claim } from "../common/storage/claim.ts";
+import { WorkQueue } from "../../common/kube/work-queue.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { type ClaimWrite, type DesiredClaim, type UpstreamPolicy, writeFor } from "../core/claim-write.ts";
+import { MOST_WRITES, type WriteAnswer } from "../core/write-limit.ts";
+import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "../core/write-pace.ts";
+import type { ClaimStatusWriter, WriteResult } from "../sinks/claim-status-writer.ts";
+import { WriteLimiter } from "../sinks/write-limiter.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
-import { type ClaimWrite, type DesiredClaim, type UpstreamPolicy, writeFor } from "./core/claim-write.ts";
-import { MOST_WRITES, type WriteAnswer } from "./core/write-limit.ts";
-import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "./core/write-pace.ts";
 import { Disagreements } from "./disagreements.ts";
 import { Setbacks } from "./setbacks.ts";
-import type { ClaimStatusWriter, WriteResult } from "./sinks/claim-status-writer.ts";
-import { WriteLimiter } from "./sinks/write-limiter.ts";
 import { WriteMemories, type WriteMemory } from "./write-memories.ts";
 import { type MissingRight, WriteRights } from "./write-rights.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Setbacks } from "../../../aggregator/setbacks.ts";
-import { createFakeClock } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
+import { Setbacks } from "../../../../aggregator/writing/setbacks.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
 
 const setback = { kind: "overloaded", message: "429", retryAfterMs: 1_000 };
 
