@@ -13,7 +13,10 @@ export interface PublishedCondition {
 export type Author = "mooring" | "kubernetes";
 
 /** What both said of a claim, from a moment on. */
-export type ClaimWords = Readonly<Record<Author, PublishedCondition | undefined>>;
+export interface ClaimWords extends Readonly<Record<Author, PublishedCondition | undefined>> {
+  /** Mooring's annotation on the last use as it is, for whoever looks for the cause of a fault. */
+  readonly lastUse: string | undefined;
+}
 
 /** The words of a claim when they were seen first; nothing once it is gone. */
 export interface ClaimState {
@@ -30,13 +33,18 @@ const condition = v.object({
   reason: v.optional(v.string(), ""),
   lastTransitionTime: v.string(),
 });
+const LAST_USE = "mooring.dev/last-use";
 const claim = v.object({
+  metadata: v.optional(v.object({ annotations: v.optional(v.record(v.string(), v.string()), {}) }), {
+    annotations: {},
+  }),
   status: v.optional(v.object({ conditions: v.optional(v.array(condition), []) }), { conditions: [] }),
 });
 
 /** Reads both conditions off a claim's JSON, by a reading of its own. Throws for what is no claim. */
 export function readWords(object: unknown): ClaimWords {
-  const { conditions } = v.parse(claim, object).status;
+  const { metadata, status } = v.parse(claim, object);
+  const { conditions } = status;
   const published = (type: string): PublishedCondition | undefined => {
     const found = conditions.find((one) => one.type === type);
     if (found === undefined) return undefined;
@@ -44,7 +52,11 @@ export function readWords(object: unknown): ClaimWords {
     if (sinceMs === undefined) throw new TypeError(`no time: ${found.lastTransitionTime}`);
     return { status: found.status, reason: found.reason, sinceMs };
   };
-  return { mooring: published(TYPES.mooring), kubernetes: published(TYPES.kubernetes) };
+  return {
+    mooring: published(TYPES.mooring),
+    kubernetes: published(TYPES.kubernetes),
+    lastUse: metadata.annotations[LAST_USE],
+  };
 }
 
 /** What an author said of a claim, one after the other, each when it was seen first. */

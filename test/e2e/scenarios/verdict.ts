@@ -30,12 +30,19 @@ export interface Verdict {
   readonly final: Readonly<Record<Author, Saying | undefined>>;
   /** When an author first called the claim unused while it was in use, milliseconds since the epoch. */
   readonly wronglyUnusedAt: Readonly<Record<Author, number | undefined>>;
+  /** Mooring's own words on the last use, for whoever looks for the cause of a fault. */
+  readonly lastUse: string | undefined;
 }
 
 export function judge(found: Case): Verdict {
   const final = { mooring: finalOf("mooring", found), kubernetes: finalOf("kubernetes", found) };
   const wronglyUnusedAt = { mooring: wronglyUnused("mooring", found), kubernetes: wronglyUnused("kubernetes", found) };
-  return { faults: [...earlyFaults(found), ...finalFaults(found, final.mooring)], final, wronglyUnusedAt };
+  const faults = [...earlyFaults(found), ...finalFaults(found, final.mooring)];
+  return { faults, final, wronglyUnusedAt, lastUse: lastUseIn(found.states) };
+}
+
+function lastUseIn(states: readonly ClaimState[]): string | undefined {
+  return states.flatMap(({ words }) => (words === "gone" ? [] : [words.lastUse])).at(-1);
 }
 
 /** Reasons of Mooring's that speak of the end of a use, whether the use was told of or not. */

@@ -14,6 +14,7 @@ describe("readWords", () => {
     expect(readWords({ status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
       mooring: { status: "True", reason: "Unmounted", sinceMs: 11_000 },
       kubernetes: { status: "False", reason: "PodUsingPVC", sinceMs: 11_000 },
+      lastUse: undefined,
     });
   });
 
@@ -25,7 +26,7 @@ describe("readWords", () => {
       claim: { status: { conditions: [{ ...MOORING, type: "FileSystemResizePending" }] } },
     },
   ])("finds nothing in a claim $name", ({ claim }) => {
-    expect(readWords(claim)).toEqual({ mooring: undefined, kubernetes: undefined });
+    expect(readWords(claim)).toEqual({ mooring: undefined, kubernetes: undefined, lastUse: undefined });
   });
 
   it.each([
@@ -43,11 +44,11 @@ describe("saidBy", () => {
 
   it("tells each word once, when it was seen first", () => {
     const states: ClaimState[] = [
-      { seenMs: 1, words: { mooring: undefined, kubernetes: undefined } },
-      { seenMs: 2, words: { mooring: inUse, kubernetes: undefined } },
-      { seenMs: 3, words: { mooring: inUse, kubernetes: used } },
-      { seenMs: 4, words: { mooring: unused, kubernetes: used } },
-      { seenMs: 5, words: { mooring: inUse, kubernetes: used } },
+      { seenMs: 1, words: { mooring: undefined, kubernetes: undefined, lastUse: undefined } },
+      { seenMs: 2, words: { mooring: inUse, kubernetes: undefined, lastUse: undefined } },
+      { seenMs: 3, words: { mooring: inUse, kubernetes: used, lastUse: undefined } },
+      { seenMs: 4, words: { mooring: unused, kubernetes: used, lastUse: undefined } },
+      { seenMs: 5, words: { mooring: inUse, kubernetes: used, lastUse: undefined } },
       { seenMs: 6, words: "gone" },
     ];
 
@@ -63,6 +64,7 @@ describe("saidBy", () => {
     const words = (sinceMs: number): ClaimState["words"] => ({
       mooring: { ...unused, sinceMs },
       kubernetes: undefined,
+      lastUse: undefined,
     });
 
     const said = saidBy("mooring", [

@@ -8,7 +8,12 @@ const early: Saying = { status: "True", reason: "NoPodsUsingPVC", sinceMs: 9_000
 
 function figure({ final, wronglyUnusedAt }: Partial<Figure["verdict"]>, truth: Figure["truth"] = TRUTH): Figure {
   const nobody = { mooring: undefined, kubernetes: undefined };
-  const verdict = { faults: [], final: final ?? nobody, wronglyUnusedAt: wronglyUnusedAt ?? nobody };
+  const verdict = {
+    faults: [],
+    final: final ?? nobody,
+    wronglyUnusedAt: wronglyUnusedAt ?? nobody,
+    lastUse: undefined,
+  };
   return { scenario: "a volume", truth, verdict };
 }
 

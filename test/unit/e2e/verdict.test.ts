@@ -19,12 +19,12 @@ const noPods = (sinceMs: number): PublishedCondition => condition("True", "NoPod
 
 /** What Mooring said, and from when on. */
 function mooring(...said: readonly (readonly [seenMs: number, condition: PublishedCondition])[]): ClaimState[] {
-  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: one, kubernetes: undefined } }));
+  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: one, kubernetes: undefined, lastUse: undefined } }));
 }
 
 function kubernetes(...said: readonly (readonly [seenMs: number, condition: PublishedCondition])[]): ClaimState[] {
   const end = unused(11_000);
-  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: end, kubernetes: one } }));
+  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: end, kubernetes: one, lastUse: undefined } }));
 }
 
 function gone(seenMs: number): ClaimState {
@@ -176,7 +176,7 @@ describe("judge", () => {
   });
 
   it("says nothing of Kubernetes where it said nothing", () => {
-    const words: ClaimWords = { mooring: unused(11_000), kubernetes: undefined };
+    const words: ClaimWords = { mooring: unused(11_000), kubernetes: undefined, lastUse: undefined };
 
     const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states: [{ seenMs: 10_100, words }] });
 
