@@ -1,4 +1,5 @@
 import type { KubeClient } from "../common/kube/client.ts";
+import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { watchEventLoop } from "../common/runtime/event-loop.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
@@ -115,7 +116,14 @@ class Aggregator {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    return [this.#cluster.run, this.#identity.run, this.#writing.watch, (signal) => this.#leadWhenListed(signal)];
+    return [
+      this.#cluster.run,
+      this.#identity.run,
+      this.#writing.watch,
+      // Also before it leads: its first times are to be as exact as any.
+      (signal) => keepServerTimeNarrow(this.#ports, signal),
+      (signal) => this.#leadWhenListed(signal),
+    ];
   }
 
   checks(): { readonly live: Checks; readonly ready: Checks } {
