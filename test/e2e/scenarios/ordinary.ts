@@ -1,3 +1,5 @@
+import { HarnessError } from "../../process/errors.ts";
+import { saidBy } from "./claim-states.ts";
 import { makeClaim } from "./claims.ts";
 import { makeEphemeral } from "./ephemeral.ts";
 import { endHeart, runHeart } from "./heartbeat.ts";
@@ -5,6 +7,7 @@ import { makeJob } from "./jobs.ts";
 import { endOfUse } from "./last-use.ts";
 import { deletePod, makePod, runPod, untilPhase, untilRunning } from "./pods.ts";
 import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
 
 const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
 
@@ -141,6 +144,14 @@ const SHARED: readonly Scenario[] = [
 /** Pods that end by themselves, or never begin. */
 const UNASKED: readonly Scenario[] = [
   {
+    name: "a claim that no pod ever names",
+    expected: { status: "True", reason: "NeverObservedInUse" },
+    play: async (stage, claim) => {
+      await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
+      return undefined;
+    },
+  },
+  {
     name: "a Job that is done, its pod left lying",
     expected: UNMOUNTED,
     play: async (stage, claim) => {
@@ -160,14 +171,28 @@ const UNASKED: readonly Scenario[] = [
     },
   },
   {
-    name: "a claim that no pod ever names",
-    expected: { status: "True", reason: "NeverObservedInUse" },
+    // No mount, no process: its use is that it names the claim, and ends with the request to delete it.
+    name: "a pod that is deleted before it is scheduled",
+    expected: { status: "True", reason: "NoPodUsing" },
     play: async (stage, claim) => {
+      const { clock } = stage.owner;
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
-      return undefined;
+      const pod = await makePod(stage, { name: claim, node: "node-1", claim, isGated: true });
+      await untilNamed(stage, claim);
+      const afterMs = clock.wallMs();
+      await deletePod(stage, pod);
+      return { afterMs, byMs: clock.wallMs() };
     },
   },
 ];
+
+/** Waits until Mooring has said that a pod names the claim: who comes and goes within a moment may not be told of. */
+async function untilNamed(stage: Stage, claim: string): Promise<void> {
+  await stage.until(`the word on who names ${claim}`, () => {
+    const said = saidBy("mooring", stage.log.states(claim)).at(-1);
+    if (said?.reason !== "Referenced") throw new HarnessError(`it is ${said?.reason ?? "nothing"}`);
+  });
+}
 
 /** What claims are used for on any day. */
 export const ORDINARY: readonly Scenario[] = [...DELETED, ...EPHEMERAL, ...SHARED, ...UNASKED];

@@ -24,6 +24,8 @@ export interface PodSpec {
   readonly subPaths?: readonly string[];
   /** Seconds; 10 unless told. */
   readonly grace?: number;
+  /** It waits to be scheduled for as long as it is there. */
+  readonly isGated?: boolean;
 }
 
 /** A pod that was made. */
@@ -43,11 +45,12 @@ const seen = v.object({
 
 /** The pod's JSON; its containers are never started anew. */
 export function podObject(spec: PodSpec): object {
-  const { name, node, claim, line = HOLD, grace = 10 } = spec;
+  const { name, node, claim, line = HOLD, grace = 10, isGated = false } = spec;
   const source = spec.volume ?? { persistentVolumeClaim: { claimName: claim } };
   return {
     metadata: { name },
     spec: {
+      ...(isGated && { schedulingGates: [{ name: "mooring.test/never" }] }),
       nodeSelector: { "kubernetes.io/hostname": node },
       restartPolicy: "Never",
       terminationGracePeriodSeconds: grace,

@@ -46,6 +46,7 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
         const truth = await play(stage, claim);
         const again = (): Figure["verdict"] => judge({ expected, truth, states: stage.log.states(claim) });
 
+        // What is still missing at the end of this wait is what the verdict says.
         await stage.until(`what is expected of ${claim}`, () => requireSaid(again()), SAID_LIMIT_MS).catch(() => {});
         const verdict = again();
 

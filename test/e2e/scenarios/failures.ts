@@ -1,0 +1,17 @@
+import { BLIND_AGENT_FAILURES } from "./failures/blind-agent.ts";
+import { DELETED_NODE_FAILURES } from "./failures/deleted-nodes.ts";
+import { KUBELET_FAILURES } from "./failures/kubelet.ts";
+import { MID_UNMOUNT_FAILURES } from "./failures/mid-unmount.ts";
+import { POWER_FAILURES } from "./failures/power.ts";
+import { STAGING_FAILURES } from "./failures/staging.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** What befalls claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
+export const FAILURES: readonly Scenario[] = [
+  ...KUBELET_FAILURES,
+  ...STAGING_FAILURES,
+  ...MID_UNMOUNT_FAILURES,
+  ...BLIND_AGENT_FAILURES,
+  ...POWER_FAILURES,
+  ...DELETED_NODE_FAILURES,
+];

@@ -1,0 +1,97 @@
+import * as v from "valibot";
+import { HarnessError } from "../../../process/errors.ts";
+import { makeClaim } from "../claims.ts";
+import { endOfUse } from "../last-use.ts";
+import { deletePod, runPod, untilPhase } from "../pods.ts";
+import type { Scenario } from "../scenario.ts";
+import type { NodeName, Stage } from "../stage.ts";
+import { listOf } from "./mooring.ts";
+import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
+import { requireMounted, untilMounted, untilSaid } from "./words.ts";
+
+const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
+const HANG_MS = 10_000;
+
+/** The kubelet is late, away, or misled by its driver. */
+export const KUBELET_FAILURES: readonly Scenario[] = [
+  {
+    name: "a pod deleted by force whose container ignores SIGTERM",
+    expected: UNMOUNTED,
+    play: async (stage, claim) => {
+      const pod = await runStubborn(stage, claim, { node: "node-1" });
+      await deletePod(stage, pod, 0);
+      const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+      await untilWrittenAfter(stage, pod, seenMs + 500);
+      return await endOfUse(stage, pod.volume, [pod]);
+    },
+  },
+  {
+    name: "a frozen kubelet while the pod is deleted by force",
+    expected: UNMOUNTED,
+    play: async (stage, claim) => {
+      const pod = await runStubborn(stage, claim, { node: "node-2" });
+      {
+        using _frozen = freezeKubelet(stage, "node-2");
+        await deletePod(stage, pod, 0);
+        const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+        await untilWrittenAfter(stage, pod, seenMs + 3_000);
+        requireMounted(stage, claim);
+        await requireDisagreement(stage, claim);
+      }
+      return await endOfUse(stage, pod.volume, [pod]);
+    },
+  },
+  {
+    name: "a driver that hangs for 10 s when it is to unmount the volume of a pod that is done",
+    expected: UNMOUNTED,
+    play: async (stage, claim) => {
+      const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
+      const hang = { kind: "hang", forMs: HANG_MS } as const;
+      stage.driver("attached", "node-1").misbehave({ call: "NodeUnpublishVolume", volume, effect: hang });
+      const pod = await runPod(stage, { name: claim, node: "node-1", claim, line: "sleep 2" });
+      await untilPhase(stage, pod, "Succeeded");
+      return await endOfUse(stage, volume, [pod]);
+    },
+  },
+  {
+    name: "a kubelet that is started anew while the pod runs",
+    expected: UNMOUNTED,
+    play: async (stage, claim) => {
+      const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
+      const pod = await runPod(stage, { name: claim, node: "node-2", claim });
+      await untilMounted(stage, claim);
+      const beganMs = stage.owner.clock.wallMs();
+      await stage.node("node-2").kubelet.restart();
+      // The kubelet finds the mounts of its earlier run and has them made once more.
+      await stage
+        .driver("attached", "node-2")
+        .until(
+          `a further mount of ${claim}`,
+          (line) =>
+            line.kind === "call-ended" &&
+            line.call === "NodePublishVolume" &&
+            line.volume === volume &&
+            line.at.wallMs > beganMs,
+        );
+      requireMounted(stage, claim);
+      await deletePod(stage, pod);
+      return await endOfUse(stage, volume, [pod]);
+    },
+  },
+];
+
+/** Until it is disposed of. */
+export function freezeKubelet(stage: Stage, node: NodeName): Disposable {
+  const { kubelet } = stage.node(node);
+  kubelet.freeze();
+  return { [Symbol.dispose]: () => kubelet.thaw() };
+}
+
+const disagreeing = v.object({ items: v.array(v.object({ name: v.string() })) });
+
+/** Throws a HarnessError unless Mooring lists the claim as one that Kubernetes is wrong about. */
+async function requireDisagreement(stage: Stage, claim: string): Promise<void> {
+  const { items } = v.parse(disagreeing, await listOf(stage, "/v1/claims?disagrees=true"));
+  if (!items.some(({ name }) => name === claim))
+    throw new HarnessError(`${claim} is not listed among the disagreements`);
+}

@@ -1,0 +1,65 @@
+import { makeClaim } from "../claims.ts";
+import { deletePod, type MadePod, runPod } from "../pods.ts";
+import type { Scenario, Truth } from "../scenario.ts";
+import { DRIVERS, type DriverName, type NodeName, type Stage } from "../stage.ts";
+import { agentOn, leadingAggregator, nodeWithoutLeader, untilSighted } from "./mooring.ts";
+import { untilMounted } from "./words.ts";
+
+const DRIVER_NAMES: readonly DriverName[] = Object.keys(DRIVERS).filter(
+  (name) => name === "attached" || name === "plain",
+);
+
+/** The power of a node is cut while a pod uses its claim there, and the pod is deleted by force. */
+export const POWER_FAILURES: readonly Scenario[] = [
+  {
+    // The leader has known the mount: it ended with the boot that showed it, so by the begin of the next one.
+    name: "a power cut of a node",
+    expected: { status: "True", reason: "Unmounted" },
+    play: async (stage, claim) => {
+      const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));
+      return { ...truth, outageUntilMs: await boot(stage, node) };
+    },
+  },
+  {
+    // The next leader knows from the claim on which node it was mounted, and not in which boot: until an agent has looked there.
+    name: "a power cut of the node on which the leading aggregator runs",
+    expected: { status: "True", reason: "Unmounted" },
+    play: async (stage, claim) => {
+      const { node, truth } = await cutPower(stage, claim, (await leadingAggregator(stage)).node);
+      await boot(stage, node);
+      return { ...truth, outageUntilMs: await untilSighted(stage, () => agentOn(stage, node)) };
+    },
+  },
+];
+
+/** A pod that lost its node. */
+export interface CutPod {
+  readonly pod: MadePod;
+  readonly node: NodeName;
+  readonly truth: Truth;
+}
+
+/** Runs a pod on a claim of its own, cuts the node's power and deletes the pod by force. */
+export async function cutPower(stage: Stage, claim: string, node: NodeName): Promise<CutPod> {
+  const { clock } = stage.owner;
+  await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
+  const pod = await runPod(stage, { name: claim, node, claim });
+  await untilMounted(stage, claim);
+  const afterMs = clock.wallMs();
+  await stage.node(node).kill();
+  const truth = { afterMs, byMs: clock.wallMs() };
+  await deletePod(stage, pod, 0);
+  return { pod, node, truth };
+}
+
+/** Boots a node with its drivers and oracle; answers when the boot had not begun yet, wall clock. */
+export async function boot(stage: Stage, name: NodeName): Promise<number> {
+  const beganMs = stage.owner.clock.wallMs();
+  await stage.node(name).start();
+  await stage.watchMounts(name);
+  for (const driver of DRIVER_NAMES.map((one) => stage.driver(one, name))) {
+    await driver.start();
+    await driver.registered();
+  }
+  return beganMs;
+}
