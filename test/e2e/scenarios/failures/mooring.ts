@@ -30,17 +30,22 @@ export async function agentOn(stage: Stage, node: NodeName): Promise<MooringPod>
   );
 }
 
-/** The aggregator that Mooring's Service leads to. */
+/** The aggregator that Mooring's Service leads to; waits until there is one. */
 export async function leadingAggregator(stage: Stage): Promise<MooringPod> {
-  return only(await podsOf(stage, "mooring", "mooring.dev/role=leader"), "leader");
+  let leader: MooringPod | undefined;
+  await stage.until("a leader", async () => {
+    leader = only(await podsOf(stage, "mooring", "mooring.dev/role=leader"), "leader");
+  });
+  return found(leader, "leader");
 }
 
 /** The node on which no leader is. */
 export async function nodeWithoutLeader(stage: Stage): Promise<NodeName> {
   const { node } = await leadingAggregator(stage);
-  const [other] = NODES.filter((name) => name !== node);
-  if (other === undefined) throw new HarnessError("there is no other node");
-  return other;
+  return found(
+    NODES.find((name) => name !== node),
+    "other node",
+  );
 }
 
 /** Kills the program of a pod (SIGKILL) and waits until it is gone; the kubelet starts it again. */
@@ -147,4 +152,9 @@ function only<T>(found: readonly T[], what: string): T {
   const [one, ...more] = found;
   if (one === undefined || more.length > 0) throw new HarnessError(`there are ${found.length} of ${what}`);
   return one;
+}
+
+function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new HarnessError(`there is no ${what}`);
+  return value;
 }
