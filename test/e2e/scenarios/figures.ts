@@ -50,7 +50,7 @@ function wordsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly 
 
 function errorOf({ errorMs }: Saying): readonly string[] {
   if (errorMs === undefined) return [];
-  return [`${errorMs < 0 ? "-" : "+"}${(Math.abs(errorMs) / 1000).toFixed(1)} s`];
+  return [`${errorMs < 0 ? "-" : "+"}${(Math.abs(errorMs) / 1000).toFixed(2)} s`];
 }
 
 function clockTime(ms: number): string {

@@ -25,12 +25,12 @@ describe("figureRows", () => {
         final: { mooring: unused, kubernetes: early },
         wronglyUnusedAt: { mooring: undefined, kubernetes: 9_800 },
       }),
-      cells: ["00:00:10.010", "00:00:11", "+1.0 s", "00:00:09", "-1.0 s; wrongly unused at 00:00:09.800"],
+      cells: ["00:00:10.010", "00:00:11", "+0.99 s", "00:00:09", "-1.00 s; wrongly unused at 00:00:09.800"],
     },
     {
       name: "one who says nothing",
       found: figure({ final: { mooring: unused, kubernetes: undefined } }),
-      cells: ["00:00:10.010", "00:00:11", "+1.0 s", "-", "-"],
+      cells: ["00:00:10.010", "00:00:11", "+0.99 s", "-", "-"],
     },
     {
       name: "one who says nothing any more, and did so wrongly",
@@ -65,6 +65,6 @@ describe("figureMarkdown", () => {
 
     expect(lines).toHaveLength(4);
     expect(lines[1]).toBe("| --- | --- | --- | --- | --- | --- |");
-    expect(lines[2]).toBe("| a volume | 00:00:10.010 | 00:00:11 | +1.0 s | - | - |");
+    expect(lines[2]).toBe("| a volume | 00:00:10.010 | 00:00:11 | +0.99 s | - | - |");
   });
 });
