@@ -1,108 +1,13 @@
-import type { Claim } from "../../common/storage/claim.ts";
-import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Moment, StandInPod } from "../stand-in/kubelet.ts";
-import { listClaims } from "../stand-in/mooring.ts";
-import { claimThat, NAMESPACE, readClaim, type Stage, volumeOf } from "../stand-in/stage.ts";
-import type { Printer } from "./print.ts";
+import { NAMESPACE, readClaim } from "../stand-in/stage.ts";
+import { awaitClaim, check, checkUnmount, isMounted, isUnmounted, mountClaim, type Scene, show } from "./telling.ts";
+import type { Power } from "./world.ts";
 
-/** What the summary table says of one unmount. Milliseconds. */
-export interface Measured {
-  readonly step: string;
-  /** From the end of `umount` until the status was stored. */
-  readonly delayMs: number;
-  /** How much later than the unmount the published moment is. */
-  readonly lateMs: number;
-  /** The uncertainty that Mooring states. */
-  readonly widthMs: number | undefined;
-}
+/** The claims of the story; `shared` can be used on both nodes at once. */
+export const CLAIMS: readonly string[] = ["orders", "reports", "cache", "shared"];
 
-/** A scene of the story: plays, checks, and says what it measured. Throws a HarnessError when a check does not hold. */
-export type Scene = (stage: Stage, printer: Printer) => Promise<readonly Measured[]>;
-
-function check(printer: Printer, holds: boolean, text: string): void {
-  printer.line(holds ? "ok" : "failed", text);
-  if (!holds) throw new HarnessError(`this does not hold: ${text}`);
-}
-
-function clockTime(ms: number): string {
-  return formatMillisecondsUp(ms).slice(11, 23);
-}
-
-function secondTime(ms: number): string {
-  return formatSecondsUp(ms).slice(11, 19);
-}
-
-/** Prints what both say of a claim. */
-function show(printer: Printer, { status, upstream }: Claim): void {
-  const kubernetes =
-    upstream === undefined
-      ? "nothing"
-      : `${upstream.unused ? "unused" : "in use"} since ${secondTime(upstream.sinceMs ?? 0)}`;
-  printer.line("note", `Kubernetes: ${kubernetes}`);
-  const since = status === undefined ? "" : ` since ${secondTime(status.sinceMs)}  (${status.message})`;
-  printer.line(
-    "note",
-    `Mooring:    ${status === undefined ? "nothing" : `${status.unused ? "unused" : "in use"}, ${status.reason}${since}`}`,
-  );
-}
-
-const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
-const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
-
-async function runPod(
-  { kubelets }: Stage,
-  { claim, on, name }: { claim: string; on: 0 | 1; name: string },
-): Promise<StandInPod> {
-  return await kubelets[on].runPod({ namespace: NAMESPACE, name, claim, volume: volumeOf(claim) });
-}
-
-/** Starts a pod and waits until Mooring sees its mount. */
-async function mountClaim(stage: Stage, pod: { claim: string; on: 0 | 1; name: string }): Promise<StandInPod> {
-  const running = await runPod(stage, pod);
-  const node = stage.kubelets[pod.on].node;
-  const holds = ({ status }: Claim): boolean => status?.mountedOn?.nodes.includes(node) ?? false;
-  await claimThat(stage, { claim: pod.claim, what: `mounted on ${node}`, holds });
-  return running;
-}
-
-/** Checks a published unmount against the truth, which is a moment between two readings of this machine's clock. */
-async function checkUnmount(
-  stage: Stage,
-  printer: Printer,
-  {
-    claim: name,
-    step,
-    truth,
-    notAfterMs,
-  }: { claim: string; step: string; truth: Moment; notAfterMs: number | undefined },
-): Promise<readonly Measured[]> {
-  const { claim, seenAtMs } = await claimThat(stage, { claim: name, what: "unmounted", holds: isUnmounted });
-  show(printer, claim);
-  const releasedAtMs = claim.status?.lastUse?.releasedAtMs ?? 0;
-  const sinceMs = claim.status?.sinceMs ?? 0;
-  const widthMs = claim.status?.lastUse?.uncertaintyMs;
-  printer.line(
-    "note",
-    `unmounted at ${clockTime(truth.notAfterMs)}, published as ${clockTime(releasedAtMs)}, uncertainty ${Math.round(widthMs ?? 0)} ms`,
-  );
-  check(
-    printer,
-    releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs,
-    "not before the truth: the idle time is never too long",
-  );
-  const limitMs = notAfterMs ?? truth.notAfterMs + 1500;
-  check(
-    printer,
-    releasedAtMs <= limitMs,
-    notAfterMs === undefined ? "and within 1.5 s of it" : "and not after the first complete read since",
-  );
-  return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];
-}
-
-export const idleClaim: Scene = async (stage, printer) => {
+export const idleClaim: Scene = async (world, printer) => {
   printer.step("Claims that nobody has used yet");
-  const { claim } = await claimThat(stage, {
+  const { claim } = await awaitClaim(world, {
     claim: "orders",
     what: "known to both",
     holds: ({ status, upstream }) => status !== undefined && upstream !== undefined,
@@ -112,11 +17,10 @@ export const idleClaim: Scene = async (stage, printer) => {
   return [];
 };
 
-export const forceDelete: Scene = async (stage, printer) => {
-  const [kubelet] = stage.kubelets;
-  printer.step("A pod mounts the claim orders on node-a");
-  const pod = await mountClaim(stage, { claim: "orders", on: 0, name: "orders-0" });
-  const before = await claimThat(stage, {
+export const forceDelete: Scene = async (world, printer) => {
+  printer.step(`A pod mounts the claim orders on ${world.nodes[0]}`);
+  const pod = await mountClaim(world, { claim: "orders", on: 0, name: "orders-0", keptBy: "kubelet" });
+  const before = await awaitClaim(world, {
     claim: "orders",
     what: "in use for both",
     holds: (one) => isMounted(one) && one.upstream?.unused === false,
@@ -125,106 +29,104 @@ export const forceDelete: Scene = async (stage, printer) => {
   check(printer, true, "both say: in use");
 
   printer.step("The pod is force-deleted, but the mount is still there");
-  await kubelet.forceDelete(pod);
-  const { claim } = await claimThat(stage, {
+  await pod.forceDelete();
+  const { claim } = await awaitClaim(world, {
     claim: "orders",
     what: "unused for Kubernetes",
     holds: ({ upstream }) => upstream?.unused === true,
   });
   show(printer, claim);
   check(printer, isMounted(claim), "Kubernetes says unused, Mooring says Mounted: deleting this volume now would hurt");
+  const isWriting = await pod.isWriting();
+  if (isWriting !== undefined) check(printer, isWriting, "its container still runs and writes to the volume");
   printer.text(`\n    $ npm run claims -- -n ${NAMESPACE}`);
-  const table = await listClaims(stage, NAMESPACE);
-  printer.text(table.trimEnd().replace(/^/gm, "    "));
+  printer.text((await world.listClaims()).trimEnd().replace(/^/gm, "    "));
 
   printer.step("The kubelet unmounts it at last");
-  const truth = await kubelet.unmount(pod);
-  return await checkUnmount(stage, printer, {
-    claim: "orders",
-    step: "unmount after a force-delete",
-    truth,
-    notAfterMs: undefined,
-  });
+  const truth = await pod.unmount();
+  return await checkUnmount(world, printer, { claim: "orders", step: "unmount after a force-delete", truth });
 };
 
-export const aggregatorKilled: Scene = async (stage, printer) => {
-  const [kubelet] = stage.kubelets;
-  printer.step("The aggregator is killed, a pod ends and its volume is unmounted meanwhile");
-  const pod = await mountClaim(stage, { claim: "reports", on: 0, name: "reports-0" });
-  await stage.aggregator.child.kill();
-  await kubelet.forceDelete(pod);
-  const truth = await kubelet.unmount(pod);
-  check(printer, isMounted(await readClaim(stage.api, "reports")), "nothing is written while nobody knows");
-  await stage.aggregator.start();
-  return await checkUnmount(stage, printer, {
-    claim: "reports",
-    step: "aggregator killed (kill -9)",
-    truth,
-    notAfterMs: undefined,
-  });
+export const aggregatorKilled: Scene = async (world, printer) => {
+  printer.step("The aggregator is killed, and the volume of a pod that has ended is unmounted meanwhile");
+  const pod = await mountClaim(world, { claim: "reports", on: 0, name: "reports-0", keptBy: "driver" });
+  await pod.forceDelete();
+  await world.aggregator.kill();
+  const truth = await pod.unmount();
+  check(printer, isMounted(await readClaim(world.api, "reports")), "nothing is written while nobody knows");
+  await world.aggregator.back();
+  return await checkUnmount(world, printer, { claim: "reports", step: "aggregator killed (kill -9)", truth });
 };
 
-export const agentKilled: Scene = async (stage, printer) => {
-  const [kubelet] = stage.kubelets;
-  const [agent] = stage.agents;
-  printer.step("The agent of node-a is killed, a volume is unmounted meanwhile");
-  const pod = await mountClaim(stage, { claim: "cache", on: 0, name: "cache-0" });
-  await agent.child.kill();
-  await kubelet.forceDelete(pod);
-  const truth = await kubelet.unmount(pod);
-  await agent.start();
-  await agent.ready();
-  const firstReadMs = stage.owner.clock.wallMs() + 1000;
-  return await checkUnmount(stage, printer, {
-    claim: "cache",
-    step: "agent killed (kill -9)",
-    truth,
-    notAfterMs: firstReadMs,
-  });
+export const agentKilled: Scene = async (world, printer) => {
+  const [agent] = world.agents;
+  printer.step(`The agent of ${world.nodes[0]} is killed, a volume is unmounted meanwhile`);
+  const pod = await mountClaim(world, { claim: "cache", on: 0, name: "cache-0", keptBy: "driver" });
+  await pod.forceDelete();
+  await agent.kill();
+  const truth = await pod.unmount();
+  await agent.back();
+  const firstReadMs = world.owner.clock.wallMs() + 1000;
+  return await checkUnmount(world, printer, { claim: "cache", step: "agent killed (kill -9)", truth, firstReadMs });
 };
 
-export const twoNodes: Scene = async (stage, printer) => {
-  const [first, second] = stage.kubelets;
+export const twoNodes: Scene = async (world, printer) => {
+  const [first, second] = world.nodes;
   printer.step("The claim shared is mounted on two nodes by a CSI driver");
-  const onFirst = await mountClaim(stage, { claim: "shared", on: 0, name: "shared-0" });
-  const onSecond = await mountClaim(stage, { claim: "shared", on: 1, name: "shared-1" });
-  show(printer, await readClaim(stage.api, "shared"));
-  await first.forceDelete(onFirst);
-  await first.unmount(onFirst);
-  // A round trip through another claim of node-a shows that its agent has reported the unmount.
-  const marker = await mountClaim(stage, { claim: "orders", on: 0, name: "orders-1" });
-  check(printer, isMounted(await readClaim(stage.api, "shared")), "unmounted on node-a, still in use on node-b");
-  await first.forceDelete(marker);
-  await first.unmount(marker);
+  const onFirst = await mountClaim(world, { claim: "shared", on: 0, name: "shared-0", keptBy: "driver" });
+  const onSecond = await mountClaim(world, { claim: "shared", on: 1, name: "shared-1", keptBy: "driver" });
+  show(printer, await readClaim(world.api, "shared"));
+  await onFirst.forceDelete();
+  await onFirst.unmount();
+  // A round trip through another claim of the node shows that its agent has reported the unmount.
+  const marker = await mountClaim(world, { claim: "orders", on: 0, name: "orders-1", keptBy: "driver" });
+  const isStillMounted = isMounted(await readClaim(world.api, "shared"));
+  check(printer, isStillMounted, `unmounted on ${first}, still in use on ${second}`);
+  await marker.forceDelete();
+  await marker.unmount();
 
-  printer.step("The API server is killed and restarted while node-b unmounts it");
-  await second.forceDelete(onSecond);
-  await stage.plane.part("kube-apiserver").kill();
-  const truth = await second.unmount(onSecond);
-  await stage.plane.part("kube-apiserver").start();
-  const measured = await checkUnmount(stage, printer, {
-    claim: "shared",
-    step: "API server killed (kill -9)",
-    truth,
-    notAfterMs: undefined,
-  });
-  const staged = await readClaim(stage.api, "shared");
+  printer.step(`The API server is killed and restarted while ${second} unmounts it`);
+  await onSecond.forceDelete();
+  await world.plane.part("kube-apiserver").kill();
+  const truth = await onSecond.unmount();
+  await world.plane.part("kube-apiserver").start();
+  const step = "API server killed (kill -9)";
+  const measured = await checkUnmount(world, printer, { claim: "shared", step, truth });
+  const staged = await readClaim(world.api, "shared");
   check(printer, isUnmounted(staged), "the staging mount is still there: it protects the volume, but it is no use");
   return measured;
 };
 
-export const etcdKilled: Scene = async (stage, printer) => {
-  const [kubelet] = stage.kubelets;
+export const etcdKilled: Scene = async (world, printer) => {
   printer.step("etcd is killed and restarted during an unmount");
-  const pod = await mountClaim(stage, { claim: "reports", on: 0, name: "reports-1" });
-  await kubelet.forceDelete(pod);
-  await stage.plane.part("etcd").kill();
-  const truth = await kubelet.unmount(pod);
-  await stage.plane.part("etcd").start();
-  return await checkUnmount(stage, printer, {
-    claim: "reports",
-    step: "etcd killed (kill -9)",
-    truth,
-    notAfterMs: undefined,
-  });
+  const pod = await mountClaim(world, { claim: "reports", on: 0, name: "reports-1", keptBy: "driver" });
+  await pod.forceDelete();
+  await world.plane.part("etcd").kill();
+  const truth = await pod.unmount();
+  await world.plane.part("etcd").start();
+  return await checkUnmount(world, printer, { claim: "reports", step: "etcd killed (kill -9)", truth });
 };
+
+/** Where nodes have a power that can be cut. */
+export function powerCut({ cut, restore }: Power): Scene {
+  return async (world, printer) => {
+    const node = world.nodes[1];
+    printer.step(`${node} loses its power while a pod there has the claim cache mounted`);
+    const pod = await mountClaim(world, { claim: "cache", on: 1, name: "cache-1" });
+    const truth = await cut(1);
+    await pod.forceDelete();
+    const { claim } = await awaitClaim(world, {
+      claim: "cache",
+      what: "unused for Kubernetes",
+      holds: ({ upstream }) => upstream?.unused === true,
+    });
+    show(printer, claim);
+    check(printer, isMounted(claim), `Mooring does not believe in an unmount before ${node} is heard of again`);
+    await restore(1);
+    const firstReadMs = world.owner.clock.wallMs() + 1000;
+    return await checkUnmount(world, printer, { claim: "cache", step: "power cut and boot", truth, firstReadMs });
+  };
+}
+
+/** The story, scene by scene. */
+export const SCENES: readonly Scene[] = [idleClaim, forceDelete, aggregatorKilled, agentKilled, twoNodes, etcdKilled];

@@ -1,49 +1,44 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
-import { expect, it, onTestFinished } from "vitest";
-
-const DEMO = fileURLToPath(new URL("../demo/main.ts", import.meta.url));
-
-function runDemo(args: readonly string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "demo-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const env = { ...process.env, TMPDIR: folder };
-  const child = spawn(process.execPath, [DEMO, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const code = new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { child, code, stdout: text(child.stdout), stderr: text(child.stderr), left: () => readdirSync(folder) };
-}
+import { expect, it } from "vitest";
+import { spawnDemo } from "../demo/spawned.ts";
 
 it("the demo's story holds from its first step to its last, and leaves nothing behind", async () => {
-  const demo = runDemo([]);
+  using demo = spawnDemo([]);
 
-  const code = await demo.code;
+  const code = await demo.ended;
 
-  expect(await demo.stderr).toBe("");
-  expect(await demo.stdout).toContain("All steps hold");
+  expect(demo.stderr()).toBe("");
+  expect(demo.stdout()).toContain("All steps hold");
   expect(code).toBe(0);
   expect(demo.left()).toEqual([]);
 }, 120_000);
 
 it("the demo cleans up after Ctrl-C", async () => {
-  const demo = runDemo([]);
-  demo.child.stdout.once("data", () => demo.child.kill("SIGINT"));
+  using demo = spawnDemo([]);
+  await demo.printed("Mooring");
 
-  const code = await demo.code;
+  demo.child.kill("SIGINT");
 
-  expect(code).toBe(130);
+  expect(await demo.ended).toBe(130);
   expect(demo.left()).toEqual([]);
 }, 60_000);
 
 it("the demo refuses a flag that it does not know", async () => {
-  const demo = runDemo(["--kepp"]);
+  using demo = spawnDemo(["--kepp"]);
 
-  const code = await demo.code;
+  const code = await demo.ended;
 
   expect(code).toBe(1);
-  expect(await demo.stderr).toContain("--kepp");
+  expect(demo.stderr()).toContain("--kepp");
+});
+
+it("the demo on real nodes says what is missing on a machine that cannot run them", async () => {
+  // As root the programs are what is missing, for others root itself.
+  using demo = spawnDemo(["--node"], { PATH: "/nowhere" });
+
+  const code = await demo.ended;
+
+  expect(demo.stderr()).toContain("this machine cannot run nodes; what is missing:\n  - ");
+  expect(demo.stderr()).not.toContain("    at ");
+  expect(code).toBe(1);
+  expect(demo.left()).toEqual([]);
 });

@@ -28,17 +28,19 @@ export async function missingForNodes(owner: Owner): Promise<readonly string[]> 
   return reasons(await Promise.all([busybox(), namespaces(), overlay(owner.folder), network(), cgroups(owner)]));
 }
 
-/** Throws a HarnessError that names what is missing; a `.ci/run` as root installs the packages. */
-export async function requireNodes(owner: Owner): Promise<void> {
-  const missing = await missingForNodes(owner);
-  if (missing.length === 0) return;
-  throw new HarnessError(
-    [
-      "this machine cannot run nodes; what is missing:",
-      ...missing.map((reason) => `  - ${reason}`),
-      "the packages of a Debian or Ubuntu are in .ci/e2e-packages, and .ci/run installs them",
-    ].join("\n"),
-  );
+/** Throws a HarnessError that names what is missing, and what the caller knows to be missing `besides`. */
+export async function requireNodes(owner: Owner, besides: readonly string[] = []): Promise<void> {
+  const missing = [...(await missingForNodes(owner)), ...besides];
+  if (missing.length > 0) throw new HarnessError(adviceOn(missing));
+}
+
+/** What a person is told who lacks something. */
+export function adviceOn(missing: readonly string[]): string {
+  return [
+    "this machine cannot run nodes; what is missing:",
+    ...missing.map((reason) => `  - ${reason}`),
+    "the packages of a Debian or Ubuntu are in .ci/e2e-packages, and .ci/run installs them, as root",
+  ].join("\n");
 }
 
 /** A sentence for each program that is not here. */

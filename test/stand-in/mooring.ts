@@ -37,14 +37,10 @@ export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Pro
   await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
-/** What `npm run claims` prints of a namespace, by what the aggregator tells. */
-export async function listClaims(
-  { plane, aggregator }: { readonly plane: ControlPlane; readonly aggregator: Program },
-  namespace: string,
-): Promise<string> {
-  const where = ["--kubeconfig", plane.kubeconfig, "--aggregator", aggregator.url, "--namespace", namespace];
-  const args = [`${project}cli/claims.ts`, ...where];
-  return (await run(process.execPath, args)).stdout;
+/** What a terminal shows of `npm run claims` with these arguments. */
+export async function runClaimsCommand(args: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await run(process.execPath, [`${project}cli/claims.ts`, ...args]);
+  return stdout + stderr;
 }
 
 /** The aggregator, with its own account. It is not started yet. */

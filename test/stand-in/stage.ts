@@ -125,15 +125,20 @@ export async function readClaim(api: ClusterApi, claim: string): Promise<Claim> 
   return projectClaim(await api.get(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/${claim}`));
 }
 
-/** Waits until a claim is as expected; answers it and when that was seen. */
+/** Waits until a claim is as expected, 30 s unless told; answers it and when that was seen. */
 export async function claimThat(
   { owner, api }: Pick<Stage, "owner" | "api">,
-  expected: { readonly claim: string; readonly what: string; readonly holds: (claim: Claim) => boolean },
+  expected: {
+    readonly claim: string;
+    readonly what: string;
+    readonly holds: (claim: Claim) => boolean;
+    readonly limitMs?: number;
+  },
 ): Promise<{ readonly claim: Claim; readonly seenAtMs: number }> {
   let found: { readonly claim: Claim; readonly seenAtMs: number } | undefined;
   await waitUntil(owner, {
     what: `claim ${expected.claim} ${expected.what}`,
-    limitMs: LIMIT_MS,
+    limitMs: expected.limitMs ?? LIMIT_MS,
     everyMs: 20,
     check: async () => {
       const claim = await readClaim(api, expected.claim);

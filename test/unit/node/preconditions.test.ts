@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { missingPrograms } from "../../node/preconditions.ts";
+import { adviceOn, missingPrograms } from "../../node/preconditions.ts";
 
 describe("missingPrograms", () => {
   it("names each program that is not here, with its package", () => {
@@ -11,5 +11,18 @@ describe("missingPrograms", () => {
 
   it("names none where all are here", () => {
     expect(missingPrograms(() => true)).toEqual([]);
+  });
+});
+
+describe("adviceOn", () => {
+  it("lists what is missing and says who installs it", () => {
+    expect(adviceOn(["root", "the program buildah"])).toBe(
+      [
+        "this machine cannot run nodes; what is missing:",
+        "  - root",
+        "  - the program buildah",
+        "the packages of a Debian or Ubuntu are in .ci/e2e-packages, and .ci/run installs them, as root",
+      ].join("\n"),
+    );
   });
 });

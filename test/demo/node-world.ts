@@ -1,0 +1,152 @@
+import { type CsiDriver, startCsiDriver } from "../csi/harness.ts";
+import { claimObject, csiDriverObject, STORAGE_PATHS, type VolumeTerms, volumeObject } from "../csi/objects.ts";
+import { missingForImages } from "../image/buildah.ts";
+import type { BuiltImage } from "../image/image.ts";
+import { rollOut } from "../image/rollout.ts";
+import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
+import { requireNodes } from "../node/preconditions.ts";
+import type { RealNode } from "../node/real-node.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
+import { runClaimsCommand } from "../stand-in/mooring.ts";
+import { claimThat, NAMESPACE } from "../stand-in/stage.ts";
+import { agentOn, leaderOf, leadingAggregator, type MooringGround, restartOn } from "./node-mooring.ts";
+import { nodeVolumeOf, runNodePod } from "./node-pods.ts";
+import type { Printer } from "./print.ts";
+import { CLAIMS } from "./story.ts";
+import type { Power, World } from "./world.ts";
+
+const DRIVER = "disks.csi.mooring.test";
+const REPORTS_PORT = 9809;
+const LIMIT_MS = 60_000;
+
+type Pair<T> = readonly [T, T];
+
+/** What is there before a pod runs. */
+interface Ground {
+  readonly owner: Owner;
+  readonly cluster: NodeCluster;
+  readonly api: ClusterApi;
+  readonly nodes: Pair<RealNode>;
+}
+
+/**
+ * Two real nodes with Mooring rolled out, and a CSI driver that writes down when it unmounts. Throws a HarnessError that names what
+ * is missing on a machine that cannot run them.
+ */
+export async function openNodeWorld(owner: Owner, printer: Printer): Promise<World> {
+  await requireNodes(owner, missingForImages());
+  const cluster = await startNodeCluster(owner, { nodes: 2 });
+  const ground = { owner, cluster, api: createClusterApi(cluster.plane.api), nodes: pairOf(cluster.nodes) };
+  printer.line("ok", `API server, etcd, controller manager and scheduler at ${cluster.plane.url}`);
+  for (const { name, address } of ground.nodes)
+    printer.line("ok", `${name}: containerd and a kubelet in namespaces of their own, at ${address}`);
+  const [image, drivers] = await Promise.all([rollOut(owner, cluster), startDrivers(ground), makeNamespace(ground)]);
+  await tellOfMooring(ground, printer, image);
+  await makeClaims(ground);
+  printer.line("ok", `claims ${CLAIMS.join(", ")}: bound; a CSI driver mounts them and writes down when`);
+  return worldOf(ground, printer, drivers);
+}
+
+function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): World {
+  const { owner, cluster, api, nodes } = ground;
+  const note = (text: string): void => printer.line("note", text);
+  const seen = { owner, api, limitMs: LIMIT_MS, note };
+  return {
+    owner,
+    api,
+    plane: cluster.plane,
+    nodes: [nodes[0].name, nodes[1].name],
+    limitMs: LIMIT_MS,
+    runPod: (pod) => runNodePod({ ...seen, node: nodes[pod.on], driver: drivers[pod.on] }, pod),
+    aggregator: leadingAggregator(seen),
+    agents: [agentOn(seen, nodes[0].name), agentOn(seen, nodes[1].name)],
+    power: powerOf(seen, nodes, drivers),
+    listClaims: async () => runClaimsCommand(["--kubeconfig", cluster.kubeconfig, ...(await aboutClaims(ground))]),
+    waysToLook: () => waysToLook(ground),
+  };
+}
+
+function powerOf(ground: MooringGround, nodes: Pair<RealNode>, drivers: Pair<CsiDriver>): Power {
+  const { owner, note } = ground;
+  let isBack = (): Promise<void> => Promise.resolve();
+  return {
+    cut: async (on) => {
+      isBack = await restartOn(ground, nodes[on].name);
+      const notBeforeMs = owner.clock.wallMs();
+      await nodes[on].kill();
+      note(`kill -9 of all that runs on ${nodes[on].name}`);
+      return { notBeforeMs, notAfterMs: owner.clock.wallMs() };
+    },
+    restore: async (on) => {
+      await nodes[on].start();
+      await drivers[on].start();
+      await drivers[on].registered();
+      note(`${nodes[on].name} has booted`);
+      await isBack();
+    },
+  };
+}
+
+async function startDrivers({ owner, api, nodes }: Ground): Promise<Pair<CsiDriver>> {
+  await api.create(STORAGE_PATHS.drivers, csiDriverObject({ driver: DRIVER, attachRequired: false }));
+  const start = async ({ name, inside }: RealNode): Promise<CsiDriver> => {
+    const driver = await startCsiDriver(owner, { driver: DRIVER, node: name, inside });
+    await driver.registered();
+    // Its staging mount outlives its last use, as the device mount of a driver does that is slow or wrong.
+    driver.misbehave({ call: "NodeUnstageVolume", volume: nodeVolumeOf("shared"), effect: { kind: "pretend" } });
+    return driver;
+  };
+  return await Promise.all([start(nodes[0]), start(nodes[1])]);
+}
+
+async function makeNamespace({ owner, api }: Ground): Promise<void> {
+  await api.create("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  // No pod is admitted before.
+  const check = async (): Promise<void> =>
+    void (await api.get(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default`));
+  await waitUntil(owner, { what: "the service account of pods", limitMs: LIMIT_MS, check });
+}
+
+async function makeClaims({ owner, api }: Ground): Promise<void> {
+  for (const claim of CLAIMS) {
+    const volume = { name: nodeVolumeOf(claim), driver: DRIVER, claim: { namespace: NAMESPACE, name: claim } };
+    const terms: VolumeTerms = claim === "shared" ? { accessModes: ["ReadWriteMany"] } : {};
+    await api.create(STORAGE_PATHS.volumes, volumeObject(volume, terms));
+    await api.create(STORAGE_PATHS.claims(NAMESPACE), claimObject({ name: claim, volume: volume.name }, terms));
+  }
+  for (const claim of CLAIMS)
+    await claimThat({ owner, api }, { claim, what: "Bound", holds: ({ phase }) => phase === "Bound" });
+}
+
+async function tellOfMooring(ground: Ground, printer: Printer, { reference }: BuiltImage): Promise<void> {
+  const { name, node } = await leaderOf(ground);
+  printer.line("ok", `Mooring by kubectl apply -k, from the image ${reference}: an agent on each node`);
+  printer.line("ok", `and two aggregators, of which ${name} on ${node} leads`);
+}
+
+/** The leader answers at its pod's address, which this machine has a route to. */
+async function aboutClaims(ground: Ground): Promise<readonly string[]> {
+  const { address } = await leaderOf(ground);
+  return ["--aggregator", `http://${address}:${REPORTS_PORT}`, "--namespace", NAMESPACE];
+}
+
+async function waysToLook(ground: Ground): Promise<readonly string[]> {
+  const { cluster, nodes } = ground;
+  return [
+    `export KUBECONFIG=${cluster.kubeconfig}`,
+    `alias kubectl=${cluster.kubectl}`,
+    `kubectl -n ${NAMESPACE} describe pvc orders`,
+    `npm run claims -- ${(await aboutClaims(ground)).join(" ")}`,
+    "kubectl -n mooring get lease,pods -o wide   # who leads",
+    "kubectl -n mooring-agents logs daemonset/mooring-agent",
+    ...nodes.map(({ name, pid }) => `cat /proc/${pid()}/mountinfo   # the mount table of ${name}`),
+  ];
+}
+
+function pairOf<T>([first, second]: readonly T[]): Pair<T> {
+  if (first === undefined || second === undefined) throw new HarnessError("there are no two nodes");
+  return [first, second];
+}

@@ -1,0 +1,71 @@
+import type { Owner } from "../process/owner.ts";
+import type { StandInKubelet } from "../stand-in/kubelet.ts";
+import { type Program, runClaimsCommand } from "../stand-in/mooring.ts";
+import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring, volumeOf } from "../stand-in/stage.ts";
+import type { Printer } from "./print.ts";
+import { CLAIMS } from "./story.ts";
+import type { MooringPart, NewPod, PodInUse, World } from "./world.ts";
+
+const LIMIT_MS = 30_000;
+
+/** A cluster whose kubelets are stood in for, with Mooring as processes of this machine. */
+export async function openStandInWorld(owner: Owner, printer: Printer): Promise<World> {
+  const cluster = await buildCluster(owner);
+  const { plane, api, kubelets } = cluster;
+  printer.line("ok", `API server, etcd and controller manager at ${plane.url}`);
+  for (const { node } of kubelets)
+    printer.line("ok", `${node}: a mount namespace of its own, mounts made as a kubelet makes them`);
+  const mooring = await startMooring(owner, cluster);
+  printer.line("ok", "Mooring: one aggregator, an agent on each node");
+  await makeClaims({ owner, api, kubelets }, CLAIMS);
+  printer.line("ok", `claims ${CLAIMS.join(", ")}: bound by the controller manager`);
+  const stage: Stage = { owner, ...cluster, ...mooring };
+  return {
+    owner,
+    plane,
+    api,
+    nodes: [kubelets[0].node, kubelets[1].node],
+    limitMs: LIMIT_MS,
+    runPod: (pod) => runPod(kubelets[pod.on], pod),
+    aggregator: partOf(mooring.aggregator),
+    agents: [partOf(mooring.agents[0]), partOf(mooring.agents[1])],
+    power: undefined,
+    listClaims: () => runClaimsCommand(["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
+    waysToLook: async () => waysToLook(stage),
+  };
+}
+
+async function runPod(kubelet: StandInKubelet, { name, claim }: NewPod): Promise<PodInUse> {
+  const pod = await kubelet.runPod({ namespace: NAMESPACE, name, claim, volume: volumeOf(claim) });
+  return {
+    forceDelete: () => kubelet.forceDelete(pod),
+    isWriting: async () => undefined,
+    unmount: () => kubelet.unmount(pod),
+  };
+}
+
+function partOf({ child, start, ready }: Program): MooringPart {
+  return {
+    kill: () => child.kill(),
+    back: async () => {
+      await start();
+      await ready();
+    },
+  };
+}
+
+function aboutClaims({ aggregator }: Stage): readonly string[] {
+  return ["--aggregator", aggregator.url, "--namespace", NAMESPACE];
+}
+
+function waysToLook(stage: Stage): readonly string[] {
+  const { plane, aggregator, agents } = stage;
+  return [
+    `export KUBECONFIG=${plane.kubeconfig}`,
+    `${plane.kubectl} -n ${NAMESPACE} describe pvc orders`,
+    `npm run claims -- ${aboutClaims(stage).join(" ")}`,
+    ...[aggregator, ...agents].map(
+      ({ child, url }) => `curl ${url}/readyz?verbose   # ${child.name}, log: ${child.logFile}`,
+    ),
+  ];
+}

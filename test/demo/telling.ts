@@ -1,0 +1,102 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Moment } from "../stand-in/kubelet.ts";
+import { claimThat } from "../stand-in/stage.ts";
+import type { Printer } from "./print.ts";
+import type { NewPod, PodInUse, World } from "./world.ts";
+
+/** What the summary table says of one unmount. Milliseconds. */
+export interface Measured {
+  readonly step: string;
+  /** From the end of `umount` until the status was stored. */
+  readonly delayMs: number;
+  /** How much later than the unmount the published moment is. */
+  readonly lateMs: number;
+  /** The uncertainty that Mooring states. */
+  readonly widthMs: number | undefined;
+}
+
+/** A scene of the story: plays, checks, and says what it measured. Throws a HarnessError when a check does not hold. */
+export type Scene = (world: World, printer: Printer) => Promise<readonly Measured[]>;
+
+/** What a scene knows about the end of a use that is to be published. */
+export interface KnownEnd {
+  readonly claim: string;
+  /** Names it in the summary. */
+  readonly step: string;
+  readonly truth: Moment;
+  /** The latest moment that may be published where nobody looked: the first complete read since. Milliseconds of the wall clock. */
+  readonly firstReadMs?: number;
+}
+
+/** How much later than the truth Mooring may be where its agent looked on, milliseconds. */
+const BUDGET_MS = 1500;
+
+export const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
+export const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
+
+/** Prints a check. Throws a HarnessError when it does not hold. */
+export function check(printer: Printer, holds: boolean, text: string): void {
+  printer.line(holds ? "ok" : "failed", text);
+  if (!holds) throw new HarnessError(`this does not hold: ${text}`);
+}
+
+/** Prints what both say of a claim. */
+export function show(printer: Printer, { status, upstream }: Claim): void {
+  const kubernetes =
+    upstream === undefined
+      ? "nothing"
+      : `${upstream.unused ? "unused" : "in use"} since ${secondTime(upstream.sinceMs ?? 0)}`;
+  printer.line("note", `Kubernetes: ${kubernetes}`);
+  for (const line of status === undefined ? ["nothing"] : wordsOf(status)) printer.line("note", `Mooring:    ${line}`);
+}
+
+function wordsOf({ unused, reason, sinceMs, message }: ClaimStatus): readonly string[] {
+  return [`${unused ? "unused" : "in use"} since ${secondTime(sinceMs)}, ${reason}`, message];
+}
+
+/** Waits until a claim is as a step expects it. */
+export function awaitClaim(
+  world: World,
+  expected: { readonly claim: string; readonly what: string; readonly holds: (claim: Claim) => boolean },
+): ReturnType<typeof claimThat> {
+  return claimThat(world, { ...expected, limitMs: world.limitMs });
+}
+
+/** Starts a pod and waits until Mooring sees its mount. */
+export async function mountClaim(world: World, pod: NewPod): Promise<PodInUse> {
+  const running = await world.runPod(pod);
+  const node = world.nodes[pod.on];
+  const holds = ({ status }: Claim): boolean => status?.mountedOn?.nodes.includes(node) ?? false;
+  await awaitClaim(world, { claim: pod.claim, what: `mounted on ${node}`, holds });
+  return running;
+}
+
+/** Checks a published unmount against the truth, which is a moment between two readings of this machine's clock. */
+export async function checkUnmount(world: World, printer: Printer, known: KnownEnd): Promise<readonly Measured[]> {
+  const { claim: name, step, truth, firstReadMs } = known;
+  const { claim, seenAtMs } = await awaitClaim(world, { claim: name, what: "unmounted", holds: isUnmounted });
+  show(printer, claim);
+  const releasedAtMs = claim.status?.lastUse?.releasedAtMs ?? 0;
+  const sinceMs = claim.status?.sinceMs ?? 0;
+  const widthMs = claim.status?.lastUse?.uncertaintyMs;
+  const [unmounted, published] = [clockTime(truth.notAfterMs), clockTime(releasedAtMs)];
+  const uncertainty = `uncertainty ${Math.round(widthMs ?? 0)} ms`;
+  printer.line("note", `unmounted at ${unmounted}, published as ${published}, ${uncertainty}`);
+  const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
+  check(printer, isLate, "not before the truth: the idle time is never too long");
+  const limitMs = firstReadMs ?? truth.notAfterMs + BUDGET_MS;
+  const limit = firstReadMs === undefined ? "and within 1.5 s of it" : "and not after the first complete read since";
+  check(printer, releasedAtMs <= limitMs, limit);
+  return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];
+}
+
+function clockTime(ms: number): string {
+  return formatMillisecondsUp(ms).slice(11, 23);
+}
+
+function secondTime(ms: number): string {
+  return formatSecondsUp(ms).slice(11, 19);
+}
