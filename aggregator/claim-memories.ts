@@ -1,8 +1,8 @@
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
-import type { FoundUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import { type ClaimEvidence, type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
+import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
+import { type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
 import type { UseEnd } from "./core/claim-status.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/fleet.ts";

@@ -1,17 +1,8 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { useKey, type VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { useKey } from "../../common/storage/volume-identity.ts";
 import { storedNodes } from "./candidates.ts";
-import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
+import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts, UseEnd } from "./claim-status.ts";
-
-/** A use-hold of a claim, as a node's last report shows it. */
-export interface FoundUse {
-  readonly node: string;
-  readonly bootId: string;
-  readonly volume: VolumeIdentity;
-  readonly podUid: string;
-  readonly pod: string | undefined;
-}
 
 /** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {

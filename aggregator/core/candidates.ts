@@ -1,5 +1,5 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
+import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
 import { type EndedReference, isToldByStatus } from "./references.ts";
 

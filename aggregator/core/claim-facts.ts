@@ -1,44 +1,12 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { assumedUse, blindEndOf, type FoundUse, isNodeBack } from "./assumed-ends.ts";
+import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import { awaitedOf } from "./candidates.ts";
+import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts, UseEnd } from "./claim-status.ts";
 import type { NodeRelease } from "./fleet.ts";
-import type { ClaimHistory, NodeWords } from "./references.ts";
-
-/** What the nodes and the pods tell about one claim. */
-export interface ClaimEvidence {
-  readonly claim: Claim;
-  /** Use-holds of the claim, by what the nodes' last reports show. */
-  readonly uses: readonly FoundUse[];
-  /** Nodes whose last report shows any hold of it, staging included. */
-  readonly shownOn: readonly string[];
-  /** Nodes that its volume is attached to, or in use on, by the API. */
-  readonly attachedTo: readonly string[];
-  /** Names of the pods that refer to it and are not over. */
-  readonly references: readonly string[];
-  readonly releases: readonly NodeRelease[];
-  readonly history: ClaimHistory;
-  /** Nodes on which this run of the aggregator has seen the claim mounted. */
-  readonly witnessedNodes: readonly string[];
-  /** This run has seen a mount of the claim, or a pod that names it. */
-  readonly isWitnessed: boolean;
-}
 
 /** A claim with everything that decides its status. */
 export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
-
-/** The fleet as a decision sees it. */
-export interface FleetFacts extends NodeWords {
-  /** All nodes of the cluster. */
-  readonly nodes: () => readonly string[];
-  /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
-  readonly anyExpected: string | undefined;
-  /** When this run began to decide. */
-  readonly beganMs: number;
-  /** `namespace/name` of a pod, or its UID when it is not known. */
-  readonly podName: (uid: string) => string;
-  readonly nowMs: number;
-}
 
 /** Puts together what decides a claim's status. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { awaitedOf } from "../../../../aggregator/core/candidates.ts";
-import type { ClaimEvidence } from "../../../../aggregator/core/claim-facts.ts";
+import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
 import type { Awaited } from "../../../../aggregator/core/claim-status.ts";
 import type { EndedReference } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";

@@ -1,5 +1,4 @@
-import type { FoundUse } from "../../../../aggregator/core/assumed-ends.ts";
-import type { ClaimEvidence, FleetFacts } from "../../../../aggregator/core/claim-facts.ts";
+import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-evidence.ts";
 import type { NodeView } from "../../../../aggregator/core/fleet.ts";
 import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
 import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";

@@ -1,0 +1,45 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { NodeRelease } from "./fleet.ts";
+import type { ClaimHistory, NodeWords } from "./references.ts";
+
+/** A use-hold of a claim, as a node's last report shows it. */
+export interface FoundUse {
+  readonly node: string;
+  readonly bootId: string;
+  readonly volume: VolumeIdentity;
+  readonly podUid: string;
+  readonly pod: string | undefined;
+}
+
+/** What the nodes and the pods tell about one claim. */
+export interface ClaimEvidence {
+  readonly claim: Claim;
+  /** Use-holds of the claim, by what the nodes' last reports show. */
+  readonly uses: readonly FoundUse[];
+  /** Nodes whose last report shows any hold of it, staging included. */
+  readonly shownOn: readonly string[];
+  /** Nodes that its volume is attached to, or in use on, by the API. */
+  readonly attachedTo: readonly string[];
+  /** Names of the pods that refer to it and are not over. */
+  readonly references: readonly string[];
+  readonly releases: readonly NodeRelease[];
+  readonly history: ClaimHistory;
+  /** Nodes on which this run of the aggregator has seen the claim mounted. */
+  readonly witnessedNodes: readonly string[];
+  /** This run has seen a mount of the claim, or a pod that names it. */
+  readonly isWitnessed: boolean;
+}
+
+/** The fleet as a decision sees it. */
+export interface FleetFacts extends NodeWords {
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly string[];
+  /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
+  readonly anyExpected: string | undefined;
+  /** When this run began to decide. */
+  readonly beganMs: number;
+  /** `namespace/name` of a pod, or its UID when it is not known. */
+  readonly podName: (uid: string) => string;
+  readonly nowMs: number;
+}
