@@ -15,6 +15,7 @@ import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
 import type { Anomaly } from "./core/node-state.ts";
+import { restBefore } from "./core/read-pace.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
 import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
@@ -198,8 +199,7 @@ class Agent {
       const restMs = Math.max(0, heartbeatAt - clock.monotonicMs());
       const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
       isAsked = reason === "asked" || !isComplete;
-      // A storm of mounts must not eat the node: wait ten times as long as the last read took, as systemd does.
-      if (reason !== "timer") await clock.sleep(Math.max(this.#config.debounceMs, 10 * observer.lastReadMs), signal);
+      if (reason !== "timer") await clock.sleep(restBefore(observer.looksMs, this.#config.debounceMs), signal);
     }
   }
 

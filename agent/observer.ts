@@ -39,7 +39,7 @@ export class Observer {
   #told: ReadonlySet<string> = new Set();
   #state: NodeState;
   #blindness: string | undefined = "the mount table has not been read yet";
-  #lastReadMs = 0;
+  #looksMs: readonly number[] = [];
 
   constructor(parts: ObserverParts, { rule, bootId }: { readonly rule: RootRule; readonly bootId: string }) {
     const { metrics } = parts;
@@ -91,9 +91,9 @@ export class Observer {
     return this.#blindness;
   }
 
-  /** How long the last look took, in milliseconds. */
-  get lastReadMs(): number {
-    return this.#lastReadMs;
+  /** How long the last looks took, the latest last, in milliseconds. */
+  get looksMs(): readonly number[] {
+    return this.#looksMs;
   }
 
   /** True when nothing has been known for sure for so long that the node has to count as silent. */
@@ -133,8 +133,9 @@ export class Observer {
       this.#noteBlindness(messageOf(error));
       return undefined;
     } finally {
-      this.#lastReadMs = this.#now() - begunAt;
-      this.#reads.observe({}, this.#lastReadMs / 1000);
+      const tookMs = this.#now() - begunAt;
+      this.#looksMs = [...this.#looksMs, tookMs].slice(-2);
+      this.#reads.observe({}, tookMs / 1000);
     }
   }
 

@@ -142,6 +142,28 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.holds).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
   });
 
+  it("reports a mount right after its start as soon as any other, though its first read was slow", async () => {
+    let slowMs = 300;
+    const { table, wakeUp, bodies, advance } = await startAgent({
+      ports: ({ clock, mountInfo }) => ({
+        mountInfo: {
+          read: async () => {
+            await clock.sleep(slowMs);
+            slowMs = 0;
+            return await mountInfo.read();
+          },
+        },
+      }),
+    });
+    await advance(300);
+
+    table.mount(HOLD);
+    wakeUp.change();
+    await advance(200);
+
+    expect(namesIn(bodies.at(-1))).toEqual(["pv-1"]);
+  });
+
   it("shows what it knows to somebody on this very node", async () => {
     const { logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
