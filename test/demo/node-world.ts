@@ -10,7 +10,7 @@ import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
-import { runClaimsCommand } from "../stand-in/mooring.ts";
+import { DEMO_PACE, runClaimsCommand } from "../stand-in/mooring.ts";
 import { claimThat, NAMESPACE } from "../stand-in/stage.ts";
 import { agentOn, leaderOf, leadingAggregator, type MooringGround, restartOn } from "./node-mooring.ts";
 import { nodeVolumeOf, runNodePod } from "./node-pods.ts";
@@ -21,6 +21,8 @@ import type { Power, World } from "./world.ts";
 const DRIVER = "disks.csi.mooring.test";
 const REPORTS_PORT = 9809;
 const LIMIT_MS = 60_000;
+/** The default is made for clusters, not for an audience: it folds changes of the reason alone over 5 s. */
+const PACE = { MOORING_REASON_DELAY: DEMO_PACE.reasonDelay };
 
 type Pair<T> = readonly [T, T];
 
@@ -43,7 +45,11 @@ export async function openNodeWorld(owner: Owner, printer: Printer): Promise<Wor
   printer.line("ok", `API server, etcd, controller manager and scheduler at ${cluster.plane.url}`);
   for (const { name, address } of ground.nodes)
     printer.line("ok", `${name}: containerd and a kubelet in namespaces of their own, at ${address}`);
-  const [image, drivers] = await Promise.all([rollOut(owner, cluster), startDrivers(ground), makeNamespace(ground)]);
+  const [image, drivers] = await Promise.all([
+    rollOut(owner, cluster, PACE),
+    startDrivers(ground),
+    makeNamespace(ground),
+  ]);
   await tellOfMooring(ground, printer, image);
   await makeClaims(ground);
   printer.line("ok", `claims ${CLAIMS.join(", ")}: bound; a CSI driver mounts them and writes down when`);
@@ -73,6 +79,7 @@ function powerOf(ground: MooringGround, nodes: Pair<RealNode>, drivers: Pair<Csi
   const { owner, note } = ground;
   let isBack = (): Promise<void> => Promise.resolve();
   return {
+    spareNode: async () => ((await leaderOf(ground)).node === nodes[0].name ? 1 : 0),
     cut: async (on) => {
       isBack = await restartOn(ground, nodes[on].name);
       const notBeforeMs = owner.clock.wallMs();

@@ -108,12 +108,13 @@ export const etcdKilled: Scene = async (world, printer) => {
 };
 
 /** Where nodes have a power that can be cut. */
-export function powerCut({ cut, restore }: Power): Scene {
+export function powerCut({ spareNode, cut, restore }: Power): Scene {
   return async (world, printer) => {
-    const node = world.nodes[1];
+    const on = await spareNode();
+    const node = world.nodes[on];
     printer.step(`${node} loses its power while a pod there has the claim cache mounted`);
-    const pod = await mountClaim(world, { claim: "cache", on: 1, name: "cache-1" });
-    const truth = await cut(1);
+    const pod = await mountClaim(world, { claim: "cache", on, name: "cache-1" });
+    const truth = await cut(on);
     await pod.forceDelete();
     const { claim } = await awaitClaim(world, {
       claim: "cache",
@@ -122,7 +123,7 @@ export function powerCut({ cut, restore }: Power): Scene {
     });
     show(printer, claim);
     check(printer, isMounted(claim), `Mooring does not believe in an unmount before ${node} is heard of again`);
-    await restore(1);
+    await restore(on);
     const firstReadMs = world.owner.clock.wallMs() + 1000;
     return await checkUnmount(world, printer, { claim: "cache", step: "power cut and boot", truth, firstReadMs });
   };

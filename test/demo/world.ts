@@ -61,6 +61,8 @@ export interface MooringPart {
 
 /** The power of the nodes. */
 export interface Power {
+  /** A node whose loss is not that of the leading aggregator, too. */
+  readonly spareNode: () => Promise<Place>;
   /** All that runs on a node ends at once; its disk stays. Says when. */
   readonly cut: (on: Place) => Promise<Moment>;
   /** Boots a node, and waits until its agent works. */

@@ -14,17 +14,24 @@ export const WORKLOADS = [
   { namespace: "mooring-agents", workload: "daemonset/mooring-agent" },
 ] as const;
 
+/** Settings of the aggregator by their names in the environment. */
+export type AggregatorSettings = Readonly<Record<string, string>>;
+
 /**
  * Rolls Mooring out as its users do: the image on each node, `kubectl apply -k` of an overlay that names it, and waits until
  * all is ready. Done again it updates to the image of the present sources. Throws a HarnessError with kubectl's words.
  */
-export async function rollOut(owner: Owner, cluster: NodeCluster): Promise<BuiltImage> {
+export async function rollOut(
+  owner: Owner,
+  cluster: NodeCluster,
+  settings: AggregatorSettings = {},
+): Promise<BuiltImage> {
   const image = await buildImage(owner);
   // Where every node sees it.
   const archive = join(owner.folder, "mooring.tar");
   copyFileSync(image.archive, archive, constants.COPYFILE_FICLONE);
   await Promise.all(cluster.nodes.map((node) => node.importImage(archive)));
-  await kubectl(cluster, "apply", "--server-side", "-k", overlayOf(owner, image.reference));
+  await kubectl(cluster, "apply", "--server-side", "-k", overlayOf(owner, image.reference, settings));
   await rolledOut(cluster);
   return image;
 }
@@ -36,7 +43,7 @@ export async function rolledOut(cluster: NodeCluster): Promise<void> {
 }
 
 /** An overlay on top of that for tests, with the image that was built. */
-function overlayOf({ folder }: Owner, reference: string): string {
+function overlayOf({ folder }: Owner, reference: string, settings: AggregatorSettings): string {
   const path = join(folder, "overlay");
   mkdirSync(path, { recursive: true });
   const [name, tag] = reference.split(":");
@@ -46,9 +53,18 @@ function overlayOf({ folder }: Owner, reference: string): string {
     // kustomize takes no absolute path.
     `resources: [${relative(path, OVERLAY)}]`,
     `images: [{ name: ${name}, newTag: ${JSON.stringify(tag)} }]`,
+    // JSON is YAML.
+    `patches: ${JSON.stringify(patchesFor(settings))}`,
   ];
   writeFileSync(join(path, "kustomization.yaml"), `${lines.join("\n")}\n`);
   return path;
+}
+
+function patchesFor(settings: AggregatorSettings): readonly object[] {
+  const path = "/spec/template/spec/containers/0/env/-";
+  const operations = Object.entries(settings).map(([name, value]) => ({ op: "add", path, value: { name, value } }));
+  if (operations.length === 0) return [];
+  return [{ target: { kind: "Deployment", name: "mooring-aggregator" }, patch: JSON.stringify(operations) }];
 }
 
 function kubectl(cluster: NodeCluster, ...args: readonly string[]): Promise<string> {
