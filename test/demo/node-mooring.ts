@@ -55,6 +55,7 @@ export function leadingAggregator(ground: MooringGround): MooringPart {
       note(`kill -9 of ${name} on ${node}, which leads`);
     },
     back: async () => {
+      note("another one takes over when the Lease has run out, after 15 s");
       const check = async (): Promise<void> => {
         const holder = await holderOf(ground);
         if (holder === "" || holder === killed) throw new HarnessError("no other one leads yet");

@@ -79,7 +79,7 @@ interface Use {
 function keptByNothing(use: Use): PodInUse {
   return {
     forceDelete: async () => {
-      use.ground.note(`kubectl delete pod ${use.pod.name} --force`);
+      use.ground.note(`kubectl -n ${NAMESPACE} delete pod ${use.pod.name} --force`);
       await use.ground.api.remove(`${PODS}/${use.pod.name}`);
     },
     isWriting: () => isWriting(use),

@@ -129,9 +129,9 @@ async function makeClaims({ owner, api }: Ground): Promise<void> {
 }
 
 async function tellOfMooring(ground: Ground, printer: Printer, { reference }: BuiltImage): Promise<void> {
-  const { name, node } = await leaderOf(ground);
-  printer.line("ok", `Mooring by kubectl apply -k, from the image ${reference}: an agent on each node`);
-  printer.line("ok", `and two aggregators, of which ${name} on ${node} leads`);
+  const { node } = await leaderOf(ground);
+  printer.line("ok", `the image ${reference}, rolled out with kubectl apply -k`);
+  printer.line("ok", `Mooring: an agent on each node, two aggregators, of which the one on ${node} leads`);
 }
 
 /** The leader answers at its pod's address, which this machine has a route to. */

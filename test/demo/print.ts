@@ -16,20 +16,42 @@ const MARKS: Readonly<Record<Mark, { readonly sign: string; readonly colour: num
   note: { sign: "·", colour: 90 },
 };
 
-interface Screen {
+/** Where it is printed. */
+export interface Screen {
   readonly write: (text: string) => void;
   readonly hasColour: boolean;
+  /** Columns; nothing where lines may be as long as they are. */
+  readonly width: number | undefined;
 }
+
+/** What stands before the text of a line: four spaces, the sign, a space. */
+const INDENT = 6;
 
 /** The screen of this process. `NO_COLOR` is honoured (no-color.org). */
 export function standardScreen(): Screen {
+  const { isTTY, columns } = process.stdout;
   return {
     write: (text) => void process.stdout.write(text),
-    hasColour: process.stdout.isTTY === true && !process.env.NO_COLOR,
+    hasColour: isTTY === true && !process.env.NO_COLOR,
+    width: isTTY === true ? columns : undefined,
   };
 }
 
-export function createPrinter({ write, hasColour }: Screen): Printer {
+/** The words of a text in lines of at most `width` columns; a word that is longer has a line of its own. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  // Spaces between two words may be several: they lay out what fits into one line.
+  for (const [part, word = ""] of text.matchAll(/\s*(\S+)/g)) {
+    if (line !== "" && line.length + part.length > width) {
+      lines.push(line);
+      line = word;
+    } else line += part;
+  }
+  return [...lines, line];
+}
+
+export function createPrinter({ write, hasColour, width }: Screen): Printer {
   const paint = (code: number, text: string): string => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text);
   let steps = 0;
   return {
@@ -41,7 +63,10 @@ export function createPrinter({ write, hasColour }: Screen): Printer {
     },
     line: (mark, text) => {
       const { sign, colour } = MARKS[mark];
-      write(`    ${paint(colour, sign)} ${mark === "note" ? paint(90, text) : text}\n`);
+      const [first = "", ...more] = width === undefined ? [text] : wrap(text, width - INDENT);
+      const words = (line: string): string => (mark === "note" ? paint(90, line) : line);
+      write(`    ${paint(colour, sign)} ${words(first)}\n`);
+      for (const line of more) write(`${" ".repeat(INDENT)}${words(line)}\n`);
     },
     table: (rows) => {
       const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
