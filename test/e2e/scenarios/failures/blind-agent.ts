@@ -1,5 +1,6 @@
 import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
 import { HarnessError } from "../../../process/errors.ts";
+import { kubectl } from "../../kubectl.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
@@ -30,7 +31,7 @@ export const BLIND_AGENT_FAILURES: readonly Scenario[] = [
       await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
       requireMounted(stage, claim);
       await requireNoReport(stage, blind);
-      await setVariables(stage, AGENT, "MOORING_MOUNTINFO=/host/proc/1/mountinfo");
+      await kubectl(stage.cluster, "rollout", "undo", `--namespace=${AGENT.namespace}`, AGENT.workload);
       const sighted = await untilSighted(stage, () => agentOn(stage, blind.node));
       await rolledOut(stage.cluster);
       return { ...truth, outageUntilMs: sighted };

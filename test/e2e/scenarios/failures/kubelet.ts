@@ -18,7 +18,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
     name: "a pod deleted by force whose container ignores SIGTERM",
     expected: UNMOUNTED,
     play: async (stage, claim) => {
-      const pod = await runStubborn(stage, claim, { node: "node-1" });
+      const pod = await runStubborn(stage, claim, { node: "node-1", grace: 8 });
       await deletePod(stage, pod, 0);
       const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
       await untilWrittenAfter(stage, pod, seenMs + 500);

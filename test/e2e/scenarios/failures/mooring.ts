@@ -91,6 +91,15 @@ export async function untilSighted(stage: Stage, agent: () => Promise<MooringPod
   return stage.owner.clock.wallMs();
 }
 
+/** Waits until an agent that was started has had a report accepted; answers when that was seen, wall clock. */
+export async function untilReporting(stage: Stage, agent: () => Promise<MooringPod>): Promise<number> {
+  await stage.until("the first report of the agent", async () => {
+    const { isReady, text } = await readinessOf(stage, await agent());
+    if (!isReady) throw new HarnessError(text);
+  });
+  return stage.owner.clock.wallMs();
+}
+
 /** A list of the read API, as whoever leads answers it. */
 export async function listOf({ cluster }: Stage, path: string): Promise<unknown> {
   const service = "/api/v1/namespaces/mooring/services/mooring-aggregator:reports/proxy";
@@ -112,7 +121,7 @@ export async function leaseHolder({ api }: Stage): Promise<string> {
   return v.parse(v.object({ spec: v.object({ holderIdentity: v.string() }) }), lease).spec.holderIdentity;
 }
 
-/** Changes environment variables of a workload as an administrator does (`NAME=value`, `NAME-` removes); does not wait for it. */
+/** Changes environment variables of a workload as an administrator does (`NAME=value`); does not wait for it. */
 export async function setVariables(
   { cluster }: Stage,
   { namespace, workload }: { readonly namespace: string; readonly workload: string },

@@ -1,13 +1,18 @@
 import { makeClaim } from "../claims.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
 import type { Scenario, Truth } from "../scenario.ts";
-import { DRIVERS, type DriverName, type NodeName, type Stage } from "../stage.ts";
-import { agentOn, leadingAggregator, nodeWithoutLeader, untilSighted } from "./mooring.ts";
+import type { DriverName, NodeName, Stage } from "../stage.ts";
+import {
+  agentOn,
+  leadingAggregator,
+  leaseHolder,
+  nodeWithoutLeader,
+  untilLedByAnother,
+  untilReporting,
+} from "./mooring.ts";
 import { untilMounted } from "./words.ts";
 
-const DRIVER_NAMES: readonly DriverName[] = Object.keys(DRIVERS).filter(
-  (name) => name === "attached" || name === "plain",
-);
+const DRIVER_NAMES = ["attached", "plain"] as const satisfies readonly DriverName[];
 
 /** The power of a node is cut while a pod uses its claim there, and the pod is deleted by force. */
 export const POWER_FAILURES: readonly Scenario[] = [
@@ -21,13 +26,16 @@ export const POWER_FAILURES: readonly Scenario[] = [
     },
   },
   {
-    // The next leader knows from the claim on which node it was mounted, and not in which boot: until an agent has looked there.
+    // The next leader knows from the claim on which node it was mounted, and not in which boot. So the read that the agent there
+    // tells of first counts, which is done by the time at which it is told.
     name: "a power cut of the node on which the leading aggregator runs",
     expected: { status: "True", reason: "Unmounted" },
     play: async (stage, claim) => {
+      const holder = await leaseHolder(stage);
       const { node, truth } = await cutPower(stage, claim, (await leadingAggregator(stage)).node);
       await boot(stage, node);
-      return { ...truth, outageUntilMs: await untilSighted(stage, () => agentOn(stage, node)) };
+      await untilLedByAnother(stage, holder);
+      return { ...truth, outageUntilMs: await untilReporting(stage, () => agentOn(stage, node)) };
     },
   },
 ];

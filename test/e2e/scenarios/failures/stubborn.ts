@@ -19,14 +19,22 @@ export interface StubbornPod extends MadePod {
   readonly lastWriteMs: () => number;
 }
 
+/** How such a pod is run. */
+export interface StubbornOptions {
+  readonly node: NodeName;
+  readonly driver?: DriverName;
+  /** For so many seconds the kubelet asks before it kills; 3 unless told. */
+  readonly grace?: number;
+}
+
 /** Runs such a pod on a claim of its own, and waits until Mooring has it mounted. */
 export async function runStubborn(
   stage: Stage,
   claim: string,
-  { node, driver = "attached" }: { readonly node: NodeName; readonly driver?: DriverName },
+  { node, driver = "attached", grace = 3 }: StubbornOptions,
 ): Promise<StubbornPod> {
   const volume = await makeClaim(stage, claim, { kind: "csi", driver });
-  const pod = await runPod(stage, { name: claim, node, claim, line: STUBBORN, grace: 3 });
+  const pod = await runPod(stage, { name: claim, node, claim, line: STUBBORN, grace });
   await untilMounted(stage, claim);
   const beat = join(stage.owner.folder, VOLUMES_FOLDER, DRIVERS[driver], fileNameOf(volume), "content", "beat");
   return { ...pod, claim, volume, lastWriteMs: () => statSync(beat).mtimeMs };
