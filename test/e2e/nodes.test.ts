@@ -177,4 +177,13 @@ describe("a cluster of two real nodes", () => {
     });
     await running("holder");
   });
+
+  it("cuts the power also of a node whose kubelet is frozen", async () => {
+    node("node-1").kubelet.freeze();
+
+    await node("node-1").kill();
+
+    expect(node("node-1").kubelet.isRunning()).toBe(false);
+    expect(() => node("node-1").pid()).toThrow("node-1 is down");
+  });
 });

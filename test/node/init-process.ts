@@ -9,8 +9,7 @@ import { type Command, inNamespaces } from "./commands.ts";
 import { KUBELET_SYSCTLS, nodeInitScript, PID_LINE, READY_LINE } from "./node-init.ts";
 
 const START_LIMIT_MS = 15_000;
-/** A busy disk: the overlays of containers are written back when they are unmounted. */
-const END_LIMIT_MS = 30_000;
+const END_LIMIT_MS = 10_000;
 
 /** Where a node's files are and what it shares with the machine. */
 export interface InitSetup {

@@ -84,9 +84,9 @@ export function createNode(owner: Owner, parts: NodeParts): BootingNode {
     });
   };
   const kill = async (): Promise<void> => {
-    await init.kill();
-    // They are gone with it; this waits until that is seen here as well.
-    await Promise.all([containerd, kubelet, kubeProxy].map((program) => program.kill()));
+    // They would go with it, but a namespace ends only when each of its dead has been reaped: by an nsenter(1) out here, which may be
+    // frozen, or stopped because it saw what it runs stopped.
+    await Promise.all([init, containerd, kubelet, kubeProxy].map((program) => program.kill()));
     await forget();
   };
   // Deferred last, so it is done first: stopped one by one, each program would take its time.
