@@ -70,7 +70,8 @@ function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Wo
     aggregator: leadingAggregator(seen),
     agents: [agentOn(seen, nodes[0].name), agentOn(seen, nodes[1].name)],
     power: powerOf(seen, nodes, drivers),
-    listClaims: async () => runClaimsCommand(["--kubeconfig", cluster.kubeconfig, ...(await aboutClaims(ground))]),
+    listClaims: async () =>
+      runClaimsCommand(owner, ["--kubeconfig", cluster.kubeconfig, ...(await aboutClaims(ground))]),
     waysToLook: () => waysToLook(ground),
   };
 }

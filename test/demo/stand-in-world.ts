@@ -30,7 +30,7 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
     aggregator: partOf(mooring.aggregator),
     agents: [partOf(mooring.agents[0]), partOf(mooring.agents[1])],
     power: undefined,
-    listClaims: () => runClaimsCommand(["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
+    listClaims: () => runClaimsCommand(owner, ["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
     waysToLook: async () => waysToLook(stage),
   };
 }

@@ -37,9 +37,9 @@ export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Pro
   await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
-/** What a terminal shows of `npm run claims` with these arguments. */
-export async function runClaimsCommand(args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await run(process.execPath, [`${project}cli/claims.ts`, ...args]);
+/** What a terminal shows of `npm run claims` with these arguments. It does not outlive the run. */
+export async function runClaimsCommand({ signal }: Pick<Owner, "signal">, args: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await run(process.execPath, [`${project}cli/claims.ts`, ...args], { signal });
   return stdout + stderr;
 }
 
