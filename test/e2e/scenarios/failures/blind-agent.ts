@@ -30,7 +30,11 @@ export const BLIND_AGENT_FAILURES: readonly Scenario[] = [
       const truth = await endOfUse(stage, volume, pods);
       await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
       requireMounted(stage, claim);
-      await requireNoReport(stage, blind);
+      await requireSilence(
+        stage,
+        blind,
+        healthy.filter(({ node }) => node !== blind.node),
+      );
       await kubectl(stage.cluster, "rollout", "undo", `--namespace=${AGENT.namespace}`, AGENT.workload);
       const sighted = await untilSighted(stage, () => agentOn(stage, blind.node));
       await rolledOut(stage.cluster);
@@ -55,8 +59,10 @@ async function untilBlind(stage: Stage, before: readonly MooringPod[]): Promise<
   return blind;
 }
 
-/** Throws a HarnessError when the agent has had a report accepted. */
-async function requireNoReport(stage: Stage, agent: MooringPod): Promise<void> {
-  const accepted = await metricOf(stage, agent, 'mooring_reports_total{outcome="accepted"}');
-  if (accepted !== undefined) throw new HarnessError(`${agent.name} had ${accepted} reports accepted`);
+/** Throws a HarnessError unless the agent has had no report accepted, and each of the others some. */
+async function requireSilence(stage: Stage, blind: MooringPod, others: readonly MooringPod[]): Promise<void> {
+  const metric = 'mooring_reports_total{outcome="accepted"}';
+  const [none, ...some] = await Promise.all([blind, ...others].map((agent) => metricOf(stage, agent, metric)));
+  const isRight = none === undefined && some.length > 0 && !some.includes(undefined);
+  if (!isRight) throw new HarnessError(`${blind.name} had ${none ?? 0} reports accepted, the others ${some.join()}`);
 }

@@ -10,7 +10,7 @@ import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
 import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
 const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
-const HANG_MS = 10_000;
+const HANG_MS = 30_000;
 
 /** The kubelet is late, away, or misled by its driver. */
 export const KUBELET_FAILURES: readonly Scenario[] = [
@@ -42,7 +42,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
     },
   },
   {
-    name: "a driver that hangs for 10 s when it is to unmount the volume of a pod that is done",
+    name: "a driver that hangs for 30 s when it is to unmount the volume of a pod that is done",
     expected: UNMOUNTED,
     play: async (stage, claim) => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
@@ -50,6 +50,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
       stage.driver("attached", "node-1").misbehave({ call: "NodeUnpublishVolume", volume, effect: hang });
       const pod = await runPod(stage, { name: claim, node: "node-1", claim, line: "sleep 2" });
       await untilPhase(stage, pod, "Succeeded");
+      await stage.until("the warning of it", () => requireWarning(stage, claim));
       return await endOfUse(stage, volume, [pod]);
     },
   },
@@ -94,4 +95,15 @@ async function requireDisagreement(stage: Stage, claim: string): Promise<void> {
   const { items } = v.parse(disagreeing, await listOf(stage, "/v1/claims?disagrees=true"));
   if (!items.some(({ name }) => name === claim))
     throw new HarnessError(`${claim} is not listed among the disagreements`);
+}
+
+const warnings = v.object({
+  items: v.array(v.object({ reason: v.string(), regarding: v.object({ name: v.optional(v.string()) }) })),
+});
+
+/** Throws a HarnessError unless an event on the claim says that Kubernetes calls it unused while it is mounted. */
+async function requireWarning({ api }: Stage, claim: string): Promise<void> {
+  const { items } = v.parse(warnings, await api.get("/apis/events.k8s.io/v1/namespaces/default/events"));
+  const isTold = items.some(({ reason, regarding }) => reason === "UnusedWhileMounted" && regarding.name === claim);
+  if (!isTold) throw new HarnessError("there is no such event");
 }
