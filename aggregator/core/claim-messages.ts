@@ -69,7 +69,7 @@ function unmountedMessage(end: ToldEnd): string {
     return `Unmounted${onNode(end)} while nobody watched (evidence: mount table; it may have been ${since} earlier)`;
   }
   if (widthMs === undefined) {
-    return `Not mounted${onNode(end)} after ${podText(end)} had ended there (evidence: mount table; its mount was never seen, so the unmount may have been earlier)`;
+    return `Not mounted${onNode(end)} after ${podText(end)} had ended there (evidence: mount table; its unmount was not seen, it may have been earlier)`;
   }
   const doubt = widthMs > TOLD_WIDTH_MS ? `; it may have been up to ${durationText(widthMs)} earlier` : "";
   return `Unmounted${onNode(end)}, last used by ${podText(end)} (evidence: mount table${doubt})`;

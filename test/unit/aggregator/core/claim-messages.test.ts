@@ -61,7 +61,7 @@ describe("the message of a use that ended", () => {
     {
       name: "says that a mount was never seen, and that the uncertainty is not known",
       end: endWith({ widthMs: undefined }),
-      text: "Not mounted on n1 after pod shop/web-0 had ended there (evidence: mount table; its mount was never seen, so the unmount may have been earlier)",
+      text: "Not mounted on n1 after pod shop/web-0 had ended there (evidence: mount table; its unmount was not seen, it may have been earlier)",
     },
     {
       name: "says that nobody watched",
