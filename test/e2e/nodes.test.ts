@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemClock } from "../../common/runtime/clock.ts";
+import { checkPort } from "../node/checks.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
+import { runCommand } from "../node/commands.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -176,6 +178,15 @@ describe("a cluster of two real nodes", () => {
       expect(await kubectl(cluster, "get", "pod", "holder", restarts)).toBe("1");
     });
     await running("holder");
+  });
+
+  it("does not have the machine believe in another way to a pod that is gone", async () => {
+    const address = await kubectl(cluster, "get", "pod", "steady", "--output=jsonpath={.status.podIP}");
+    const gone = address.replace(/\d+$/, "250");
+
+    await checkPort(gone, 80).catch(() => {});
+
+    expect(await runCommand({ command: "ip", args: ["route", "get", gone] })).not.toContain("redirected");
   });
 
   it("cuts the power also of a node whose kubelet is frozen", async () => {

@@ -56,6 +56,9 @@ export function nodeInitScript(init: NodeInit): string {
     // As on a machine that systemd booted; each mount gets a peer group of its own here, so nothing shows up twice.
     "mount --make-rshared /",
     "echo 1 > /proc/sys/net/ipv4/ip_forward",
+    // A packet for a pod that is gone leaves by the link it came by. A redirect would have the machine believe, for minutes and beyond
+    // the end of this cluster, that another way leads to that address.
+    "for link in all default; do echo 0 > /proc/sys/net/ipv4/conf/$link/send_redirects; done",
     `hostname ${quote(init.hostname)}`,
     `echo ${READY_LINE}`,
     // Begun anew, so that a list of processes does not show all of the above.
