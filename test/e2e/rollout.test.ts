@@ -154,8 +154,11 @@ describe("a claim", () => {
       await kubectl(cluster, "rollout", "restart", `--namespace=${namespace}`, workload);
     await rolledOut(cluster);
 
-    const replaced = await Promise.all(WORKLOADS.map(podsOf));
-    expect(replaced.flat().filter((name) => pods.flat().includes(name))).toEqual([]);
+    // A rollout is over before the last of the old pods has ended.
+    await eventually("the old pods to be gone", async () => {
+      const present = await Promise.all(WORKLOADS.map(podsOf));
+      expect(present.flat().filter((name) => pods.flat().includes(name))).toEqual([]);
+    });
     expect([
       await conditionOf("orders", "lastTransitionTime"),
       await conditionOf("cache", "lastTransitionTime"),
