@@ -69,9 +69,14 @@ export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   if (!facts.isEligible) return undefined;
   const known = knownOf(facts);
   if (facts.holders.length > 0) return mounted(facts, known);
-  if (facts.references.length > 0) return referenced(facts, known);
+  if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts, known);
   if (facts.awaited.length > 0) return awaiting(facts, known);
   return unused(facts, known);
+}
+
+/** What stands there names the nodes that have to be asked: it stays until they have answered, also after another start. */
+function isHolderAwaited({ stored, awaited }: ClaimFacts): boolean {
+  return stored?.reason === "Mounted" && awaited.some(({ why }) => why === "was-mounted");
 }
 
 /** What is stored, as far as it can be believed, and what is learnt beside it. */

@@ -283,6 +283,15 @@ describe("desiredClaimStatus", () => {
       status: { unused: false, reason: "Mounted", sinceMs: NOON },
     },
     {
+      name: "mounted by what is stored, on a node that has not been heard of since a start: it stays, though a pod names it",
+      facts: {
+        references: ["shop/web-0"],
+        awaited: [{ node: "n1", isSilent: false, why: "was-mounted" }],
+        stored: mountedStatus(["n1"]),
+      },
+      status: undefined,
+    },
+    {
       name: "no longer mounted but referenced: the time stays and the use that ended is the last one",
       facts: { references: ["shop/web-0"], ends: [endWith()], stored: mountedStatus(["n1"]) },
       status: {
