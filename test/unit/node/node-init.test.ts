@@ -34,7 +34,7 @@ describe("nodeInitScript", () => {
 
   it.each([
     { name: "a folder below one that the node has of its own is mounted in", folder: "/tmp/run", mounted: true },
-    { name: "a folder that the node sees anyway is not mounted twice", folder: "/srv/mooring", mounted: false },
+    { name: "a folder that the node sees anyway is not mounted twice", folder: "/home/dev/mooring", mounted: false },
     { name: "a folder of a similar name is seen anyway", folder: "/tmpfiles/a", mounted: false },
   ])("$name", ({ folder, mounted }) => {
     expect(linesOf({ shared: [folder] }).includes(`mount --bind '${folder}' .'${folder}'`)).toBe(mounted);
