@@ -46,6 +46,8 @@ const runnerReport = object({
             literal("todo"),
             literal("disabled"),
           ]),
+          fullName: optional(string(), ""),
+          failureMessages: optional(array(string()), []),
         }),
       ),
     }),
@@ -86,6 +88,7 @@ function outcomeOf({ tiers, exitCode, report }: TierRun, root: string): Outcome 
     counts,
     problems: [
       ...files.filter(hasBrokenSetUp).map(({ name, message }) => `${name}: ${firstLine(message) || "did not load"}`),
+      ...files.flatMap((file) => failuresOf(file, root)),
       ...[...counts].filter(([, count]) => count.passed + count.failed === 0).map(([tier]) => `${tier}: no test ran`),
       ...(exitCode !== 0 && failed === 0 ? [`${tiers.join(", ")}: exit code ${exitCode}, though no test failed`] : []),
     ],
@@ -116,6 +119,15 @@ function tierOf(path: string): string {
 /** A file that did not load, or whose set-up failed, has no failed test of its own: it counts as one. */
 function hasBrokenSetUp({ status, assertionResults }: TestFile): boolean {
   return status === "failed" && assertionResults.every((test) => test.status !== "failed");
+}
+
+/** A line for each failed test, for whoever has only the end of a long log. */
+function failuresOf({ name, assertionResults }: TestFile, root: string): readonly string[] {
+  return assertionResults
+    .filter(({ status }) => status === "failed")
+    .map(
+      ({ fullName, failureMessages: [why = ""] }) => `${relative(root, name)}: FAILED: ${fullName}: ${firstLine(why)}`,
+    );
 }
 
 function countsOf(file: TestFile): Counts {

@@ -6,7 +6,11 @@ type Status = "passed" | "failed" | "skipped" | "pending" | "todo";
 /** A test file as vitest's JSON shows it: failed if it says so or one of its tests did. */
 function file(path: string, tests: readonly Status[], message?: string) {
   const status = message !== undefined || tests.includes("failed") ? "failed" : "passed";
-  const assertionResults = tests.map((test, index) => ({ title: `test ${index}`, status: test }));
+  const assertionResults = tests.map((status, index) => ({
+    fullName: `parser test ${index}`,
+    status,
+    failureMessages: status === "failed" ? ["AssertionError: expected 1 to be 2\n  at a.ts"] : [],
+  }));
   return { name: `/checkout/test/${path}`, status, message: message ?? "", assertionResults };
 }
 
@@ -29,13 +33,23 @@ const bad: readonly Row[] = [
     name: "a failed test",
     report: reportOf(unit, file("integration/b.test.ts", ["passed", "failed"])),
     exitCode: 1,
-    lines: ["unit: 2 passed, 0 failed", "integration: 1 passed, 1 failed", "3 passed, 1 failed"],
+    lines: [
+      "unit: 2 passed, 0 failed",
+      "integration: 1 passed, 1 failed",
+      "test/integration/b.test.ts: FAILED: parser test 1: AssertionError: expected 1 to be 2",
+      "3 passed, 1 failed",
+    ],
   },
   {
     name: "a failed test that the runner's exit code hides",
     report: reportOf(file("unit/a.test.ts", ["failed"]), integration),
     exitCode: 0,
-    lines: ["unit: 0 passed, 1 failed", "integration: 1 passed, 0 failed", "1 passed, 1 failed"],
+    lines: [
+      "unit: 0 passed, 1 failed",
+      "integration: 1 passed, 0 failed",
+      "test/unit/a.test.ts: FAILED: parser test 0: AssertionError: expected 1 to be 2",
+      "1 passed, 1 failed",
+    ],
   },
   {
     name: "a tier without a test",
