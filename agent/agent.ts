@@ -4,10 +4,10 @@ import type { Informer } from "../common/kube/informer.ts";
 import type { ByteTransport } from "../common/kube/transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
-import { listen, type Route } from "../common/runtime/http-server.ts";
+import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
-import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
@@ -31,6 +31,8 @@ export interface AgentPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly listen: Listen;
   readonly client: KubeClient;
   readonly reportTransport: ByteTransport;
   readonly mountInfo: MountInfoSource;
@@ -62,9 +64,8 @@ const FACTS_AFTER_MS = 2_000;
 
 /** Runs an agent until the signal is aborted. Rejects only for a bug or when it cannot listen. */
 export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: AbortSignal): Promise<void> {
-  const { logger, wakeUp, clock } = ports;
-  const metrics = createMetrics();
-  const agent = new Agent(config, ports, metrics);
+  const { logger, wakeUp, clock, metrics, listen } = ports;
+  const agent = new Agent(config, ports);
   metrics.gauge({ name: "mooring_api_requests", help: "Requests sent to the API server." }, ports.client.requests);
   const health = await listen(observabilityRoutes(metrics, agent.checks()), config.listen, logger);
   const debug = await listen([debugRoute(agent)], config.debugListen, logger);
@@ -103,7 +104,7 @@ class Agent {
   #facts: NodeFacts | undefined;
   #problem: string | undefined;
 
-  constructor(config: AgentConfig, ports: AgentPorts, metrics: Metrics) {
+  constructor(config: AgentConfig, ports: AgentPorts) {
     this.#config = config;
     this.#ports = ports;
     const { node, podUid, kubeletRoot } = config;
@@ -112,8 +113,8 @@ class Agent {
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
     this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
     const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
-    this.#observer = new Observer({ ...ports, metrics, pods: this.#pods, onAnomaly }, { rule, bootId: ports.bootId });
-    const reports = metrics.counter({
+    this.#observer = new Observer({ ...ports, pods: this.#pods, onAnomaly }, { rule, bootId: ports.bootId });
+    const reports = ports.metrics.counter({
       name: "mooring_reports_total",
       help: "Reports by outcome.",
       labels: ["outcome"],

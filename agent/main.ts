@@ -3,8 +3,10 @@ import { createKubeClient } from "../common/kube/client.ts";
 import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
 import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
+import { listen } from "../common/runtime/http-server.ts";
 import { runProcess } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
+import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
 import { createAgentPorts, runAgent } from "./agent.ts";
 import { type AgentConfig, readAgentCommand } from "./config.ts";
@@ -26,6 +28,8 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     clock,
     random: createSystemRandom(),
     logger,
+    metrics: createMetrics(),
+    listen,
     client,
     reportTransport,
     bootId,

@@ -1,12 +1,11 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { watchEventLoop } from "../common/runtime/event-loop.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
-import { listen, type Route } from "../common/runtime/http-server.ts";
+import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
-import { createMetrics, type Metrics } from "../common/runtime/metrics.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
@@ -28,6 +27,8 @@ export interface AggregatorPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly listen: Listen;
   readonly client: KubeClient;
 }
 
@@ -40,8 +41,8 @@ export async function runAggregator(
   ports: AggregatorPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const metrics = createMetrics();
-  const aggregator = new Aggregator(config, ports, metrics);
+  const { metrics, listen } = ports;
+  const aggregator = new Aggregator(config, ports);
   const reports = metrics.counter({ name: "mooring_reports_total", help: "Reports by outcome.", labels: ["outcome"] });
   const routes = [
     ...observabilityRoutes(metrics, aggregator.checks()),
@@ -53,8 +54,7 @@ export async function runAggregator(
   if (config.allowInsecureReports)
     ports.logger.warn({ url: server.url }, "reports are taken unencrypted from anybody: for tests only");
   try {
-    const watchLoop = (limited: AbortSignal): Promise<void> => watchEventLoop({ clock: ports.clock, metrics }, limited);
-    await runTogether([...aggregator.tasks(), watchLoop], signal);
+    await runTogether(aggregator.tasks(), signal);
   } finally {
     await server.close();
     ports.logger.info({}, "aggregator stopped");
@@ -79,7 +79,7 @@ class Aggregator {
   #wasAtRest = false;
   #lists: readonly Route[] = [];
 
-  constructor(config: AggregatorConfig, ports: AggregatorPorts, metrics: Metrics) {
+  constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;
     this.#ports = ports;
     this.#cluster = createCluster(ports, {
@@ -89,30 +89,29 @@ class Aggregator {
       onNode: (name) => this.#term?.standings.onNode(name),
       onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
     });
-    this.#leadership = this.#newLeadership(metrics);
+    this.#leadership = this.#newLeadership();
     this.#writing = new StatusWriting(
       {
         ...ports,
         client: this.#leadership.fenced,
-        metrics,
         nowMs: () => this.#nowMs(),
         onPolicy: () => this.#term?.reconciler.enqueueAll(),
       },
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    registerGauges(metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
-    registerWriteGauges(metrics, () => this.#term?.reconciler.writes);
+    registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
+    registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
   }
 
-  #newLeadership(metrics: Metrics): Leadership {
-    const { client } = this.#ports;
+  #newLeadership(): Leadership {
+    const { client, metrics } = this.#ports;
     const { election } = this.#config;
     if (election === undefined) return createSoleLeadership(client, metrics);
     const [cluster, ends] = [this.#cluster, this.#ends];
     const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
     const nowMs = (): number => this.#nowMs();
-    return createElectedLeadership({ ...this.#ports, metrics, cluster, ends, isAtRest, nowMs }, election);
+    return createElectedLeadership({ ...this.#ports, cluster, ends, isAtRest, nowMs }, election);
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {

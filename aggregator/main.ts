@@ -1,8 +1,11 @@
 import { createKubeClient } from "../common/kube/client.ts";
 import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
-import { runProcess } from "../common/runtime/lifecycle.ts";
+import { watchEventLoop } from "../common/runtime/event-loop.ts";
+import { listen } from "../common/runtime/http-server.ts";
+import { runProcess, runTogether } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
+import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
 import { runAggregator } from "./aggregator.ts";
 import { type AggregatorConfig, readAggregatorCommand } from "./config.ts";
@@ -17,8 +20,11 @@ async function run(config: AggregatorConfig, signal: AbortSignal): Promise<void>
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
+  const metrics = createMetrics();
+  const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client };
+  const aggregate = (limited: AbortSignal): Promise<void> => runAggregator(config, ports, limited);
   try {
-    await runAggregator(config, { clock, random: createSystemRandom(), logger, client }, signal);
+    await runTogether([aggregate, (limited) => watchEventLoop({ clock, metrics }, limited)], signal);
   } finally {
     await client.close();
   }

@@ -44,15 +44,33 @@ const KEEP_ALIVE_MS = 5_000;
 class BodyTooLarge extends Error {}
 class CallerGone extends Error {}
 
-/** Listens until it is closed. Throws `MooringError` "listen-failed". */
-export async function listen(routes: readonly Route[], { host, port }: Address, logger: Logger): Promise<HttpServer> {
+/** Opens a server for routes; a simulation replaces just this. Rejects with `MooringError` "listen-failed". */
+export type Listen = (routes: readonly Route[], address: Address, logger: Logger) => Promise<HttpServer>;
+
+/** A request as it arrives, whatever brought it. */
+export interface RouteCall {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** The whole body as text. Rejects with `BodyTooLarge` before more than so many bytes are kept. */
+  readonly body: (maxBytes: number) => Promise<string>;
+}
+
+/** What answers requests by routes: never rejects, since a caller gets an answer also of a bug. */
+export function createRouter(routes: readonly Route[], logger: Logger): (call: RouteCall) => Promise<RouteAnswer> {
   const patterns = routes.map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }));
+  return (call) => answer(patterns, call).catch((error: unknown) => failure(error, logger));
+}
+
+/** Listens by TCP until it is closed. Throws `MooringError` "listen-failed". */
+export async function listen(routes: readonly Route[], { host, port }: Address, logger: Logger): Promise<HttpServer> {
+  const router = createRouter(routes, logger);
   const server = createServer(
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: KEEP_ALIVE_MS },
     (request, response) => {
-      void answer(patterns, request)
-        .catch((error: unknown) => failure(error, logger))
-        .then((result) => send(response, result));
+      const { method = "", url: target = "/" } = request;
+      const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
+      void router({ method, target, body }).then((result) => send(response, result));
     },
   );
   const bound = await bind(server, { host, port });
@@ -89,11 +107,11 @@ function bind(server: Server, { host, port }: Address): Promise<number> {
 
 type Patterns = readonly { readonly route: Route; readonly pattern: URLPattern }[];
 
-async function answer(patterns: Patterns, request: IncomingMessage): Promise<RouteAnswer> {
-  const url = URL.parse(request.url ?? "/", "http://mooring");
+async function answer(patterns: Patterns, { method, target, body }: RouteCall): Promise<RouteAnswer> {
+  const url = URL.parse(target, "http://mooring");
   if (url === null) return { status: 400, body: "bad request target\n" };
   const matches = patterns.filter(({ pattern }) => pattern.test({ pathname: url.pathname }));
-  const match = matches.find(({ route }) => route.method === request.method);
+  const match = matches.find(({ route }) => route.method === method);
   if (match === undefined)
     return matches.length > 0 ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
   const groups = match.pattern.exec({ pathname: url.pathname })?.pathname.groups ?? {};
@@ -103,7 +121,7 @@ async function answer(patterns: Patterns, request: IncomingMessage): Promise<Rou
   return await match.route.answer({
     params,
     query: url.searchParams,
-    body: () => readBody(request, match.route.maxBodyBytes ?? 0),
+    body: () => body(match.route.maxBodyBytes ?? 0),
   });
 }
 

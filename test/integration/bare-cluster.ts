@@ -2,6 +2,8 @@ import { runAggregator } from "../../aggregator/aggregator.ts";
 import { readAggregatorCommand } from "../../aggregator/config.ts";
 import { type ApiRequest, createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
+import { listen } from "../../common/runtime/http-server.ts";
+import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../control-plane/control-plane.ts";
@@ -109,7 +111,7 @@ async function startAggregator(owner: Owner, kubeconfig: string, flags: readonly
   const logger = createFakeLogger();
   const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), { clock });
   const stopping = new AbortController();
-  const ports = { clock, random: createSystemRandom(), logger, client };
+  const ports = { clock, random: createSystemRandom(), logger, metrics: createMetrics(), listen, client };
   const running = runAggregator(command.config, ports, stopping.signal);
   const stop = async (): Promise<void> => {
     stopping.abort();

@@ -5,6 +5,8 @@ import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createWakeUp } from "../../../agent/sources/wake-up.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
+import { listen } from "../../../common/runtime/http-server.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { decodeNodeMessage, isReport, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeByteStream } from "../../fakes/byte-stream.ts";
 import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
@@ -87,6 +89,8 @@ async function startAgent({
     clock,
     random: createFixedRandom(0.5),
     logger,
+    metrics: createMetrics(),
+    listen,
     client,
     reportTransport,
     mountInfo: table,
