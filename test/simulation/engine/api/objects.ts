@@ -1,0 +1,48 @@
+/** JSON as an object. Objects of the API are never changed, only replaced. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** The metadata that every object has once it is stored. */
+export interface Metadata extends JsonObject {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp: string;
+  readonly labels?: JsonObject | undefined;
+  readonly annotations?: JsonObject | undefined;
+  readonly deletionTimestamp?: string | undefined;
+}
+
+/** A stored object. */
+export interface ApiObject extends JsonObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Metadata;
+}
+
+/** The collections that the simulated API server has. */
+export type ResourceName =
+  | "pods"
+  | "persistentvolumeclaims"
+  | "persistentvolumes"
+  | "nodes"
+  | "namespaces"
+  | "volumeattachments"
+  | "leases"
+  | "events";
+
+/** Which object. */
+export interface ObjectRef {
+  readonly resource: ResourceName;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** What is made: the server adds the UID, the resource version and the times. */
+export interface NewObject extends JsonObject {
+  readonly metadata: JsonObject & { readonly name: string; readonly namespace?: string | undefined };
+}
