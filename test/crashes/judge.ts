@@ -1,0 +1,134 @@
+import {
+  clockTime,
+  common,
+  earliestEnd,
+  type Finding,
+  type JudgedClaim,
+  lastOf,
+  type Patience,
+  wordsAt,
+  writesOf,
+} from "./judged.ts";
+import type { CrashRecord, Lives, Span, StoredWords, TrueUse } from "./record.ts";
+
+export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000 };
+
+/** Everything that is wrong, in the order of time. */
+export function judge(record: CrashRecord, patience = PATIENCE): readonly Finding[] {
+  const { uses, claims, lives, checkpoints } = record;
+  const findings = claims.flatMap((history) => {
+    const judged = { ...history, uses: uses.filter(({ claim }) => claim === history.claim), lives, patience };
+    return [
+      ...earlyTimes(judged),
+      ...keptUnused(judged),
+      ...movedBack(judged),
+      ...wrongUses(judged),
+      ...checkpoints.flatMap(({ atMs }) => lostAt(judged, atMs)),
+    ];
+  });
+  return findings.toSorted((one, other) => one.atMs - other.atMs);
+}
+
+/** Never `True` with a time before the end of a use that whoever wrote it could know of, and never while one goes on. */
+function earlyTimes({ claim, uses, states, patience }: JudgedClaim): readonly Finding[] {
+  return writesOf(states).flatMap(({ seenMs, words }) => {
+    if (!words.unused) return [];
+    const known = uses.filter(({ mounted }) => mounted.toMs + patience.knownMs <= seenMs);
+    return known.flatMap((use): Finding[] => {
+      const endMs = earliestEnd(use);
+      if (endMs > seenMs) {
+        const text = `${words.reason} was written while ${use.pod} had it mounted on ${use.node}`;
+        return [{ claim, rule: "unused while mounted", atMs: seenMs, text }];
+      }
+      if (words.sinceMs >= endMs) return [];
+      const text = `${words.reason} says ${clockTime(words.sinceMs)}, ${endMs - words.sinceMs} ms before the end of ${use.pod}`;
+      return [{ claim, rule: "too early", atMs: seenMs, text }];
+    });
+  });
+}
+
+/** A mount is told as long as its agent, a leader and the API server are up: not at once, but never unsaid again. */
+function keptUnused({ claim, uses, states, lives, patience }: JudgedClaim): readonly Finding[] {
+  return uses.flatMap((use) => {
+    const mounted = [{ fromMs: use.mounted.toMs, toMs: earliestEnd(use) }];
+    const told = common(mounted, lives.agents[use.node] ?? [], lives.leaders, lives.apiServer);
+    return told.flatMap(({ fromMs, toMs }): Finding[] => {
+      const atMs = fromMs + patience.toldMs;
+      if (atMs >= toMs) return [];
+      const isUnused = [wordsAt(states, atMs), ...states.filter(within(atMs, toMs)).map(({ words }) => words)].some(
+        (words) => words?.unused === true,
+      );
+      const text = `${use.pod} has it mounted on ${use.node}, all are up, and it counts as unused`;
+      return isUnused ? [{ claim, rule: "kept unused while mounted", atMs, text }] : [];
+    });
+  });
+}
+
+function within(fromMs: number, toMs: number): (state: { readonly seenMs: number }) => boolean {
+  return ({ seenMs }) => seenMs > fromMs && seenMs < toMs;
+}
+
+/** `lastTransitionTime` never moves earlier, whatever else changes. */
+function movedBack({ claim, states }: JudgedClaim): readonly Finding[] {
+  const writes = writesOf(states);
+  return writes.flatMap(({ seenMs, words }, index): Finding[] => {
+    const before = writes[index - 1]?.words.sinceMs ?? words.sinceMs;
+    if (words.sinceMs >= before) return [];
+    const text = `${words.reason} moved the time back by ${before - words.sinceMs} ms`;
+    return [{ claim, rule: "moved back", atMs: seenMs, text }];
+  });
+}
+
+/** A last use was one, ended no later than it says, and no earlier than its uncertainty allows. */
+function wrongUses({ claim, uses, states }: JudgedClaim): readonly Finding[] {
+  return writesOf(states).flatMap(({ seenMs, words: { lastUse } }): Finding[] => {
+    // Nothing is said of who it was: then nobody saw it.
+    if (lastUse?.podUid === undefined) return [];
+    const use = uses.find(({ podUid }) => podUid === lastUse.podUid);
+    if (use === undefined) {
+      const text = `pod ${lastUse.podUid} never used it`;
+      return [{ claim, rule: "last use by nobody", atMs: seenMs, text }];
+    }
+    const { releasedAtMs, uncertaintyMs } = lastUse;
+    if (releasedAtMs < earliestEnd(use)) {
+      const text = `the use by ${use.pod} is said to have ended at ${clockTime(releasedAtMs)}, its end is ${clockTime(earliestEnd(use))}`;
+      return [{ claim, rule: "last use too early", atMs: seenMs, text }];
+    }
+    const latestMs = use.unmounted?.toMs ?? Number.POSITIVE_INFINITY;
+    if (uncertaintyMs === undefined || releasedAtMs - uncertaintyMs <= latestMs) return [];
+    const text = `the use by ${use.pod} ended ${releasedAtMs - uncertaintyMs - latestMs} ms before the earliest that is said to be possible`;
+    return [{ claim, rule: "uncertainty too small", atMs: seenMs, text }];
+  });
+}
+
+/** At a checkpoint every claim that was used says that it is unused, and names the last use, unless nobody could see it. */
+function lostAt({ claim, uses, states, lives, patience }: JudgedClaim, atMs: number): readonly Finding[] {
+  const over = uses.filter(({ unmounted }) => unmounted !== undefined && unmounted.toMs <= atMs);
+  const last = lastOf(over);
+  if (last === undefined) return [];
+  const found = (text: string): readonly Finding[] => [{ claim, rule: "lost", atMs, text }];
+  const words = wordsAt(states, atMs);
+  if (words === undefined) return found("nothing is said of it");
+  if (!words.unused) return found(`it is still ${words.reason}: ${words.message}`);
+  if (words.sinceMs < earliestEnd(last)) return found(`the time is of a use before that by ${last.pod}`);
+  const isNamed = words.lastUse !== undefined && words.lastUse.podUid === last.podUid;
+  if (isNamed || !couldBeSeen(last, lives, patience) || isEqual(last, over, words)) return [];
+  return found(`the last use is not that by ${last.pod}`);
+}
+
+/** Another use that ended within the stated uncertainty is as good an answer: nobody could tell which was the last. */
+function isEqual(last: TrueUse, over: readonly TrueUse[], { lastUse }: StoredWords): boolean {
+  const isUse = over.some(({ podUid }) => podUid === lastUse?.podUid);
+  if (!isUse || lastUse?.uncertaintyMs === undefined) return false;
+  const endMs = earliestEnd(last);
+  return endMs >= lastUse.releasedAtMs - lastUse.uncertaintyMs && endMs <= lastUse.releasedAtMs;
+}
+
+/** Its agent could read the mount, or a replica of the aggregator could see the pod. */
+function couldBeSeen(use: TrueUse, { agents, aggregators }: Lives, { knownMs }: Patience): boolean {
+  const mounted = { fromMs: use.mounted.toMs, toMs: earliestEnd(use) };
+  const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
+  const sees = (lives: readonly Span[], span: Span): boolean =>
+    common(lives, [span]).some(({ fromMs, toMs }) => toMs - fromMs >= knownMs);
+  return sees(agents[use.node] ?? [], mounted) || sees(aggregators, there);
+}

@@ -1,0 +1,329 @@
+import { describe, expect, it } from "vitest";
+import { judge } from "../../crashes/judge.ts";
+import type { CrashRecord, Lives, StoredState, StoredUse, StoredWords, TrueUse } from "../../crashes/record.ts";
+
+/** All times of the rows are milliseconds from here on. */
+const ALWAYS = [{ fromMs: 0, toMs: 1_000_000 }];
+const UP: Lives = {
+  agents: { "node-a": ALWAYS, "node-b": ALWAYS },
+  aggregators: ALWAYS,
+  leaders: ALWAYS,
+  apiServer: ALWAYS,
+};
+
+/** `used("one", [10_000, 20_000])`: mounted by a pod of this name from the one until the other moment, each call taking 5 ms. */
+function used(name: string, [fromMs, toMs]: readonly [number, number?], more: Partial<TrueUse> = {}): TrueUse {
+  return {
+    claim: "claim",
+    pod: `shop/${name}`,
+    podUid: `uid-${name}`,
+    node: "node-a",
+    askedMs: fromMs - 100,
+    mounted: { fromMs, toMs: fromMs + 5 },
+    unmounted: toMs === undefined ? undefined : { fromMs: toMs, toMs: toMs + 5 },
+    removedMs: toMs === undefined ? undefined : toMs + 50,
+    ...more,
+  };
+}
+
+function words(unused: boolean, sinceMs: number, lastUse?: StoredUse): StoredWords {
+  return { unused, reason: unused ? "Unmounted" : "Mounted", message: "", sinceMs, lastUse };
+}
+
+const inUse = (seenMs: number, sinceMs: number): StoredState => ({ seenMs, words: words(false, sinceMs) });
+
+/** Unused since a time; by the pod of this name, which is said to have ended up to 300 ms before `releasedAtMs`. */
+function unused(
+  [seenMs, sinceMs]: readonly [number, number],
+  name?: string,
+  use: Partial<StoredUse> = {},
+): StoredState {
+  const told = { podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 300, ...use };
+  return { seenMs, words: words(true, sinceMs, name === undefined ? undefined : told) };
+}
+
+interface Row {
+  readonly name: string;
+  readonly uses: readonly TrueUse[];
+  readonly states: readonly StoredState[];
+  readonly lives?: Partial<Lives>;
+  readonly checkpoint?: number;
+  readonly found: readonly string[];
+}
+
+function rulesOf({ uses, states, lives, checkpoint = 60_000 }: Row): readonly string[] {
+  const record: CrashRecord = {
+    uses,
+    claims: [{ claim: "claim", states }],
+    lives: { ...UP, ...lives },
+    checkpoints: [{ atMs: checkpoint }],
+    kills: [],
+  };
+  return judge(record).map(({ rule }) => rule);
+}
+
+const one = used("one", [10_000, 20_000]);
+const two = used("two", [30_000, 40_000]);
+const told = [inUse(10_200, 10_000), unused([20_200, 20_100], "one")];
+
+describe("the judge of crashes", () => {
+  it.each<Row>([
+    { name: "finds nothing in a claim that nobody used", uses: [], states: [unused([1_000, 1_000])], found: [] },
+    { name: "finds nothing in a use that is told to the point", uses: [one], states: told, found: [] },
+    {
+      name: "finds nothing in a time at the very begin of the call that unmounted",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_000], "one")],
+      found: [],
+    },
+    {
+      name: "finds nothing in a claim that counts as unused for the moment until a mount is known",
+      uses: [one],
+      states: [unused([9_000, 9_000]), unused([10_900, 9_500]), ...told],
+      found: [],
+    },
+    {
+      name: "sees a time that is a millisecond before the end",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 19_999], "one", { releasedAtMs: 20_100 })],
+      found: ["too early", "lost"],
+    },
+    {
+      name: "sees a time of the use before the last one",
+      uses: [one, two],
+      states: [...told, inUse(30_200, 30_000), unused([40_200, 30_500], "one", { releasedAtMs: 20_100 })],
+      found: ["too early", "lost"],
+    },
+    {
+      name: "sees the same when it is put right later",
+      uses: [one, two],
+      states: [
+        ...told,
+        inUse(30_200, 30_000),
+        unused([40_200, 30_500], "one", { releasedAtMs: 20_100 }),
+        unused([40_900, 40_100], "two"),
+      ],
+      found: ["too early"],
+    },
+    {
+      name: "sees True in the middle of a use",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([15_000, 15_000]), inUse(15_200, 15_100), unused([20_200, 20_100], "one")],
+      found: ["unused while mounted"],
+    },
+    {
+      name: "sees True while one of two nodes has it mounted",
+      uses: [one, used("other", [12_000, 50_000], { node: "node-b" })],
+      states: [
+        inUse(10_200, 10_000),
+        unused([20_200, 20_100], "one"),
+        inUse(21_000, 20_500),
+        unused([50_200, 50_100], "other"),
+      ],
+      found: ["kept unused while mounted", "unused while mounted"],
+    },
+    {
+      name: "sees a mount that is never told although all are up",
+      uses: [one],
+      states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
+      found: ["kept unused while mounted"],
+    },
+    {
+      name: "does not ask for a mount to be told that its agent does not see",
+      uses: [one],
+      states: [unused([1_000, 1_000]), unused([30_200, 30_100], "one", { uncertaintyMs: 20_000 })],
+      lives: {
+        agents: {
+          "node-a": [
+            { fromMs: 0, toMs: 11_000 },
+            { fromMs: 30_000, toMs: 100_000 },
+          ],
+        },
+      },
+      found: [],
+    },
+    {
+      name: "does not ask for a mount to be told where nobody leads",
+      uses: [one],
+      states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
+      lives: {
+        leaders: [
+          { fromMs: 0, toMs: 9_000 },
+          { fromMs: 15_000, toMs: 100_000 },
+        ],
+      },
+      found: [],
+    },
+    {
+      name: "sees a mount that is not told although all have been up again for long",
+      uses: [one],
+      states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
+      lives: {
+        leaders: [
+          { fromMs: 0, toMs: 9_000 },
+          { fromMs: 12_000, toMs: 100_000 },
+        ],
+      },
+      found: ["kept unused while mounted"],
+    },
+    {
+      name: "sees a time that moves back",
+      uses: [one],
+      states: [
+        inUse(10_200, 10_000),
+        unused([20_200, 21_000], "one", { uncertaintyMs: 2_000 }),
+        unused([20_900, 20_100], "one"),
+      ],
+      found: ["moved back"],
+    },
+    {
+      name: "sees a time that moves back with a change to False",
+      uses: [one, two],
+      states: [...told, inUse(30_200, 20_000), unused([40_200, 40_100], "two")],
+      found: ["moved back"],
+    },
+    {
+      name: "sees a last use that is said to have ended before it did",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { releasedAtMs: 19_999 })],
+      found: ["last use too early"],
+    },
+    {
+      name: "sees a last use that goes on",
+      uses: [used("one", [10_000])],
+      states: [
+        {
+          seenMs: 15_000,
+          words: { ...words(false, 10_000), lastUse: { podUid: "uid-one", releasedAtMs: 14_000, uncertaintyMs: 1 } },
+        },
+      ],
+      found: ["last use too early"],
+    },
+    {
+      name: "sees an uncertainty that leaves out the truth",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([21_200, 21_100], "one", { uncertaintyMs: 1_000 })],
+      found: ["uncertainty too small"],
+    },
+    {
+      name: "finds nothing in an uncertainty that is not known",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
+      found: [],
+    },
+    {
+      name: "sees a last use by a pod that never was",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "nobody")],
+      found: ["last use by nobody", "lost"],
+    },
+    {
+      name: "sees a claim that stays in use",
+      uses: [one],
+      states: [inUse(10_200, 10_000)],
+      found: ["lost"],
+    },
+    {
+      name: "sees a claim of which nothing is said",
+      uses: [one],
+      states: [{ seenMs: 1_000, words: undefined }],
+      found: ["lost"],
+    },
+    {
+      name: "sees a last use that is an earlier one, although the time is right",
+      uses: [one, two],
+      states: [...told, inUse(30_200, 30_000), unused([40_200, 40_100], "one", { releasedAtMs: 20_100 })],
+      found: ["lost"],
+    },
+    {
+      name: "sees a last use that nobody is named for",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100])],
+      found: ["lost"],
+    },
+    {
+      name: "does not ask for the name of a use that nobody saw",
+      uses: [one, two],
+      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      lives: {
+        agents: {
+          "node-a": [
+            { fromMs: 0, toMs: 29_000 },
+            { fromMs: 44_000, toMs: 100_000 },
+          ],
+        },
+        aggregators: [
+          { fromMs: 0, toMs: 29_500 },
+          { fromMs: 42_000, toMs: 100_000 },
+        ],
+        leaders: [
+          { fromMs: 0, toMs: 29_500 },
+          { fromMs: 43_000, toMs: 100_000 },
+        ],
+      },
+      found: [],
+    },
+    {
+      name: "asks for it where a standby could see the pod",
+      uses: [one, two],
+      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      lives: {
+        agents: {
+          "node-a": [
+            { fromMs: 0, toMs: 29_000 },
+            { fromMs: 44_000, toMs: 100_000 },
+          ],
+        },
+        leaders: [
+          { fromMs: 0, toMs: 29_500 },
+          { fromMs: 43_000, toMs: 100_000 },
+        ],
+      },
+      found: ["lost"],
+    },
+    {
+      name: "takes either of two uses that ended within the uncertainty for the last one",
+      uses: [one, used("other", [12_000, 20_050])],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one")],
+      found: [],
+    },
+    {
+      name: "does not take a use for the last one that ended before another began",
+      uses: [one, two],
+      states: [
+        ...told,
+        inUse(30_200, 30_000),
+        unused([40_200, 40_100], "one", { releasedAtMs: 20_100, uncertaintyMs: 19_000 }),
+      ],
+      found: ["lost"],
+    },
+    {
+      name: "asks at a checkpoint only for what was over by then",
+      uses: [one, two],
+      states: told,
+      lives: { leaders: [{ fromMs: 0, toMs: 25_000 }] },
+      checkpoint: 28_000,
+      found: [],
+    },
+  ])("$name", (row) => {
+    const rules = rulesOf(row);
+
+    expect(rules).toEqual(row.found);
+  });
+
+  it("says which claim, when and why", () => {
+    const states = [inUse(10_200, 10_000), unused([20_200, 19_000], "one", { releasedAtMs: 20_100 })];
+    const record = { uses: [one], claims: [{ claim: "claim", states }], lives: UP, checkpoints: [], kills: [] };
+
+    const findings = judge(record);
+
+    expect(findings).toEqual([
+      {
+        claim: "claim",
+        rule: "too early",
+        atMs: 20_200,
+        text: "Unmounted says 00:00:19.000, 1000 ms before the end of shop/one",
+      },
+    ]);
+  });
+});
