@@ -7,7 +7,7 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import type { ElectionConfig } from "./config.ts";
-import type { Coverage } from "./core/coverage.ts";
+import { type Coverage, isUpTo } from "./core/coverage.ts";
 import { PodCoverage } from "./pod-coverage.ts";
 import { LeaderLabel } from "./sinks/leader-label.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -36,6 +36,9 @@ interface LeadershipParts extends KubeParts {
 }
 
 export const LEASE_NAME = "mooring-aggregator";
+
+/** The handing over is to be quick all the same. Milliseconds. */
+const CATCH_UP_LIMIT_MS = 1_000;
 
 /** The one process that there is, without an election. */
 export function createSoleLeadership(client: KubeClient, metrics: Metrics): Leadership {
@@ -74,10 +77,21 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
         try {
           await runTogether([lead, (both) => label.run(both)], limited);
         } finally {
-          await label.drop();
+          const dropped = await label.drop();
+          if (dropped !== undefined) await untilReached(parts, dropped);
         }
       }, signal),
   };
+}
+
+/**
+ * Waits a moment until our watch has brought our own last change of a pod. A successor may have begun to watch just before it, and
+ * the word that we leave must reach that far, or the chain would be broken although nothing was missed.
+ */
+async function untilReached({ clock, cluster }: LeadershipParts, version: string): Promise<void> {
+  const { signal } = new AbortController();
+  const until = clock.monotonicMs() + CATCH_UP_LIMIT_MS;
+  while (!isUpTo(version, cluster.podsReached() ?? "") && clock.monotonicMs() < until) await clock.sleep(10, signal);
 }
 
 function registerLeader(metrics: Metrics, mayAct: () => boolean): void {

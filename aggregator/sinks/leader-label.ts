@@ -33,6 +33,7 @@ const podList = v.object({
     }),
   ),
 });
+const writtenPod = v.object({ metadata: v.object({ resourceVersion: v.string() }) });
 type LabelledPod = v.InferOutput<typeof podList>["items"][number]["metadata"];
 
 const UNLABELLED = "the pod has not been labelled yet";
@@ -71,17 +72,25 @@ export class LeaderLabel {
     }
   }
 
-  /** Takes it off the own pod, when there is time for it: the next leader does that, too. */
-  async drop(): Promise<void> {
+  /**
+   * Takes it off the own pod, when there is time for it: the next leader does that, too. The pod's resource version with that, unless
+   * nothing was changed.
+   */
+  async drop(): Promise<string | undefined> {
     const { clock, client, logger } = this.#parts;
     this.#problem = UNLABELLED;
     const { signal } = new AbortController();
-    const drop = async (limited: AbortSignal): Promise<void> => {
+    const drop = async (limited: AbortSignal): Promise<string | undefined> => {
       const mine = await this.#own(limited);
-      if (mine?.labels?.[ROLE_LABEL] === LEADER_ROLE) await this.#put(client, { ...mine, role: null }, limited);
+      if (mine?.labels?.[ROLE_LABEL] !== LEADER_ROLE) return undefined;
+      return await this.#put(client, { ...mine, role: null }, limited);
     };
-    const failure = await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop).then(() => undefined, operational);
-    if (failure !== undefined) logger.warn({ err: messageOf(failure) }, "own pod is still labelled as the leader's");
+    try {
+      return await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop);
+    } catch (error) {
+      logger.warn({ err: messageOf(operational(error)) }, "own pod is still labelled as the leader's");
+      return undefined;
+    }
   }
 
   async #claim(signal: AbortSignal): Promise<void> {
@@ -111,17 +120,20 @@ export class LeaderLabel {
     return decoded.output.items.map(({ metadata }) => metadata);
   }
 
+  /** The pod's resource version then; nothing when there is no such pod any more. */
   async #put(
     client: KubeClient,
     { name, uid, role }: Pick<LabelledPod, "name" | "uid"> & { readonly role: string | null },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const path = `${this.#path}/${name}`;
     const target = { apiVersion: "v1", kind: "Pod", path, namespace: this.#namespace, name, uid };
     const patch = { metadata: { labels: { [ROLE_LABEL]: role } } };
     const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
     // A pod that is gone, or another one of its name, has no label to take off; the own one is looked for again.
     if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
+    const written = outcome.kind === "applied" ? v.safeParse(writtenPod, outcome.object) : undefined;
+    return written?.success === true ? written.output.metadata.resourceVersion : undefined;
   }
 
   get #path(): string {

@@ -21,6 +21,7 @@ const REPORT = {
   sentAt: 1_002,
   read: { beganAt: 1_000, endedAt: 1_001 },
   observedSince: 500,
+  blind: [{ to: 500 }],
   podsResourceVersion: "1",
   holds: [],
   releases: [],
@@ -110,6 +111,7 @@ describe("two replicas of the aggregator", () => {
 
   it("a clean stop hands over within 3 s, and breaks no chain of watches", async () => {
     const [leader, standby] = await pair("stop");
+    await until("the label", 5_000, async () => expect(await replicas.labelled()).toEqual([leader.pod]));
     await until("a word", 10_000, async () => expect((await replicas.lease()).coverage).toBeDefined());
     const before = JSON.parse((await replicas.lease()).coverage ?? "");
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { PodWatch } from "../../../aggregator/core/coverage.ts";
 import { createElectedLeadership, createSoleLeadership } from "../../../aggregator/leadership.ts";
+import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { HttpRequest } from "../../../common/kube/transport.ts";
@@ -24,6 +25,8 @@ interface Server {
   readonly lease: FakeAnswer;
   readonly pods?: FakeAnswer;
   readonly watch?: PodWatch;
+  /** How far the watch of pods is. */
+  readonly reached?: () => string;
 }
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -31,14 +34,20 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
+const LABELLED = json({ items: [{ metadata: { name: "a", uid: "uid-a", labels: { [ROLE_LABEL]: LEADER_ROLE } } }] });
+const DROPPED = json({ metadata: { resourceVersion: "10" } });
 const OWN_POD = json({ items: [{ metadata: { name: "a", uid: "uid-a" } }] });
 
 function elected(server: Server) {
   const clock = createFakeClock();
+  const holders: string[] = [];
   const answer = ({ method, path, body }: HttpRequest): FakeAnswer => {
+    const { spec } = JSON.parse(body ?? "{}");
+    if (spec?.holderIdentity !== undefined) holders.push(spec.holderIdentity);
+    if (path.includes("/pods/")) return DROPPED;
     if (path.includes("/pods")) return server.pods ?? OWN_POD;
     // What is written is what stands there from then on.
-    if (method === "POST") return leaseOf(JSON.parse(body ?? "{}").spec.holderIdentity);
+    if (method === "POST") return leaseOf(spec.holderIdentity);
     return method === "PATCH" ? leaseOf("a_id-1-1") : server.lease;
   };
   const client = createKubeClient(createFakeConnection(createFakeTransport(answer)), { clock });
@@ -51,7 +60,7 @@ function elected(server: Server) {
     random: createFixedRandom(0.5),
     ends: new UnsettledEnds({ isTold: () => true, nowMs: () => NOON }),
   };
-  const cluster = { podsWatchedSince: () => server.watch, podsReached: () => undefined };
+  const cluster = { podsWatchedSince: () => server.watch, podsReached: () => server.reached?.() };
   const leadership = createElectedLeadership(
     { ...parts, cluster, isAtRest: () => true, nowMs: clock.wallMs },
     { namespace: "mooring", pod: "a", timing: TIMING },
@@ -69,7 +78,7 @@ function elected(server: Server) {
     });
     await clock.advance(ms);
   };
-  return { leadership, metrics, begin, clock };
+  return { leadership, metrics, begin, clock, stop, holders };
 }
 
 describe("leadership among replicas", () => {
@@ -131,6 +140,26 @@ describe("leadership among replicas", () => {
       ok: false,
       why: expect.stringMatching(/^nobody has been seen to lead for long: /),
     });
+  });
+
+  it.each([
+    { name: "when its watch has brought its own last change", reachedAfterMs: 300, givenBackAfterMs: 300 },
+    { name: "after a second when its watch lags", reachedAfterMs: 60_000, givenBackAfterMs: 1_000 },
+  ])("a clean stop gives the Lease back $name", async ({ reachedAfterMs, givenBackAfterMs }) => {
+    let reached = "9";
+    const { begin, clock, stop, holders } = elected({ lease: NO_LEASE, pods: LABELLED, reached: () => reached });
+    await begin(100);
+
+    stop.abort();
+    void clock.sleep(reachedAfterMs, new AbortController().signal).then(() => {
+      reached = "10";
+    });
+    await clock.advance(givenBackAfterMs - 20);
+    const before = holders.at(-1);
+    await clock.advance(40);
+
+    expect(before).toMatch(/^a_/);
+    expect(holders.at(-1)).toBe("");
   });
 
   it.each([
