@@ -7,7 +7,15 @@ import { volumeKey } from "../common/storage/volume-identity.ts";
 import type { RootRule } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
 import { displayPath } from "./core/mount-info.ts";
-import { type Anomaly, type Decision, forget, initialState, type NodeState, type PodFacts } from "./core/node-state.ts";
+import {
+  type Anomaly,
+  type Decision,
+  forget,
+  initialState,
+  loseSight,
+  type NodeState,
+  type PodFacts,
+} from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import type { Journal } from "./sinks/journal.ts";
 import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
@@ -121,7 +129,12 @@ export class Observer {
       const unchanged = wakeUp.unchanged();
       if (unchanged !== undefined) this.#state = extendSight(this.#state, unchanged);
       const read = await readConfirmed(mountInfo, this.#state, this.#rule);
-      const { state, decisions } = observe(this.#state, { read, podsResourceVersion, pods: this.#podFacts() });
+      const { state, decisions } = observe(this.#state, {
+        read,
+        unchangedUntil: unchanged?.until,
+        podsResourceVersion,
+        pods: this.#podFacts(),
+      });
       this.#noteBlindness(read.incomplete);
       this.#state = state;
       await journal.store(state);
@@ -131,6 +144,7 @@ export class Observer {
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       this.#noteBlindness(messageOf(error));
+      this.#state = loseSight(this.#state);
       return undefined;
     } finally {
       const tookMs = this.#now() - begunAt;
@@ -165,7 +179,7 @@ export class Observer {
   #log(decision: Decision): void {
     const { logger } = this.#parts;
     if (decision.kind === "released") {
-      const { volume, podUid, pod, after, by } = decision.release;
+      const { volume, podUid, pod, after = 0, by } = decision.release;
       logger.info({ volume: volumeKey(volume), podUid, pod, widthMs: Math.round(by - after) }, "volume released");
       return;
     }

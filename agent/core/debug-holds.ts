@@ -19,7 +19,7 @@ export function describeHolds(state: NodeState, nowMs: number): object {
   return {
     bootId: state.bootId,
     lastCompleteReadAgeMs: age(state.read?.endedAt),
-    observedForMs: age(state.observedSince),
+    observedForMs: age(state.blind.at(-1)?.to),
     podsResourceVersion: state.podsResourceVersion,
     holds: [...state.holds.values()].map(describe),
     releases: state.releases.map(({ id, pod, by }) => ({ id, pod, ageMs: age(by) })),

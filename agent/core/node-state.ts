@@ -1,6 +1,7 @@
-import type { ReadSpan, Release } from "../../common/storage/node-report.ts";
+import type { BlindSpan, ReadSpan, Release } from "../../common/storage/node-report.ts";
 import type { Hold } from "../../common/storage/volume-identity.ts";
 import type { MountRead } from "./holds.ts";
+import { type Sight, sightAfter } from "./sight.ts";
 
 /** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
 export interface KnownHold {
@@ -25,10 +26,10 @@ export interface KnownHold {
 
 /** The end of a hold whose pod runs: it counts when the pod is over, unless it turns out to be an anomaly. */
 export interface Suspension {
-  /** End of the first complete read that did not show it. */
+  /** End of the first complete read that did not show it; of the first after a blind span, in which it may have been back. */
   readonly by: number;
-  /** The pod's resource version then: a later one that still says running makes it an anomaly. */
-  readonly podVersion: string;
+  /** The pod's resource version then, or when it was listed: a later one that still says running makes it an anomaly. */
+  readonly podVersion: string | undefined;
   /** The mount is gone while the pod runs on: its containers may still hold the volume, so only the pod's end counts. */
   readonly isAnomaly: boolean;
 }
@@ -43,8 +44,10 @@ export interface NodeState {
   readonly read: ReadSpan | undefined;
   /** What the pod watch had reached before that read began. */
   readonly podsResourceVersion: string | undefined;
-  /** End of the first complete read of this run. */
-  readonly observedSince: number | undefined;
+  /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
+  readonly blind: readonly BlindSpan[];
+  /** Whether the table has been watched since the last complete read. */
+  readonly sight: Sight;
   /** Rises with each change of holds or releases. */
   readonly generation: number;
 }
@@ -61,6 +64,8 @@ export interface PodFacts {
 /** What is seen at one moment: a read, and what the pod watch had reached before it began. */
 export interface NodeSnapshot {
   readonly read: MountRead;
+  /** Until when the kernel told of no change since the last read. */
+  readonly unchangedUntil?: number | undefined;
   readonly podsResourceVersion: string | undefined;
   /** The pods of this node by UID; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
@@ -90,9 +95,15 @@ export function initialState(bootId: string): NodeState {
     releases: [],
     read: undefined,
     podsResourceVersion: undefined,
-    observedSince: undefined,
+    blind: [],
+    sight: "none",
     generation: 0,
   };
+}
+
+/** The state after a read that failed: what came and went until the next complete one is not known. */
+export function loseSight(state: NodeState): NodeState {
+  return { ...state, sight: sightAfter(state.sight, false) };
 }
 
 /** The state without the releases that can no longer change any status. */

@@ -1,17 +1,19 @@
 import type { Release } from "../../common/storage/node-report.ts";
 import { isUseHold, type UseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
 import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
-import type { Decision, KnownHold, NodeSnapshot, NodeState, Suspension } from "./node-state.ts";
+import type { Decision, KnownHold, NodeSnapshot, NodeState, PodFacts, Suspension } from "./node-state.ts";
+import { hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
 export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
-  const { read, podsResourceVersion } = snapshot;
+  const { read, podsResourceVersion, unchangedUntil } = snapshot;
+  const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchangedUntil });
   const shown = shownHolds(previous, snapshot);
   const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
-  const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot) }));
+  const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot, isWatched) }));
   const kept = fates.flatMap(({ known, fate }) =>
     fate.kind === "kept" ? [{ ...known, suspended: fate.suspended }] : [],
   );
@@ -28,11 +30,14 @@ export function observe(
   const complete = {
     read: { beganAt: read.beganAt, endedAt: read.endedAt },
     podsResourceVersion,
-    observedSince: previous.observedSince ?? read.endedAt,
+    blind: isWatched
+      ? previous.blind
+      : withBlindSpan(previous.blind, { from: previous.read?.endedAt, to: read.endedAt }),
   };
   const state: NodeState = {
     ...previous,
     ...(read.incomplete === undefined ? complete : {}),
+    sight: sightAfter(previous.sight, read.incomplete === undefined),
     holds,
     releases: [...previous.releases, ...releases],
     generation: previous.generation + (decisions.length > 0 ? 1 : 0),
@@ -73,22 +78,25 @@ type Fate =
   | { readonly kind: "kept"; readonly suspended: Suspension | undefined }
   | { readonly kind: "gone"; readonly by: number };
 
-function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot): Fate {
-  const isComplete = read.incomplete === undefined;
+function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
   const pod = hold.podUid === undefined ? undefined : pods?.get(hold.podUid);
-  if (pod?.isRunning !== true) {
-    // A suspended end was read completely; but where containers may have used the volume on, only a read after their end counts.
-    if (suspended !== undefined && !suspended.isAnomaly) return { kind: "gone", by: suspended.by };
-    return isComplete ? { kind: "gone", by: read.endedAt } : { kind: "kept", suspended };
-  }
-  if (suspended !== undefined) {
-    return {
-      kind: "kept",
-      suspended: { ...suspended, isAnomaly: suspended.isAnomaly || pod.resourceVersion !== suspended.podVersion },
-    };
-  }
-  if (!isComplete) return { kind: "kept", suspended };
-  return { kind: "kept", suspended: { by: read.endedAt, podVersion: pod.resourceVersion, isAnomaly: false } };
+  // A damaged read may hide the very mount that is back.
+  if (read.incomplete !== undefined) return { kind: "kept", suspended: suspended && doubted(suspended, pod) };
+  // As long as the pods have not been listed, any may be running.
+  const isOver = hold.podUid === undefined || (pods !== undefined && pod?.isRunning !== true);
+  // A suspended end counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
+  const isEndKnown = suspended !== undefined && isWatched && !(isOver && suspended.isAnomaly);
+  const by = isEndKnown ? suspended.by : read.endedAt;
+  if (isOver) return { kind: "gone", by };
+  const end = suspended ?? { podVersion: undefined, isAnomaly: false };
+  return { kind: "kept", suspended: doubted({ ...end, by }, pod) };
+}
+
+/** A suspended end, and what the watch now says of its pod: nothing as long as that has not been listed. */
+function doubted(end: Suspension, pod: PodFacts | undefined): Suspension {
+  if (pod?.isRunning !== true) return end;
+  if (end.podVersion === undefined) return { ...end, podVersion: pod.resourceVersion };
+  return { ...end, isAnomaly: end.isAnomaly || pod.resourceVersion !== end.podVersion };
 }
 
 /** A use has ended when the last of its holds is gone; its interval begins where the last of them was still seen. */

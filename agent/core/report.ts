@@ -22,8 +22,9 @@ export interface ReporterIdentity {
 
 /** The report of a state, or nothing as long as no complete read stands behind it: a blind agent has nothing to say. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
-  const { read, observedSince, podsResourceVersion } = state;
-  if (read === undefined || observedSince === undefined) return undefined;
+  const { read, blind, sight, podsResourceVersion } = state;
+  const observedSince = blind.at(-1)?.to;
+  if (read === undefined || observedSince === undefined || sight === "none") return undefined;
   const report: NodeReport = {
     version: REPORT_VERSION,
     ...identity,
@@ -32,6 +33,7 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     sentAt,
     read,
     observedSince,
+    blind: [...blind],
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     holds: [...state.holds.values()].map(({ hold: { kind, volume, podUid }, pod, since }) => ({
       kind,

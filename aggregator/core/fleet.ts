@@ -14,8 +14,8 @@ export interface NodeRelease {
   readonly beganByMs: number;
   /** At or after the truth. */
   readonly byMs: number;
-  /** By how much at most `byMs` is later than the truth. */
-  readonly widthMs: number;
+  /** By how much at most `byMs` is later than the truth; not known for what an earlier boot held. */
+  readonly widthMs: number | undefined;
 }
 
 /** A hold, and what the agent knew of it. */
@@ -175,7 +175,8 @@ function toNodeRelease(
 ): NodeRelease {
   const byMs = at.wall(by);
   const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
-  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs: byMs - at.earliest(after) };
+  const widthMs = after === undefined ? undefined : byMs - at.earliest(after);
+  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs };
 }
 
 /**

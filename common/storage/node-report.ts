@@ -16,6 +16,9 @@ export const MAX_REPORT_ENTRIES = 20_000;
 /** A larger body is refused before it is read to its end; 4 MiB. */
 export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
 
+/** A report tells of at most so many blind spans; the oldest are merged. */
+export const MAX_BLIND_SPANS = 16;
+
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253));
 const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128));
 const stamp = v.pipe(v.number(), v.finite(), v.minValue(0));
@@ -45,15 +48,35 @@ const release = v.pipe(
     volume,
     podUid: uid,
     pod: podName,
-    /** Begin of the last complete read that showed the use. */
-    after: stamp,
-    /** End of the first complete read that did not. */
+    /** Begin of the last complete read that showed the use; absent where that was in another boot, on another clock. */
+    after: v.optional(stamp),
+    /** End of the first complete read that did not; the begin of the boot (0) for what an earlier boot held. */
     by: stamp,
   }),
-  v.check(({ after, by }) => after <= by, "after must not be later than by"),
+  v.check(({ after = 0, by }) => after <= by, "after must not be later than by"),
 );
 
 const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
+
+const blindSpan = v.pipe(
+  v.strictObject({
+    /** End of the last complete read before it; absent where nothing is known of the time before. */
+    from: v.optional(stamp),
+    /** End of the first complete read after it. */
+    to: stamp,
+  }),
+  v.check(({ from = 0, to }) => from <= to, "from must not be later than to"),
+);
+
+const blind = v.pipe(
+  v.array(blindSpan),
+  v.minLength(1),
+  v.maxLength(MAX_BLIND_SPANS),
+  v.check(
+    (spans) => spans.slice(1).every(({ from = -1 }, index) => from >= (spans[index]?.to ?? 0)),
+    "spans must follow each other, and only the first may lack its begin",
+  ),
+);
 
 /** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
 const head = {
@@ -71,8 +94,13 @@ const head = {
   sentAt: stamp,
   /** The last complete read of the mount table. */
   read,
-  /** Since when the agent has watched this boot without a gap. */
+  /** Since when the agent has watched this boot without a gap: the end of the last blind span. */
   observedSince: stamp,
+  /**
+   * When in this boot the agent did not watch: between two complete reads it did not run, or a read failed or was damaged. What was
+   * mounted and unmounted within one of them, it cannot know.
+   */
+  blind,
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /** For people to read; absent until the agent has found them out. */
@@ -82,17 +110,23 @@ const head = {
 interface Head {
   readonly read: ReadSpan;
   readonly sentAt: number;
+  readonly observedSince: number;
+  readonly blind: readonly BlindSpan[];
 }
 
 const isInOrder = ({ read: { beganAt, endedAt } }: Head): boolean => beganAt <= endedAt;
 const isSentAfterRead = ({ read: { endedAt }, sentAt }: Head): boolean => endedAt <= sentAt;
+const isSightInOrder = ({ read: { endedAt }, observedSince, blind: spans }: Head): boolean =>
+  spans.at(-1)?.to === observedSince && observedSince <= endedAt;
 const OUT_OF_ORDER = "read must not end before it began";
 const SENT_EARLY = "sentAt must not be earlier than the end of the read";
+const SIGHT_UNCLEAR = "observedSince must be the end of the last blind span, and not later than the end of the read";
 
 const report = v.pipe(
   v.strictObject({ ...head, holds: v.array(hold), releases: v.array(release) }),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
+  v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
   v.check(
     (value) => value.holds.length + value.releases.length <= MAX_REPORT_ENTRIES,
     `at most ${MAX_REPORT_ENTRIES} holds and releases`,
@@ -103,6 +137,7 @@ const heartbeat = v.pipe(
   v.strictObject(head),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
+  v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
 );
 
 /** The state of a node as its agent reports it. */
@@ -113,6 +148,8 @@ export type NodeHeartbeat = v.InferOutput<typeof heartbeat>;
 export type NodeMessage = NodeReport | NodeHeartbeat;
 /** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
 export type Release = v.InferOutput<typeof release>;
+/** A time in which an agent did not watch, on the boot clock. */
+export type BlindSpan = v.InferOutput<typeof blindSpan>;
 /** Begin and end of a read of the mount table. */
 export type ReadSpan = v.InferOutput<typeof read>;
 

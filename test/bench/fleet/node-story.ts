@@ -86,6 +86,7 @@ export class NodeStory {
       sentAt: now,
       read: { beganAt: now, endedAt: now },
       observedSince,
+      blind: [{ to: observedSince }],
       podsResourceVersion,
     };
   }

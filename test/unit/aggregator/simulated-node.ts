@@ -136,6 +136,7 @@ export class SimulatedNode {
       sentAt: this.#stamp(),
       read,
       observedSince,
+      blind: [{ to: observedSince }],
       podsResourceVersion: String(reached),
       holds: agent.isStaged ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }] : uses,
       releases: [...releases],

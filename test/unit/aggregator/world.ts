@@ -96,6 +96,7 @@ export function releaseOf(podUid: string, span: { readonly after: number; readon
 /** A report of `n1` whose one read took from 1,000 to 1,001 of the boot clock, sent at once. */
 export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
   const read = fields.read ?? { beganAt: 1_000, endedAt: 1_001 };
+  const observedSince = fields.observedSince ?? Math.min(500, read.endedAt);
   return {
     version: 1,
     node: "n1",
@@ -105,7 +106,8 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
     generation: 1,
     driftPpm: 0,
     sentAt: read.endedAt,
-    observedSince: Math.min(500, read.endedAt),
+    observedSince,
+    blind: [{ to: observedSince }],
     podsResourceVersion: "200",
     holds: [],
     releases: [],

@@ -74,10 +74,10 @@ describe("a hold that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is released even when the look that finds the pod over is damaged",
+      name: "is held until a complete read when the look that finds the pod over is damaged: that may hide the mount",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }],
-      held: false,
-      releases: ["10-21"],
+      held: true,
+      releases: [],
       anomalies: [],
     },
     {
@@ -122,11 +122,46 @@ describe("a hold that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is released at once while the pods have not been listed",
+      name: "and that was followed by a damaged read is released with the time of the next complete one",
+      looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }, { shows: [], pod: "gone" }],
+      held: false,
+      releases: ["10-41"],
+      anomalies: [],
+    },
+    {
+      name: "is released with the time of the read after the blindness, also when the pod ends later",
+      looks: [mounted, unmounted, { shows: ["damage"], pod: "running 1" }, unmounted, { shows: [], pod: "gone" }],
+      held: false,
+      releases: ["10-41"],
+      anomalies: [],
+    },
+    {
+      name: "is kept while the pods have not been listed: any may be running",
       looks: [mounted, { shows: [], pod: "unknown" }],
+      held: true,
+      releases: [],
+      anomalies: [],
+    },
+    {
+      name: "is released with the time of its read when the list, which came later, lacks the pod",
+      looks: [mounted, { shows: [], pod: "unknown" }, { shows: [], pod: "unknown" }, { shows: [], pod: "gone" }],
       held: false,
       releases: ["10-21"],
       anomalies: [],
+    },
+    {
+      name: "is kept when the list, which came later, shows the pod running: its last event may still come",
+      looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "ended 2" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is an anomaly when the pod that the list showed runs on",
+      looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "running 2" }],
+      held: true,
+      releases: [],
+      anomalies: ["unmounted-while-running"],
     },
   ])("$name", ({ looks, held, releases, anomalies }) => {
     const { state, decisions } = replay(looks);
@@ -240,7 +275,7 @@ describe("any interleaving of mounts, pod events and looks", () => {
         const before = model.state.releases.length;
         for (const action of ["unmount", "pod-vanishes", "look"]) model.take(action);
 
-        for (const { after, by } of model.state.releases) {
+        for (const { after = 0, by } of model.state.releases) {
           expect(model.unmounts.some((at) => after <= at && at <= by)).toBe(true);
         }
         expect(model.state.holds.size).toBe(0);
@@ -281,7 +316,7 @@ function releasesOf(
     look(10 * (index + 1), isMounted ? ["mount"] : []);
     if (withDamage && damagedAfter) look(10 * (index + 1) + 5, ["damage"]);
   }
-  return state.releases;
+  return state.releases.map(({ id, after = 0, by }) => ({ id, after, by }));
 }
 
 describe("damaged reads between complete ones", () => {

@@ -232,6 +232,14 @@ describe("acceptReport", () => {
     expect(view.releases.size).toBe(2);
   });
 
+  it("a use that another boot showed ended by the begin of this one, and nobody says how much earlier", () => {
+    const { after: _, ...release } = releaseOf("pod-1", { after: 0, by: 0 });
+
+    const view = accepted(undefined, { ...readAt(2_000), releases: [release] });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON - 2_000, widthMs: undefined }]);
+  });
+
   it("a staging mount that vanished is no end of use", () => {
     const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf(undefined)] });
 

@@ -1,0 +1,39 @@
+import { type BlindSpan, MAX_BLIND_SPANS, type ReadSpan } from "../../common/storage/node-report.ts";
+
+/**
+ * What stands behind the last complete read: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
+ * read failed or was damaged since.
+ */
+export type Sight = "none" | "broken" | "unbroken";
+
+/**
+ * Between two reads that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. Three
+ * heartbeats: whoever is silent for so long counts as silent.
+ */
+export const LONGEST_GLANCE_MS = 90_000;
+
+/** What the sight is after another read. */
+export function sightAfter(sight: Sight, isComplete: boolean): Sight {
+  if (isComplete) return "unbroken";
+  return sight === "none" ? "none" : "broken";
+}
+
+/**
+ * True when nothing lasting can have been missed between the last complete read and a complete one that begins at `beganAt`.
+ * `unchangedUntil`: until then the kernel told of no change since that last read.
+ */
+export function hasWatched(
+  { sight, read }: { readonly sight: Sight; readonly read: ReadSpan | undefined },
+  { beganAt, unchangedUntil = 0 }: { readonly beganAt: number; readonly unchangedUntil?: number | undefined },
+): boolean {
+  if (sight !== "unbroken" || read === undefined) return false;
+  return beganAt - Math.max(read.endedAt, unchangedUntil) <= LONGEST_GLANCE_MS;
+}
+
+/** The blind spans with one more. Of too many the two oldest become one, which claims more blindness than there was, never less. */
+export function withBlindSpan(spans: readonly BlindSpan[], { from, to }: BlindSpan): readonly BlindSpan[] {
+  const all = [...spans, from === undefined ? { to } : { from, to }];
+  const [first, second, ...rest] = all;
+  if (all.length <= MAX_BLIND_SPANS || first === undefined || second === undefined) return all;
+  return [{ ...first, to: second.to }, ...rest];
+}

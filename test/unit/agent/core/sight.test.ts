@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { initialState, loseSight } from "../../../../agent/core/node-state.ts";
+import { extendSight, observe } from "../../../../agent/core/observe.ts";
+import { LONGEST_GLANCE_MS, withBlindSpan } from "../../../../agent/core/sight.ts";
+import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import { formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
+
+/** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
+interface Look {
+  readonly at: number;
+  readonly what?: "damaged" | "failed";
+  readonly quiet?: { readonly from: number; readonly until: number };
+}
+
+function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
+  let state = initialState("boot-1");
+  for (const { at, what, quiet } of looks) {
+    if (quiet !== undefined) state = extendSight(state, quiet);
+    if (what === "failed") {
+      state = loseSight(state);
+      continue;
+    }
+    const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
+    const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+    const pods = new Map();
+    state = observe(state, { read, unchangedUntil: quiet?.until, podsResourceVersion: "1", pods }).state;
+  }
+  return state.blind;
+}
+
+describe("the blind spans of a run", () => {
+  const late = 11 + LONGEST_GLANCE_MS;
+  it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly blind: readonly BlindSpan[] }>([
+    { name: "are none before the first complete read", looks: [{ at: 10, what: "damaged" }], blind: [] },
+    { name: "begin with all the time before it", looks: [{ at: 10 }], blind: [{ to: 11 }] },
+    {
+      name: "have no other when damaged reads came before it",
+      looks: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
+      blind: [{ to: 21 }],
+    },
+    { name: "have no other while all reads are complete", looks: [{ at: 10 }, { at: 20 }], blind: [{ to: 11 }] },
+    {
+      name: "have one between two complete reads around a damaged one",
+      looks: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
+      blind: [{ to: 11 }, { from: 11, to: 31 }],
+    },
+    {
+      name: "have one around a read that failed",
+      looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
+      blind: [{ to: 11 }, { from: 11, to: 31 }],
+    },
+    {
+      name: "have none that is still open",
+      looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30, what: "damaged" }],
+      blind: [{ to: 11 }],
+    },
+    { name: "have none for reads that are just close enough", looks: [{ at: 10 }, { at: late }], blind: [{ to: 11 }] },
+    {
+      name: "have one when the agent was stopped between two reads",
+      looks: [{ at: 10 }, { at: late + 1 }],
+      blind: [{ to: 11 }, { from: 11, to: late + 2 }],
+    },
+    {
+      name: "have none for a long time without changes",
+      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
+      blind: [{ to: 11 }],
+    },
+    {
+      name: "have one for a long time after the last look for changes",
+      looks: [{ at: 10 }, { at: late + 6_001, quiet: { from: 5, until: 6_000 } }],
+      blind: [{ to: 11 }, { from: 11, to: late + 6_002 }],
+    },
+  ])("$name", ({ looks, blind }) => {
+    expect(blindAfter(looks)).toEqual(blind);
+  });
+});
+
+describe("withBlindSpan", () => {
+  const many = Array.from({ length: 16 }, (_, at) => ({ from: 10 * at + 1, to: 10 * at + 5 }));
+
+  it.each<{ readonly name: string; readonly spans: readonly BlindSpan[]; readonly all: readonly BlindSpan[] }>([
+    { name: "adds one behind the others", spans: [{ to: 5 }], all: [{ to: 5 }, { from: 200, to: 210 }] },
+    {
+      name: "makes the two oldest one when they are too many",
+      spans: many,
+      all: [{ from: 1, to: 15 }, ...many.slice(2), { from: 200, to: 210 }],
+    },
+    {
+      name: "keeps to what is not known of the oldest",
+      spans: [{ to: 5 }, ...many.slice(1)],
+      all: [{ to: 15 }, ...many.slice(2), { from: 200, to: 210 }],
+    },
+  ])("$name", ({ spans, all }) => {
+    expect(withBlindSpan(spans, { from: 200, to: 210 })).toEqual(all);
+  });
+});
