@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import type { ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
+import type { BlindGap, ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
 import type { UpstreamShare } from "../../common/storage/upstream-unused.ts";
 
 /** Kubernetes' own condition, where nobody else writes it: written beside ours, taken back, or left as far as we know. */
@@ -73,7 +73,8 @@ export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStat
     stored.message === desired.message &&
     wholeSeconds(stored.sinceMs) === wholeSeconds(desired.sinceMs) &&
     stored.lastUse?.releaseId === desired.lastUse?.releaseId &&
-    nodesText(stored.mountedOn) === nodesText(desired.mountedOn)
+    nodesText(stored.mountedOn) === nodesText(desired.mountedOn) &&
+    gapText(stored.blindGap) === gapText(desired.blindGap)
   );
 }
 
@@ -83,6 +84,11 @@ function wholeSeconds(ms: number): number {
 
 function nodesText(mountedOn: MountedOn | undefined): string {
   return mountedOn === undefined ? "" : [...mountedOn.nodes, String(mountedOn.more)].join(" ");
+}
+
+/** To the millisecond, as it is written. */
+function gapText(gap: BlindGap | undefined): string {
+  return gap === undefined ? "" : `${Math.floor(gap.fromMs)} ${Math.ceil(gap.toMs)}`;
 }
 
 /** True when two statuses differ in no more than why the claim is used: such changes can wait a little and be one write. */

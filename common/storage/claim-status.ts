@@ -10,7 +10,7 @@ export const CONDITION_TYPE = "mooring.dev/Unused";
 export const UNUSED_SINCE = "mooring.dev/unused-since";
 /** JSON: the nodes with a use-hold; present exactly while the reason is `Mounted`. */
 export const MOUNTED_ON = "mooring.dev/mounted-on";
-/** JSON: the last real use. */
+/** JSON: the last real use, and a time in which nobody watched since. */
 export const LAST_USE = "mooring.dev/last-use";
 /** No more names than this are kept in `mounted-on`. */
 export const MAX_NODES = 32;
@@ -42,6 +42,15 @@ export interface MountedOn {
   readonly more: boolean;
 }
 
+/**
+ * A time after the last known use in which the claim may have been used without anybody seeing it. Milliseconds since the epoch:
+ * `fromMs` never too late, `toMs` never too early.
+ */
+export interface BlindGap {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** Mooring's answer for one claim, as it stands in the claim's status. */
 export interface ClaimStatus {
   readonly unused: boolean;
@@ -51,6 +60,8 @@ export interface ClaimStatus {
   readonly sinceMs: number;
   readonly mountedOn: MountedOn | undefined;
   readonly lastUse: LastUse | undefined;
+  /** Of a claim that is unused only. `sinceMs` is its end where such claims count as used until then. */
+  readonly blindGap?: BlindGap | undefined;
 }
 
 const REASONS = ["Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"] as const;
@@ -82,6 +93,20 @@ const lastUse = v.object({
   evidence: v.picklist(["mount-table", "pod-status", "node-gone"]),
 });
 
+const time = v.pipe(
+  v.string(),
+  v.transform((text) => parseTimestamp(text) ?? Number.NaN),
+  v.finite(),
+);
+
+const blindGap = v.object({
+  claimUID: v.string(),
+  blindGap: v.pipe(
+    v.object({ from: time, to: time }),
+    v.check(({ from, to }) => from <= to),
+  ),
+});
+
 /** The parts of a claim that hold its status. */
 export interface StatusFields {
   readonly uid: string;
@@ -108,6 +133,7 @@ export function readClaimStatus({ uid, condition: raw, annotations }: StatusFiel
     sinceMs,
     mountedOn: reason === "Mounted" ? readMountedOn(uid, annotations[MOUNTED_ON]) : undefined,
     lastUse: readLastUse(uid, annotations[LAST_USE]),
+    ...(unused ? readBlindGap(uid, annotations[LAST_USE]) : {}),
   };
 }
 
@@ -132,6 +158,15 @@ function readLastUse(uid: string, text: string | undefined): LastUse | undefined
     uncertaintyMs: uncertaintyMs ?? undefined,
     evidence,
   };
+}
+
+/** A property only where there is one: nearly all claims have none. */
+function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, "blindGap"> {
+  if (text?.includes('"blindGap"') !== true) return {};
+  const result = v.safeParse(blindGap, parseJson(text));
+  if (!result.success || result.output.claimUID !== uid) return {};
+  const { from, to } = result.output.blindGap;
+  return { blindGap: { fromMs: from, toMs: to } };
 }
 
 function parseJson(text: string | undefined): unknown {
@@ -159,9 +194,13 @@ export function writeClaimStatus(
     annotations: {
       ...(hasUnusedSince(status) ? { [UNUSED_SINCE]: since } : {}),
       ...(status.mountedOn === undefined ? {} : { [MOUNTED_ON]: mountedOnText(uid, status.mountedOn) }),
-      ...(status.lastUse === undefined ? {} : { [LAST_USE]: lastUseText(uid, status.lastUse) }),
+      ...(tellsLastUse(status) ? { [LAST_USE]: lastUseText(uid, status) } : {}),
     },
   };
+}
+
+function tellsLastUse({ lastUse, blindGap }: ClaimStatus): boolean {
+  return lastUse !== undefined || blindGap !== undefined;
 }
 
 function hasUnusedSince({ unused, reason }: ClaimStatus): boolean {
@@ -185,7 +224,7 @@ export function straysBeside(
   const faults = [
     { annotation: UNUSED_SINCE, fault: faultOfSince(status, annotations[UNUSED_SINCE]) },
     { annotation: MOUNTED_ON, fault: faultOf(annotations[MOUNTED_ON], status?.mountedOn) },
-    { annotation: LAST_USE, fault: faultOf(annotations[LAST_USE], status?.lastUse) },
+    { annotation: LAST_USE, fault: faultOf(annotations[LAST_USE], status?.lastUse ?? status?.blindGap) },
   ];
   return faults.flatMap(({ annotation, fault }) => {
     if (fault === undefined) return [];
@@ -207,16 +246,21 @@ function mountedOnText(uid: string, { nodes, more }: MountedOn): string {
   return JSON.stringify({ claimUID: uid, nodes, ...(more ? { more } : {}) });
 }
 
-function lastUseText(uid: string, use: LastUse): string {
+function lastUseText(uid: string, { lastUse: use, blindGap: gap }: ClaimStatus): string {
   return JSON.stringify({
     claimUID: uid,
-    release: use.releaseId,
-    // JSON leaves out what is undefined.
-    node: use.node,
-    pod: use.pod,
-    podUID: use.podUid,
-    releasedAt: formatMillisecondsUp(use.releasedAtMs),
-    uncertaintyMs: use.uncertaintyMs === undefined ? null : Math.ceil(use.uncertaintyMs),
-    evidence: use.evidence,
+    ...(use && {
+      release: use.releaseId,
+      // JSON leaves out what is undefined.
+      node: use.node,
+      pod: use.pod,
+      podUID: use.podUid,
+      releasedAt: formatMillisecondsUp(use.releasedAtMs),
+      uncertaintyMs: use.uncertaintyMs === undefined ? null : Math.ceil(use.uncertaintyMs),
+      evidence: use.evidence,
+    }),
+    ...(gap && {
+      blindGap: { from: formatMillisecondsUp(Math.floor(gap.fromMs)), to: formatMillisecondsUp(gap.toMs) },
+    }),
   });
 }
