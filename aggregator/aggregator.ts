@@ -105,13 +105,12 @@ class Aggregator {
   }
 
   #newLeadership(): Leadership {
-    const { client, metrics } = this.#ports;
     const { election } = this.#config;
-    if (election === undefined) return createSoleLeadership(client, metrics);
     const [cluster, ends] = [this.#cluster, this.#ends];
     const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
     const nowMs = (): number => this.#nowMs();
-    return createElectedLeadership({ ...this.#ports, cluster, ends, isAtRest, nowMs }, election);
+    const parts = { ...this.#ports, cluster, ends, isAtRest, nowMs };
+    return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {

@@ -21,6 +21,8 @@ export interface Leadership {
   readonly fenced: KubeClient;
   /** Who leads; nothing where there is nobody else. */
   readonly check: (() => CheckResult) | undefined;
+  /** What pods were watched. */
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
@@ -41,9 +43,21 @@ export const LEASE_NAME = "mooring-aggregator";
 const CATCH_UP_LIMIT_MS = 1_000;
 
 /** The one process that there is, without an election. */
-export function createSoleLeadership(client: KubeClient, metrics: Metrics): Leadership {
+export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
+  const { client, metrics } = parts;
+  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
   registerLeader(metrics, () => true);
-  return { mayAct: () => true, fenced: client, check: undefined, run: (lead, signal) => lead(signal) };
+  return {
+    mayAct: () => true,
+    fenced: client,
+    check: undefined,
+    coverage,
+    run: async (lead, signal) => {
+      // There is no Lease to read: nobody is known to have watched before.
+      coverage.begin({});
+      await lead(signal);
+    },
+  };
 }
 
 /** One of several processes, by a Lease in their namespace. */
@@ -59,7 +73,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       timing,
       nowMs: parts.nowMs,
       handOver: () => coverage.handOver(),
-      onSeen: ({ annotations }) => coverage.onHandedOver(annotations),
+      onSeen: (lease) => coverage.onHandedOver(lease),
     },
   );
   const mayAct = (): boolean => elector.mayAct();
@@ -70,6 +84,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
   return {
     mayAct,
     fenced,
+    coverage,
     check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {

@@ -1,7 +1,16 @@
+import type { Lease } from "../common/kube/lease.ts";
 import type { ServerTime } from "../common/kube/server-clock.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
-import { advance, type Coverage, inherit, isUpTo, type PodWatch } from "./core/coverage.ts";
+import {
+  advance,
+  type Coverage,
+  type CoverageGap,
+  inherit,
+  isUpTo,
+  type PodWatch,
+  settleGaps,
+} from "./core/coverage.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "./sources/coverage-annotation.ts";
 import type { UnsettledEnds } from "./unsettled-ends.ts";
@@ -29,6 +38,10 @@ export class PodCoverage {
   #reached: string | undefined;
   #reachedAtMs = 0;
   #lookedAtMs = 0;
+  /** The newest resource version of a Lease that was seen: now, at the last look, and when `#reached` was. */
+  #leasesNow: string | undefined;
+  #leasesLooked: string | undefined;
+  #leasesReached: string | undefined;
 
   constructor(parts: CoverageParts) {
     this.#parts = parts;
@@ -41,27 +54,39 @@ export class PodCoverage {
 
   /** We lead: what the predecessor left, and what our own watch has to say. */
   begin(annotations: Annotations): void {
-    this.#coverage = readCoverage(annotations[COVERAGE_ANNOTATION]);
+    this.#coverage = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     this.#watch = undefined;
     this.#isTold = false;
-    this.#join();
+    this.join();
+  }
+
+  /** The times in which nobody watched, until all that nodes have to say of them is dealt with. Nothing before the first list. */
+  gaps(): readonly CoverageGap[] {
+    this.join();
+    return this.#watch === undefined ? [] : (this.#coverage?.gaps ?? []);
+  }
+
+  /** These nodes have still to tell what was used on them in a gap; what the others told was dealt with. */
+  settle(openIn: (gap: CoverageGap) => readonly string[]): void {
+    if (this.#coverage !== undefined) this.#coverage = settleGaps(this.#coverage, openIn);
   }
 
   /** The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays. */
   handOver(): Annotations {
-    this.#join();
+    this.join();
     this.#look();
     return this.#isTold && this.#coverage !== undefined ? { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage) } : {};
   }
 
   /** Somebody's word, ours included, was seen: what is dealt with need not be remembered. */
-  onHandedOver(annotations: Annotations): void {
-    const handed = readCoverage(annotations[COVERAGE_ANNOTATION]);
+  onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
+    this.#leasesNow = resourceVersion;
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     if (handed !== undefined) this.#parts.ends.settle(handed.reached);
   }
 
-  /** Also when pods had to be listed anew: what came and went meanwhile was not seen. */
-  #join(): void {
+  /** Takes our own watch into account, also when pods had to be listed anew: what came and went meanwhile was not seen. */
+  join(): void {
     const { cluster, ends, logger } = this.#parts;
     const watch = cluster.podsWatchedSince();
     if (watch === undefined || watch.sinceVersion === this.#watch?.sinceVersion) return;
@@ -74,7 +99,8 @@ export class PodCoverage {
     this.#coverage = inherit(before, own);
     this.#reached = cluster.podsReached();
     this.#reachedAtMs = this.#coverage.reachedAtMs;
-    this.#lookedAtMs = this.#earliestMs;
+    this.#leasesReached = this.#coverage.leasesAt;
+    this.#noteLook();
     if (this.#coverage === before) return;
     this.#isTold = false;
     if (before === undefined) return;
@@ -88,11 +114,18 @@ export class PodCoverage {
       this.#reached = reached;
       // It has come that far since the last look, or had by then.
       this.#reachedAtMs = this.#lookedAtMs;
+      this.#leasesReached = this.#leasesLooked;
     }
-    this.#lookedAtMs = this.#earliestMs;
+    this.#noteLook();
     if (reached === undefined || this.#coverage === undefined || !this.#parts.isAtRest()) return;
-    this.#coverage = advance(this.#coverage, { reached, atMs: this.#reachedAtMs });
+    const leasesAt = this.#leasesReached;
+    this.#coverage = advance(this.#coverage, { reached, atMs: this.#reachedAtMs, leasesAt });
     this.#isTold = true;
+  }
+
+  #noteLook(): void {
+    this.#lookedAtMs = this.#earliestMs;
+    this.#leasesLooked = this.#leasesNow;
   }
 
   get #latestMs(): number {

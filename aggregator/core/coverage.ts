@@ -5,12 +5,26 @@
 export interface Coverage {
   /** Never too early. */
   readonly sinceMs: number;
-  /** Nobody is known to have watched from then until `sinceMs`, never too late; nothing when nobody is known to have watched before. */
-  readonly blindFromMs: number | undefined;
+  /** The times before it in which nobody watched, oldest first, until every node has told what was used on it meanwhile. */
+  readonly gaps: readonly CoverageGap[];
   /** A resource version: all that pods did up to it was seen by a leader, and what came of it was written. */
   readonly reached: string;
   /** When the watch had come that far, never too late. */
   readonly reachedAtMs: number;
+  /** A resource version that some Lease had by then. */
+  readonly leasesAt: string | undefined;
+}
+
+/** A time in which no replica is known to have watched pods. Whoever used a volume then is known from nodes only. */
+export interface CoverageGap {
+  /** Never too late; nothing when nobody is known to have watched before. */
+  readonly fromMs: number | undefined;
+  /** Never too early. */
+  readonly toMs: number;
+  /** A resource version that some Lease had before it: one that is not newer was not renewed since. */
+  readonly leasesAt: string | undefined;
+  /** The nodes that have still to tell; nothing: every node. */
+  readonly openNodes: readonly string[] | undefined;
 }
 
 /** One replica's own watch of all pods: nothing was missed after `sinceVersion`. */
@@ -20,23 +34,62 @@ export interface PodWatch {
   readonly sinceMs: number;
 }
 
+/** More gaps are not told apart. */
+export const MAX_GAPS = 8;
+/** Of more nodes it is not kept which of them have still to tell. */
+export const MAX_OPEN_NODES = 16;
+
 /**
  * What a replica can say of the past when it begins to lead, or after a gap of its own: that of its predecessor, where its own watch
  * began before that one's word ends. Nothing that lies in between was seen by anybody else.
  */
 export function inherit(handed: Coverage | undefined, { sinceVersion, sinceMs }: PodWatch): Coverage {
   if (handed !== undefined && isUpTo(sinceVersion, handed.reached)) return handed;
-  const blindFromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
-  return { sinceMs, blindFromMs, reached: sinceVersion, reachedAtMs: sinceMs };
+  const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
+  const leasesAt = handed?.leasesAt;
+  const gap = { fromMs, toMs: sinceMs, leasesAt, openNodes: undefined };
+  const gaps = fewer([...(handed?.gaps ?? []), gap]);
+  // A list takes its time: when its version was the present one is not known, but that it was so after the predecessor's word.
+  return { sinceMs, gaps, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
+}
+
+/** The oldest become one, and what lies between them with them: rather a gap too many than one too few. */
+function fewer(gaps: readonly CoverageGap[]): readonly CoverageGap[] {
+  const [first, second, ...others] = gaps;
+  if (gaps.length <= MAX_GAPS || first === undefined || second === undefined) return gaps;
+  const openNodes = first.openNodes && second.openNodes && [...new Set([...first.openNodes, ...second.openNodes])];
+  const merged = { fromMs: first.fromMs, toMs: second.toMs, leasesAt: first.leasesAt, openNodes: capped(openNodes) };
+  return fewer([merged, ...others]);
+}
+
+function capped(nodes: readonly string[] | undefined): readonly string[] | undefined {
+  return nodes !== undefined && nodes.length > MAX_OPEN_NODES ? undefined : nodes;
 }
 
 /** The leader has dealt with everything up to a resource version. It never goes back. */
 export function advance(
   coverage: Coverage,
-  { reached, atMs }: { readonly reached: string; readonly atMs: number },
+  {
+    reached,
+    atMs,
+    leasesAt,
+  }: { readonly reached: string; readonly atMs: number; readonly leasesAt?: string | undefined },
 ): Coverage {
   if (isUpTo(reached, coverage.reached)) return coverage;
-  return { ...coverage, reached, reachedAtMs: Math.max(coverage.reachedAtMs, atMs) };
+  // It is known to have come as far as before at the time that was known before.
+  if (atMs < coverage.reachedAtMs) return { ...coverage, reached };
+  return { ...coverage, reached, reachedAtMs: atMs, leasesAt: leasesAt ?? coverage.leasesAt };
+}
+
+/** What is left of the gaps when these nodes have still to tell. Nodes that have told once do not have to again. */
+export function settleGaps(coverage: Coverage, openIn: (gap: CoverageGap) => readonly string[]): Coverage {
+  const gaps = coverage.gaps.flatMap((gap) => {
+    const open = openIn(gap).filter((node) => gap.openNodes?.includes(node) ?? true);
+    if (open.length === 0) return [];
+    return [{ ...gap, openNodes: gap.openNodes === undefined ? capped(open.toSorted()) : open.toSorted() }];
+  });
+  const isSame = JSON.stringify(gaps) === JSON.stringify(coverage.gaps);
+  return isSame ? coverage : { ...coverage, gaps };
 }
 
 /**

@@ -180,10 +180,13 @@ describe("leadership among replicas", () => {
 describe("leadership without an election", () => {
   it("is there from the start to the end", async () => {
     const metrics = createMetrics();
-    const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), {
-      clock: createFakeClock(),
-    });
-    const leadership = createSoleLeadership(client, metrics);
+    const clock = createFakeClock();
+    const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
+    const parts = { clock, client, metrics, logger: createFakeLogger(), isAtRest: () => true, nowMs: clock.wallMs };
+    const ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
+    const watch = { sinceVersion: "7", sinceMs: NOON };
+    const cluster = { podsWatchedSince: () => watch, podsReached: () => "7" };
+    const leadership = createSoleLeadership({ ...parts, ends, cluster });
     let told: AbortSignal | undefined;
     const { signal } = new AbortController();
 
@@ -195,6 +198,8 @@ describe("leadership without an election", () => {
     expect(leadership.mayAct()).toBe(true);
     expect(leadership.fenced).toBe(client);
     expect(leadership.check).toBeUndefined();
+    // Nobody is known to have watched before.
+    expect(leadership.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON }]);
     expect(await metrics.text()).toMatch(/^mooring_leader 1$/m);
   });
 });

@@ -1,13 +1,21 @@
 import { describe, expect, it } from "vitest";
-import type { PodWatch } from "../../../aggregator/core/coverage.ts";
+import type { Coverage, PodWatch } from "../../../aggregator/core/coverage.ts";
 import { PodCoverage } from "../../../aggregator/pod-coverage.ts";
 import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { NOON, podWith } from "./world.ts";
 
-const PREDECESSOR = { sinceMs: NOON - 60_000, blindFromMs: undefined, reached: "100", reachedAtMs: NOON - 3_000 };
+const PREDECESSOR: Coverage = {
+  sinceMs: NOON - 60_000,
+  gaps: [],
+  reached: "100",
+  reachedAtMs: NOON - 3_000,
+  leasesAt: "90",
+};
 const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
+
+const GAP = { fromMs: NOON - 80_000, toMs: NOON - 70_000, leasesAt: undefined, openNodes: undefined };
 
 class World {
   nowMs = NOON;
@@ -28,7 +36,7 @@ class World {
   renew(seconds: number, reached: string | undefined): ReturnType<typeof readCoverage> {
     this.nowMs += seconds * 1_000;
     this.reached = reached;
-    return readCoverage(this.coverage.handOver()[COVERAGE_ANNOTATION]);
+    return readCoverage(this.coverage.handOver()[COVERAGE_ANNOTATION], this.nowMs);
   }
 }
 
@@ -73,7 +81,11 @@ describe("the coverage that is handed over", () => {
     world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
     world.coverage.begin(LEFT);
 
-    expect(world.renew(2, "110")).toMatchObject({ sinceMs: NOON - 1_000, blindFromMs: NOON - 3_000, reached: "110" });
+    expect(world.renew(2, "110")).toMatchObject({
+      sinceMs: NOON - 1_000,
+      gaps: [{ fromMs: NOON - 3_000, toMs: NOON - 1_000, leasesAt: "90", openNodes: undefined }],
+      reached: "110",
+    });
     expect(world.logger.messages("warn")).toHaveLength(1);
   });
 
@@ -89,7 +101,11 @@ describe("the coverage that is handed over", () => {
     const after = world.renew(2, "131");
 
     expect(before).toBeUndefined();
-    expect(after).toMatchObject({ sinceMs: NOON + 4_000, blindFromMs: NOON - 100, reached: "131" });
+    expect(after).toMatchObject({
+      sinceMs: NOON + 4_000,
+      gaps: [{ fromMs: NOON - 100, toMs: NOON + 4_000 }],
+      reached: "131",
+    });
   });
 
   it("does not move while pods have to be listed anew", () => {
@@ -107,7 +123,10 @@ describe("the coverage that is handed over", () => {
     }
     world.coverage.begin(LEFT);
 
-    expect(world.renew(2, "50070")).toMatchObject({ sinceMs: NOON, blindFromMs: NOON - 3_000 });
+    expect(world.renew(2, "50070")).toMatchObject({
+      sinceMs: NOON,
+      gaps: [{ fromMs: NOON - 3_000, toMs: NOON }],
+    });
   });
 
   it("lets go of ends that a leader has dealt with", () => {
@@ -116,10 +135,51 @@ describe("the coverage that is handed over", () => {
       world.ends.note({ pod: podWith({ claims: ["data"] }), gone, wasOver: false, seenAtMs: NOON });
     }
 
-    world.coverage.onHandedOver(LEFT);
-    world.coverage.onHandedOver({ [COVERAGE_ANNOTATION]: "nonsense" });
+    world.coverage.onHandedOver({ annotations: LEFT, resourceVersion: "91" });
+    world.coverage.onHandedOver({ annotations: { [COVERAGE_ANNOTATION]: "nonsense" }, resourceVersion: "92" });
 
     expect(world.ends.open.map(({ gone }) => gone)).toEqual(["101"]);
+  });
+
+  it("tells which Leases were there when the watch had surely come that far", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    const seen = (resourceVersion: string): void => world.coverage.onHandedOver({ annotations: LEFT, resourceVersion });
+
+    seen("95");
+    world.renew(2, "100");
+    seen("97");
+
+    expect(world.renew(2, "110")).toMatchObject({ reached: "110", leasesAt: "95" });
+    expect(world.renew(2, "120")).toMatchObject({ reached: "120", leasesAt: "97" });
+  });
+
+  it("knows that nobody watched before where no predecessor's word is left", () => {
+    const world = new World();
+    world.coverage.begin({});
+
+    expect(world.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON - 30_000 }]);
+  });
+
+  it("hands over a gap until all nodes have told what was used meanwhile", () => {
+    const world = new World();
+    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
+    world.coverage.begin(LEFT);
+
+    world.coverage.settle(() => ["n1"]);
+    const open = world.renew(2, "110");
+    world.coverage.settle(() => []);
+
+    expect(open).toMatchObject({ gaps: [{ openNodes: ["n1"] }] });
+    expect(world.renew(2, "111")).toMatchObject({ gaps: [] });
+  });
+
+  it("knows of no gap before the first list of pods", () => {
+    const world = new World();
+    world.watch = undefined;
+    world.coverage.begin({ [COVERAGE_ANNOTATION]: writeCoverage({ ...PREDECESSOR, gaps: [GAP] }) });
+
+    expect(world.coverage.gaps()).toEqual([]);
   });
 
   it("says nothing before the first list of pods", () => {

@@ -1,8 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { advance, type Coverage, inherit, isUpTo } from "../../../../aggregator/core/coverage.ts";
+import {
+  advance,
+  type Coverage,
+  type CoverageGap,
+  inherit,
+  isUpTo,
+  MAX_GAPS,
+  settleGaps,
+} from "../../../../aggregator/core/coverage.ts";
 
-const handed: Coverage = { sinceMs: 1_000, blindFromMs: 500, reached: "100", reachedAtMs: 9_000 };
+function gapOf(fromMs: number | undefined, toMs: number, fields: Partial<CoverageGap> = {}): CoverageGap {
+  return { fromMs, toMs, leasesAt: undefined, openNodes: undefined, ...fields };
+}
+
+const BEFORE = gapOf(500, 1_000);
+const handed: Coverage = { sinceMs: 1_000, gaps: [BEFORE], reached: "100", reachedAtMs: 9_000, leasesAt: "77" };
 
 describe("the coverage that a leader inherits", () => {
   it.each([
@@ -19,7 +32,10 @@ describe("the coverage that a leader inherits", () => {
     {
       name: "begins anew when its own watch began later, blind from where its predecessor's word ends",
       own: { sinceVersion: "101", sinceMs: 12_000 },
-      expected: { sinceMs: 12_000, blindFromMs: 9_000, reached: "101", reachedAtMs: 12_000 },
+      expected: {
+        ...{ sinceMs: 12_000, gaps: [BEFORE, gapOf(9_000, 12_000, { leasesAt: "77" })] },
+        ...{ reached: "101", reachedAtMs: 9_000, leasesAt: "77" },
+      },
     },
     {
       name: "compares resource versions as numbers",
@@ -29,23 +45,30 @@ describe("the coverage that a leader inherits", () => {
     {
       name: "begins anew where resource versions cannot be compared",
       own: { sinceVersion: "x1", sinceMs: 12_000 },
-      expected: { sinceMs: 12_000, blindFromMs: 9_000, reached: "x1", reachedAtMs: 12_000 },
+      expected: {
+        ...{ sinceMs: 12_000, gaps: [BEFORE, gapOf(9_000, 12_000, { leasesAt: "77" })] },
+        ...{ reached: "x1", reachedAtMs: 9_000, leasesAt: "77" },
+      },
     },
     {
       name: "has a gap of no length, not of a negative one, when clocks are not sure",
       own: { sinceVersion: "101", sinceMs: 8_000 },
-      expected: { sinceMs: 8_000, blindFromMs: 8_000, reached: "101", reachedAtMs: 8_000 },
+      expected: {
+        ...{ sinceMs: 8_000, gaps: [BEFORE, gapOf(8_000, 8_000, { leasesAt: "77" })] },
+        ...{ reached: "101", reachedAtMs: 8_000, leasesAt: "77" },
+      },
     },
   ])("$name", ({ own, expected }) => {
     expect(inherit(handed, own)).toEqual(expected);
   });
 
-  it("begins with its own watch when nobody is known to have watched before, and knows no gap", () => {
+  it("begins with its own watch when nobody is known to have watched before, and knows only the end of the gap", () => {
     expect(inherit(undefined, { sinceVersion: "7", sinceMs: 3_000 })).toEqual({
       sinceMs: 3_000,
-      blindFromMs: undefined,
+      gaps: [gapOf(undefined, 3_000)],
       reached: "7",
-      reachedAtMs: 3_000,
+      reachedAtMs: 0,
+      leasesAt: undefined,
     });
   });
 });
@@ -93,6 +116,68 @@ describe("a chain of leaders", () => {
         expect(seconds.filter((second) => !covered(second))).toEqual([]);
       }),
     );
+  });
+});
+
+describe("gaps that are many", () => {
+  /** One replica after the other watches for a second, and ten seconds lie between them. */
+  function afterGaps(count: number): Coverage {
+    const seconds = Array.from({ length: count }, (_, index) => (index + 1) * 10);
+    return seconds.reduce<Coverage>(
+      (coverage, second) => {
+        const next = inherit(coverage, { sinceVersion: String(second), sinceMs: second * 1_000 });
+        return advance(next, { reached: String(second + 1), atMs: (second + 1) * 1_000 });
+      },
+      { sinceMs: 0, gaps: [], reached: "1", reachedAtMs: 1_000, leasesAt: undefined },
+    );
+  }
+
+  it("are all told apart up to a number", () => {
+    const { gaps } = afterGaps(MAX_GAPS);
+
+    expect(gaps).toHaveLength(MAX_GAPS);
+    expect(gaps.at(0)).toEqual(gapOf(1_000, 10_000));
+    expect(gaps.at(-1)).toEqual(gapOf(71_000, 80_000));
+  });
+
+  it("become fewer from the oldest on, so that none is forgotten", () => {
+    const { gaps } = afterGaps(MAX_GAPS + 2);
+
+    expect(gaps).toHaveLength(MAX_GAPS);
+    expect(gaps.slice(0, 2)).toEqual([gapOf(1_000, 30_000), gapOf(31_000, 40_000)]);
+  });
+});
+
+describe("gaps of which nodes have told", () => {
+  const gap = gapOf(500, 1_000);
+  const coverage: Coverage = { ...handed, gaps: [gap] };
+
+  it.each([
+    { name: "are over when all have", before: gap, open: [], after: [] },
+    { name: "are open for those that have not", before: gap, open: ["b", "a"], after: [["a", "b"]] },
+    {
+      name: "are open for any when more have not than names are kept",
+      before: gap,
+      open: Array.from({ length: 17 }, (_, index) => `n${index}`),
+      after: [undefined],
+    },
+    { name: "are not open for one that has told before", before: { ...gap, openNodes: ["a"] }, open: ["b"], after: [] },
+    {
+      name: "stay open for those that have not told before either",
+      before: { ...gap, openNodes: ["a", "b"] },
+      open: ["b", "c"],
+      after: [["b"]],
+    },
+  ])("$name", ({ before, open, after }) => {
+    const { gaps } = settleGaps({ ...coverage, gaps: [before] }, () => open);
+
+    expect(gaps.map(({ openNodes }) => openNodes)).toEqual(after);
+  });
+
+  it("are the same as long as nothing is settled", () => {
+    const open: Coverage = { ...coverage, gaps: [{ ...gap, openNodes: ["a"] }] };
+
+    expect(settleGaps(open, () => ["a"])).toBe(open);
   });
 });
 
