@@ -2,7 +2,7 @@ import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
-import { type DecidedClaim, isSettledFor } from "./core/claim-facts.ts";
+import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { UseEnd } from "./core/claim-status.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/fleet.ts";
@@ -15,6 +15,7 @@ import {
   refersTo,
   settleReferences,
 } from "./core/references.ts";
+import { isSettledFor } from "./core/settlement.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 
@@ -29,12 +30,6 @@ export interface ClaimMemory {
   /** Our own last write, until the watch has caught up with it. */
   written: Claim | undefined;
 }
-
-/**
- * A release that belongs to no claim that is known is forgotten after this time: until then the claim's objects may be on
- * their way. A watch whose connection has died without a word is noticed within ten minutes and a bit.
- */
-const UNATTRIBUTED_MS = 900_000;
 
 /** So many uses are remembered after their release was settled: the watch of pods may still be behind. */
 const RELEASED_USES = 20_000;
@@ -185,16 +180,21 @@ export class ClaimMemories {
     return memory;
   }
 
-  /** True when a release can no longer change any status. */
-  isSettled(release: NodeRelease, nowMs: number): boolean {
+  /**
+   * Whether a release can still change a status. It is homeless when nothing is known that it could change, but not all of the claims
+   * that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
+   */
+  fateOf(release: NodeRelease, nowMs: number): "open" | "settled" | "homeless" {
     const refs = claimsOf(release, this.#cluster);
-    const claims = refs.map(({ key, uid }) => ({ uid, claim: this.#cluster.claim(key) }));
-    // A claim that is not there is gone or still to come, and so is one that was re-created.
-    const known = claims.flatMap(({ uid, claim }) => (claim?.uid === uid ? [claim] : []));
-    if (known.length < refs.length || refs.length === 0) {
-      if (nowMs - release.byMs <= UNATTRIBUTED_MS) return false;
-    }
-    return known.every((claim) => isSettledFor(claim, release, this.evidence(claim)));
+    const known = refs.flatMap(({ key, uid }) => {
+      const claim = this.#cluster.claim(key);
+      return claim?.uid === uid ? [claim] : [];
+    });
+    const isSettled = known.every((claim) =>
+      isSettledFor(claim, release, { releases: this.evidence(claim).releases, nowMs }),
+    );
+    if (!isSettled) return "open";
+    return refs.length === 0 || known.length < refs.length ? "homeless" : "settled";
   }
 }
 

@@ -8,12 +8,13 @@ import { isUseHold } from "../common/storage/volume-identity.ts";
 import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
-import { type Awaited, desiredClaimStatus } from "./core/claim-status.ts";
+import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
+import { type Awaited, desiredClaimStatus, type UseEnd } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
-import type { NodeView } from "./core/fleet.ts";
+import type { NodeRelease, NodeView } from "./core/fleet.ts";
 import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
+import { HomelessReleases } from "./homeless-releases.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
@@ -45,6 +46,7 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
+  readonly #homeless: HomelessReleases;
   /** Pods that ended before all collections were listed: which claims they named is known only then. */
   #early: (PodEnd & { readonly seenAtMs: number })[] | undefined = [];
   /** Claims that wait for a node's word. */
@@ -64,6 +66,7 @@ export class Reconciler {
       assumedEnd: (node) => standings.assumedEnd(node),
     };
     this.#memories = new ClaimMemories(parts, this.#words);
+    this.#homeless = new HomelessReleases(parts);
     this.writes = new ClaimWrites(
       {
         ...parts,
@@ -155,21 +158,24 @@ export class Reconciler {
     this.#awaitingAny.clear();
   }
 
-  /** What the node showed is about to be forgotten: the ends that were assumed for it may still be somebody's latest. */
+  /** What the node told is about to be forgotten: ends that were assumed for it, or never stored, may still be somebody's latest. */
   onForgotten(node: string): void {
-    const { fleet, cluster } = this.#parts;
-    const view = fleet.view(node);
+    const view = this.#parts.fleet.view(node);
+    const context = { ...this.#words, podName: this.#parts.cluster.podName };
     for (const hold of view?.holds.filter(isUseHold) ?? []) {
-      const ends = assumedUse(
-        { ...hold, node, bootId: view?.bootId ?? "" },
-        { ...this.#words, podName: cluster.podName },
-      );
-      for (const { key, uid } of claimsOf(hold, cluster)) {
-        const claim = cluster.claim(key);
-        if (claim?.uid === uid) this.#memories.keepEnds(claim, ends);
-      }
+      this.#keepEnds(hold, assumedUse({ ...hold, node, bootId: view?.bootId ?? "" }, context));
     }
+    for (const release of view?.releases.values() ?? []) this.#keepEnds(release, [toUseEnd(release, context)]);
     this.#awaiting.delete(node);
+    this.#homeless.forget(node);
+  }
+
+  #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
+    const { cluster } = this.#parts;
+    for (const { key, uid } of claimsOf(fact, cluster)) {
+      const claim = cluster.claim(key);
+      if (claim?.uid === uid) this.#memories.keepEnds(claim, ends);
+    }
   }
 
   /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
@@ -190,7 +196,13 @@ export class Reconciler {
   /** IDs of the view's releases that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const nowMs = this.#parts.nowMs();
-    const settled = [...view.releases.values()].filter((release) => this.#memories.isSettled(release, nowMs));
+    const fates = [...view.releases.values()].map((release) => ({
+      release,
+      fate: this.#memories.fateOf(release, nowMs),
+    }));
+    const of = (kind: (typeof fates)[number]["fate"]): readonly NodeRelease[] =>
+      fates.filter(({ fate }) => fate === kind).map(({ release }) => release);
+    const settled = [...of("settled"), ...this.#homeless.over(view.node, of("homeless"))];
     for (const release of settled) this.#memories.noteReleased(release);
     return settled.map(({ id }) => id);
   }

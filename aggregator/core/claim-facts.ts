@@ -29,7 +29,11 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   };
 }
 
-function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podName }: FleetFacts): UseEnd {
+/** The end of use that a release tells of. */
+export function toUseEnd(
+  { id, node, podUid, pod, byMs, widthMs }: NodeRelease,
+  { podName }: Pick<FleetFacts, "podName">,
+): UseEnd {
   return {
     id,
     reason: "Unmounted",
@@ -41,31 +45,4 @@ function toUseEnd({ id, node, podUid, pod, byMs, widthMs }: NodeRelease, { podNa
     podUid,
     wasUse: true,
   };
-}
-
-/**
- * True when a release can no longer change the claim's status: it is the stored last use, or a later one is and the claim counts
- * as unused, or another use is known whose end will count instead because it is later. A hold on another node proves nothing of that kind: its last report
- * may be older than the release.
- */
-export function isSettledFor(
-  { status, isDeleting }: Claim,
-  release: NodeRelease,
-  { uses, releases }: Pick<ClaimEvidence, "uses" | "releases">,
-): boolean {
-  // What stands there is left as it is.
-  if (isDeleting) return true;
-  if (status === undefined) return false;
-  const { lastUse } = status;
-  if (lastUse?.releaseId === release.id) return true;
-  // An end that was only assumed with its node's gives way to what that node tells.
-  const isVoid = lastUse?.evidence === "node-gone" && lastUse.node === release.node;
-  // While the claim counts as used, that the use has ended is still to be said, even where the last one ended later.
-  if (status.unused && lastUse !== undefined && !isVoid && lastUse.releasedAtMs >= release.byMs) return true;
-  const isHeldThere = uses.some(({ node }) => node === release.node) && status.mountedOn?.nodes.includes(release.node);
-  return isHeldThere === true || releases.some((other) => isLater(other, release));
-}
-
-function isLater(one: NodeRelease, other: NodeRelease): boolean {
-  return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }

@@ -62,7 +62,7 @@ export interface ClaimFacts {
 }
 
 /** A stored time this far in the future is invalid; our own rounding and clock bound reach a little into it, too. */
-const FUTURE_MS = 5_000;
+export const FUTURE_MS = 5_000;
 
 /** The status that a claim should have, or nothing when what stands there is to be left alone. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {

@@ -1,6 +1,8 @@
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { NodeHeartbeat, NodeMessage, NodeReport, Release } from "../../common/storage/node-report.ts";
-import { type Hold, isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
+import { releasesAfter, type Succession } from "./node-releases.ts";
+import { type ReportClock, reportClock } from "./report-clock.ts";
 
 /** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
 export interface NodeRelease {
@@ -16,6 +18,12 @@ export interface NodeRelease {
   readonly byMs: number;
   /** By how much at most `byMs` is later than the truth; not known for what an earlier boot held. */
   readonly widthMs: number | undefined;
+  /** The same end as the agent stamped it. */
+  readonly by: number;
+  /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
+  readonly timeline: number;
+  /** The node's last report tells it: an agent has it and will tell it again. Else nobody but this process knows. */
+  readonly isTold: boolean;
 }
 
 /** A hold, and what the agent knew of it. */
@@ -34,6 +42,8 @@ export interface NodeView {
   readonly bootId: string;
   readonly instance: string;
   readonly generation: number;
+  /** Rises with each boot, and when the boot's clock has gone back. */
+  readonly timeline: number;
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
@@ -47,6 +57,8 @@ export interface NodeView {
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */
   readonly read: NodeReport["read"];
+  /** When the last accepted message was sent, on the boot clock. */
+  readonly sentAt: number;
   /** For people to read. */
   readonly facts?: NodeFacts | undefined;
 }
@@ -59,6 +71,8 @@ export interface Receipt {
   readonly widthMs: number;
   /** The Node object's boot ID, when it is known. */
   readonly nodeBootId: string | undefined;
+  /** The boot's clock is known to have gone back: the report counts although it seems to be older than what is known. */
+  readonly isSetBack?: boolean | undefined;
 }
 
 /** What became of a report. */
@@ -70,20 +84,25 @@ export type Acceptance =
 export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
   const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
-  const at = clockOf(report, receipt);
-  const holds = holdsOf(known, report, at);
-  const begins = beginsIn(known?.bootId === report.bootId ? known.holds : []);
-  const reported = report.releases.map((release) => toNodeRelease(release, { node: report.node, begins, at }));
+  const at = reportClock(report, receipt);
+  const succession = successionOf(known, report, receipt);
+  const timeline = (known?.timeline ?? 0) + (succession === "same-clock" ? 0 : 1);
   const view: NodeView = {
     node: report.node,
     bootId: report.bootId,
     instance: report.instance,
     generation: report.generation,
-    holds,
-    releases: mergeReleases(known, [...reported, ...inferred(known, report, { holds, at })]),
+    timeline,
+    holds: holdsOf(report, at, succession === "same-clock" ? known?.holds : undefined),
+    releases: releasesAfter(report, { known, succession, at, timeline }),
     ...sightOf(report, at),
   };
   return { kind: "accepted", view };
+}
+
+function successionOf(known: NodeView | undefined, { bootId }: NodeReport, { isSetBack }: Receipt): Succession {
+  if (known !== undefined && known.bootId !== bootId) return "other-boot";
+  return isSetBack === true ? "set-back" : "same-clock";
 }
 
 /** A heartbeat: the known state, read again. When it means another state than the known one, the whole is needed. */
@@ -97,53 +116,50 @@ export function acceptHeartbeat(
     return { kind: "unknown" };
   const why = staleness(known, heartbeat, receipt);
   if (why !== undefined) return { kind: "stale", why };
-  return { kind: "accepted", view: { ...known, ...sightOf(heartbeat, clockOf(heartbeat, receipt)) } };
+  return { kind: "accepted", view: { ...known, ...sightOf(heartbeat, reportClock(heartbeat, receipt)) } };
 }
 
 type Sight = Pick<
   NodeView,
-  "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read" | "facts"
+  "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read" | "sentAt" | "facts"
 >;
 
-function sightOf({ read, observedSince, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
+function sightOf({ read, sentAt, observedSince, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
     readBeganMs: at.earliest(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
     observedSinceMs: at.wall(observedSince),
     podsResourceVersion,
     read,
+    sentAt,
     facts,
   };
 }
 
-function staleness(known: NodeView | undefined, report: NodeMessage, { nodeBootId }: Receipt): string | undefined {
+function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Receipt): string | undefined {
   // A late report of an old boot would end what is mounted now; where the Node object does not tell, the known boot stays.
-  const presentBootId = nodeBootId ?? known?.bootId ?? report.bootId;
+  const presentBootId = receipt.nodeBootId ?? known?.bootId ?? report.bootId;
   if (report.bootId !== known?.bootId) {
     return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
-  return report.read.endedAt < known.read.endedAt ? "its read is older than one already known" : undefined;
+  return isOlder(known, report) && receipt.isSetBack !== true
+    ? "it is not newer than what is known already"
+    : undefined;
 }
 
-interface ReportClock {
-  /** A stamp on the boot clock as wall time; transit and drift only make it later. */
-  readonly wall: (stamp: number) => number;
-  /** The same but for the transit never too late: what the width of an interval is measured from. */
-  readonly earliest: (stamp: number) => number;
-}
-
-function clockOf({ sentAt, driftPpm }: NodeMessage, { atMs, widthMs }: Receipt): ReportClock {
-  const drift = driftPpm * 1e-6;
-  const age = (stamp: number): number => Math.max(0, sentAt - stamp);
-  return {
-    wall: (stamp) => atMs - age(stamp) * (1 - drift),
-    earliest: (stamp) => atMs - widthMs - age(stamp) * (1 + drift),
-  };
+/**
+ * True for a message of the known boot that tells nothing new: of an older read, or of the same one and sent no later. A second copy
+ * is no sign of life, and would date what it tells by the time that the copy took.
+ */
+export function isOlder(known: NodeView, message: NodeMessage): boolean {
+  const { read, sentAt, instance, generation } = message;
+  if (read.endedAt !== known.read.endedAt) return read.endedAt < known.read.endedAt;
+  const isNewerState = instance === known.instance && generation > known.generation;
+  return sentAt <= known.sentAt && !isNewerState;
 }
 
 /** Each report dates a stamp anew, later by its transit and drift: the earliest that a hold was dated stays. */
-function holdsOf(known: NodeView | undefined, report: NodeReport, at: ReportClock): readonly NodeHold[] {
-  const before = known?.bootId === report.bootId ? known.holds : [];
+function holdsOf(report: NodeReport, at: ReportClock, before: readonly NodeHold[] = []): readonly NodeHold[] {
   const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
   return report.holds.map(({ kind, volume, podUid, pod, since }) => {
     const known = dated.get(stampedKey({ kind, volume, podUid, since })) ?? Number.POSITIVE_INFINITY;
@@ -153,73 +169,6 @@ function holdsOf(known: NodeView | undefined, report: NodeReport, at: ReportCloc
 
 function stampedKey({ kind, volume, podUid, since }: Hold & { readonly since: number }): string {
   return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
-}
-
-/** By when each use that the holds show had begun. */
-function beginsIn(holds: readonly NodeHold[]): ReadonlyMap<string, number> {
-  const begins = new Map<string, number>();
-  for (const hold of holds.filter(isUseHold)) {
-    const key = useKey(hold);
-    begins.set(key, Math.min(hold.beganByMs, begins.get(key) ?? Number.POSITIVE_INFINITY));
-  }
-  return begins;
-}
-
-function toNodeRelease(
-  { id, volume, podUid, pod, after, by }: Release,
-  {
-    node,
-    begins,
-    at,
-  }: { readonly node: string; readonly begins: ReadonlyMap<string, number>; readonly at: ReportClock },
-): NodeRelease {
-  const byMs = at.wall(by);
-  const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
-  const widthMs = after === undefined ? undefined : byMs - at.earliest(after);
-  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs };
-}
-
-/**
- * Ends that no release tells of: a hold that the last report showed and this one does not, without a release for it, belongs
- * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
- */
-function inferred(
-  known: NodeView | undefined,
-  report: NodeReport,
-  { holds, at }: { readonly holds: readonly NodeHold[]; readonly at: ReportClock },
-): readonly NodeRelease[] {
-  if (known === undefined) return [];
-  const isSameBoot = known.bootId === report.bootId;
-  const present = new Set(isSameBoot ? holds.filter(isUseHold).map(useKey) : []);
-  const told = new Set(report.releases.filter(({ id }) => !known.releases.has(id)).map(useKey));
-  const endedAt = isSameBoot ? report.read.endedAt : 0;
-  // Two receipts may be dated a little apart: an end is never before the read that still showed the hold.
-  const byMs = Math.max(at.wall(endedAt), known.readEndedMs);
-  const widthMs = byMs - (isSameBoot ? at.earliest(known.read.beganAt) : known.readBeganMs);
-  const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
-  return [...lost]
-    .filter(([key]) => !present.has(key) && !told.has(key))
-    .map(([, { volume, podUid, pod, beganByMs }]) => ({
-      id: `${report.bootId}/${Math.round(endedAt * 1000)}/${podUid}/${volumeKey(volume)}`,
-      node: report.node,
-      volume,
-      podUid,
-      pod,
-      beganByMs,
-      byMs,
-      widthMs,
-    }));
-}
-
-/** Of one release told twice the earlier time is as true as the later: both are at or after the truth. */
-function mergeReleases(known: NodeView | undefined, found: readonly NodeRelease[]): ReadonlyMap<string, NodeRelease> {
-  const releases = new Map(known?.releases);
-  for (const release of found) {
-    const before = releases.get(release.id);
-    const beganByMs = Math.min(release.beganByMs, before?.beganByMs ?? release.beganByMs);
-    if (before === undefined || release.byMs < before.byMs) releases.set(release.id, { ...release, beganByMs });
-  }
-  return releases;
 }
 
 /** The view without releases that can no longer change any status. */

@@ -39,6 +39,8 @@ export interface Cluster extends Directory {
   readonly podsWatchedSince: () => PodWatch | undefined;
   /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */
   readonly podsReached: () => string | undefined;
+  /** Up to which resource versions claims and volumes have been told; nothing while either has to be listed anew. */
+  readonly bindingsReached: () => readonly string[] | undefined;
   /** Claims and volumes in their orders. */
   readonly claimOrder: ClaimOrder;
   readonly volumeOrder: SortedList<string>;
@@ -76,6 +78,7 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     isStoredHolder: claims.isStoredHolder,
     assumedOn: claims.assumedOn,
     ...podWords(pods),
+    bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
     claimOrder: claims.order,
     volumeOrder: volumes.order,
     volumeByName: volumes.informer.get,
@@ -104,4 +107,9 @@ function podWords(pods: Pods) {
     podsWatchedSince: pods.watchedSince,
     podsReached: pods.informer.resourceVersion,
   };
+}
+
+function allOf(versions: readonly (string | undefined)[]): readonly string[] | undefined {
+  const known = versions.filter((version) => version !== undefined);
+  return known.length === versions.length ? known : undefined;
 }

@@ -49,6 +49,13 @@ export class FakeCluster implements Cluster {
       .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   readonly podsReached = (): undefined => undefined;
+  /** The watches of claims and volumes are alive: each time that somebody asks, something more has been told. */
+  isTold = true;
+  #told = 0;
+  readonly bindingsReached = (): readonly string[] => {
+    if (this.isTold) this.#told += 1;
+    return [String(this.#told), String(this.#told)];
+  };
   get claimOrder(): ClaimOrder {
     const order = new ClaimOrder(this.claim);
     for (const claim of this.byKey.values()) order.put(claim, undefined);

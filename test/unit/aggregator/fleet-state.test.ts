@@ -77,7 +77,10 @@ describe("FleetState", () => {
       releases: [releaseOf("pod-1", { after: 1_000, by: 2_001 })],
     });
 
-    const changes = [mounted, mounted, released].map((report) => fleet.accept(report, receipt));
+    const again = { ...mounted, sentAt: 1_500 };
+    const changes = [mounted, again, released].map((report) =>
+      fleet.accept(report, { ...receipt, atMs: NOON + report.sentAt - 1_001 }),
+    );
 
     const touched = changes.map((change) => (change.kind === "accepted" ? change.touched.length : -1));
     expect(touched).toEqual([1, 0, 2]);

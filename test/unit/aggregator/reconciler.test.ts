@@ -269,16 +269,64 @@ describe("what a node may forget", () => {
     expect(forget).toEqual([first.id]);
   });
 
-  it("a release whose volume and claim are still to come is kept for a quarter of an hour", async () => {
-    const harness = await running({ claims: [], volumes: [] });
+  it("a release beside another mount on its own node is kept: that mount's end may have been read before", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), holdOf("pod-2")] }));
+    await harness.advance(10_000);
+    const suspended = releasedNow(harness, "pod-2");
+    await harness.advance(10_000);
     const released = releasedNow(harness, "pod-1");
 
-    await harness.advance(900_000);
-    const kept = await harness.report(reportAt(harness, { releases: [released] }));
-    await harness.advance(1);
-    const forgotten = await harness.report(reportAt(harness, { releases: [released] }));
+    // Until its pod is known to be over, an end that was read stays a mount to the agent.
+    const forget = await harness.report(reportAt(harness, { holds: [holdOf("pod-2")], releases: [released] }));
+    await harness.report(reportAt(harness, { releases: [suspended] }));
 
-    expect([kept, forgotten]).toEqual([[], [released.id]]);
+    expect(forget).toEqual([]);
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, sinceMs: NOON + 20_000, lastUse: { podUid: "pod-1" } });
+  });
+
+  it("a release counts once it can be written, though its node has been gone for a day by then", async () => {
+    const harness = await running({ reasonDelayMs: 0 });
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    const down = Array.from({ length: 3_000 }, () => ({ fails: lostAnswer, isStored: false }));
+    harness.outcomes.push(...down);
+    await harness.advance(10_000);
+    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.removeNode("n1");
+    await harness.advance(2 * 86_400_000);
+    const isForgotten = harness.fleet.view("n1") === undefined;
+
+    harness.outcomes.splice(0);
+    await harness.advance(120_000);
+
+    expect(isForgotten).toBe(true);
+    expect(harness.writes.at(-1)).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 10_000 });
+  });
+
+  it("a release whose volume and claim are still to come is kept for a quarter of an hour, and until more was told of both", async () => {
+    const harness = await running({ claims: [], volumes: [] });
+    const released = releasedNow(harness, "pod-1");
+    const tell = () => harness.report(reportAt(harness, { releases: [released] }));
+
+    const first = await tell();
+    await harness.advance(900_000);
+    const kept = await tell();
+    harness.cluster.isTold = false;
+    const hung = await tell();
+    harness.cluster.isTold = true;
+    const forgotten = await tell();
+
+    expect([first, kept, hung, forgotten]).toEqual([[], [], [], [released.id]]);
+  });
+
+  it("a release of long ago whose claim is still to come is kept all the same", async () => {
+    const harness = await running({ claims: [], volumes: [] });
+    const released = releasedNow(harness, "pod-1");
+    await harness.advance(7_200_000);
+
+    const answers = [0, 1].map(() => harness.report(reportAt(harness, { releases: [released] })));
+
+    expect(await Promise.all(answers)).toEqual([[], []]);
   });
 
   it.each([
@@ -301,10 +349,12 @@ describe("what a node may forget", () => {
     const released = releasedNow(harness, "pod-1");
     await harness.report(reportAt(harness, { releases: [released] }));
 
-    await harness.advance(900_001);
+    await harness.advance(900_000);
     const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.advance(60_000);
+    const later = await harness.report(reportAt(harness, { releases: [released] }));
 
-    expect(forget).toEqual([released.id]);
+    expect([forget, later]).toEqual([[], [released.id]]);
   });
 
   it("a volume that comes after the report that names it brings the claim's status", async () => {

@@ -122,6 +122,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     bootId: "boot-1",
     instance: "run-1",
     generation: 1,
+    timeline: 0,
     holds: [],
     releases: new Map(),
     readBeganMs: NOON - 1,
@@ -129,6 +130,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     observedSinceMs: NOON - 3_600_000,
     podsResourceVersion: "200",
     read: { beganAt: 1_000, endedAt: 1_001 },
+    sentAt: 1_001,
     ...fields,
   };
 }
@@ -154,6 +156,9 @@ export function nodeRelease(fields: Partial<NodeRelease> = {}): NodeRelease {
     beganByMs: fields.byMs ?? NOON,
     byMs: NOON,
     widthMs: 20,
+    by: 1_000 + (fields.byMs ?? NOON) - NOON,
+    timeline: 0,
+    isTold: true,
     ...fields,
   };
 }

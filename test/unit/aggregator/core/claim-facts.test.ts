@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { factsOf, isSettledFor } from "../../../../aggregator/core/claim-facts.ts";
-import type { NodeRelease } from "../../../../aggregator/core/fleet.ts";
-import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
+import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import type { LastUse } from "../../../../common/storage/claim-status.ts";
+import { claimWith, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
@@ -83,109 +82,5 @@ describe("isNodeBack", () => {
     const facts = factsOf(evidence, fleetWith([viewWith({ readBeganMs })]));
 
     expect(facts.isNodeBack).toBe(isNodeBack);
-  });
-});
-
-describe("isSettledFor", () => {
-  const stored = {
-    releaseId: "other",
-    node: "n1",
-    pod: "shop/web-0",
-    podUid: "pod-1",
-    releasedAtMs: NOON - 1,
-    uncertaintyMs: 20,
-    evidence: "mount-table",
-  } as const;
-  const goneWith = (node: string): ClaimStatus => {
-    const lastUse = { ...stored, releasedAtMs: NOON + 1, evidence: "node-gone", node } as const;
-    return statusWith({ unused: true, reason: "NodeGone", lastUse });
-  };
-  const earlier = nodeRelease({ id: "release-0", node: "n2", byMs: NOON - 1 });
-  const later = nodeRelease({ id: "release-2", node: "n2", byMs: NOON + 1 });
-  const same = nodeRelease({ id: "release-2", node: "n2" });
-
-  it.each<{
-    readonly name: string;
-    readonly status: ClaimStatus | undefined;
-    readonly holders?: readonly string[];
-    readonly others?: readonly NodeRelease[];
-    readonly settled: boolean;
-  }>([
-    { name: "a claim without a status may get one from it", status: undefined, settled: false },
-    {
-      name: "it is stored as the last use",
-      status: statusWith({ lastUse: { ...stored, releaseId: "release-1" } }),
-      settled: true,
-    },
-    {
-      name: "a later use is stored",
-      status: statusWith({ unused: true, reason: "Unmounted", lastUse: { ...stored, releasedAtMs: NOON } }),
-      settled: true,
-    },
-    {
-      name: "a later use is stored, but not yet that this one has ended, too",
-      status: statusWith({ lastUse: { ...stored, releasedAtMs: NOON } }),
-      settled: false,
-    },
-    { name: "an earlier use is stored", status: statusWith({ lastUse: stored }), settled: false },
-    {
-      name: "unused since it or later, but who used it last is not stored",
-      status: statusWith({ unused: true, reason: "NoPodUsing" }),
-      settled: false,
-    },
-    {
-      name: "a later end is stored that was only assumed with its own node's",
-      status: goneWith("n1"),
-      settled: false,
-    },
-    {
-      name: "a later end is stored that was assumed with another node's",
-      status: goneWith("n2"),
-      settled: true,
-    },
-    {
-      name: "mounted on its own node still, and that is stored",
-      status: mountedStatus(["n1"]),
-      holders: ["n1"],
-      settled: true,
-    },
-    {
-      name: "mounted on its own node still, but that is not stored",
-      status: statusWith(),
-      holders: ["n1"],
-      settled: false,
-    },
-    {
-      name: "mounted on another node, whose last report may be older",
-      status: mountedStatus(["n1", "n2"]),
-      holders: ["n2"],
-      settled: false,
-    },
-    { name: "mounted by what is stored, but no longer", status: mountedStatus(["n1"]), settled: false },
-    { name: "a later release is known", status: mountedStatus(["n1"]), others: [later], settled: true },
-    { name: "an earlier release is known", status: mountedStatus(["n1"]), others: [earlier], settled: false },
-    { name: "of two at one time the second counts", status: mountedStatus(["n1"]), others: [same], settled: true },
-  ])("$name: $settled", ({ status, holders = [], others = [], settled }) => {
-    const release = nodeRelease();
-    const uses = holders.map((node) => useOn(node));
-
-    const result = isSettledFor(claimWith({ status }), release, { uses, releases: [release, ...others] });
-
-    expect(result).toBe(settled);
-  });
-
-  it("a claim that is being deleted keeps its status", () => {
-    const release = nodeRelease();
-
-    expect(isSettledFor(claimWith({ isDeleting: true }), release, { uses: [], releases: [release] })).toBe(true);
-  });
-
-  it("of two releases at one time just one is settled", () => {
-    const claim = claimWith({ status: mountedStatus(["n1"]) });
-    const releases = [nodeRelease(), same];
-
-    const settled = releases.filter((release) => isSettledFor(claim, release, { uses: [], releases }));
-
-    expect(settled).toHaveLength(1);
   });
 });

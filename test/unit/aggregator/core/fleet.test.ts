@@ -27,7 +27,7 @@ describe("acceptHeartbeat", () => {
 
     const result = acceptHeartbeat(known, heartbeat, { ...receipt, atMs: NOON + 5_000 });
 
-    const view = { ...known, podsResourceVersion: "300", read: { beganAt: 2_999, endedAt: 3_000 } };
+    const view = { ...known, podsResourceVersion: "300", sentAt: 3_000, read: { beganAt: 2_999, endedAt: 3_000 } };
     expect(result).toMatchObject({
       kind: "accepted",
       view: {
@@ -47,6 +47,12 @@ describe("acceptHeartbeat", () => {
     readonly known?: NodeView;
   }>([
     { name: "an earlier read is stale", fields: readAt(1_999), kind: "stale" },
+    { name: "a second copy of what is known is stale", fields: readAt(2_000), kind: "stale" },
+    {
+      name: "the same read told anew is accepted",
+      fields: { ...readAt(2_000), sentAt: 2_001 },
+      kind: "accepted",
+    },
     {
       name: "another generation means a state that is not known",
       fields: { ...readAt(3_000), generation: 2 },
@@ -92,6 +98,12 @@ describe("acceptReport", () => {
   }>([
     { name: "a later read is accepted", report: readAt(2_001), kind: "accepted" },
     { name: "the same read sent again is accepted", report: { ...readAt(2_000), sentAt: 9_000 }, kind: "accepted" },
+    { name: "a second copy of what is known is stale", report: readAt(2_000), kind: "stale" },
+    {
+      name: "a second copy that names another run is stale",
+      report: { ...readAt(2_000), instance: "run-2" },
+      kind: "stale",
+    },
     { name: "an earlier read is stale", report: readAt(1_999), kind: "stale" },
     {
       name: "an older instance's late retry is stale, however high its generation",
@@ -168,8 +180,8 @@ describe("acceptReport", () => {
     const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
     const first = accepted(undefined, { ...readAt(2_000), releases });
 
-    const slow = accepted(first, { ...readAt(2_000), releases }, { atMs: NOON + 700 });
-    const fast = accepted(first, { ...readAt(2_000), releases }, { atMs: NOON - 300 });
+    const slow = accepted(first, { ...readAt(2_001), releases }, { atMs: NOON + 701 });
+    const fast = accepted(first, { ...readAt(2_001), releases }, { atMs: NOON - 299 });
 
     expect([...slow.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
     expect([...fast.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 300]);

@@ -1,0 +1,95 @@
+import type { NodeReport, Release } from "../../common/storage/node-report.ts";
+import { isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+import type { NodeHold, NodeRelease, NodeView } from "./fleet.ts";
+import type { ReportClock } from "./report-clock.ts";
+
+/** How a report follows what is known of its node: on the same clock, in another boot, or on a clock that has gone back. */
+export type Succession = "same-clock" | "other-boot" | "set-back";
+
+/** A report, and what it is read in the light of. */
+export interface Reading {
+  readonly known: NodeView | undefined;
+  readonly succession: Succession;
+  readonly at: ReportClock;
+  /** Of which clock the stamps are; see `NodeRelease.timeline`. */
+  readonly timeline: number;
+}
+
+/** The releases that are known after a report: those it tells, those that it only shows by what it lacks, and those not settled yet. */
+export function releasesAfter(report: NodeReport, reading: Reading): ReadonlyMap<string, NodeRelease> {
+  const { known, succession } = reading;
+  const begins = beginsIn(succession === "same-clock" ? (known?.holds ?? []) : []);
+  const releases = new Map<string, NodeRelease>();
+  // Only what is in the newest report is in the node's journal.
+  for (const [id, release] of known?.releases ?? []) releases.set(id, { ...release, isTold: false });
+  for (const release of report.releases) {
+    add(releases, toNodeRelease(release, { node: report.node, begins, reading }));
+  }
+  for (const release of inferred(report, reading)) add(releases, release);
+  return releases;
+}
+
+/** By when each use that the holds show had begun. */
+function beginsIn(holds: readonly NodeHold[]): ReadonlyMap<string, number> {
+  const begins = new Map<string, number>();
+  for (const hold of holds.filter(isUseHold)) {
+    const key = useKey(hold);
+    begins.set(key, Math.min(hold.beganByMs, begins.get(key) ?? Number.POSITIVE_INFINITY));
+  }
+  return begins;
+}
+
+function toNodeRelease(
+  { id, volume, podUid, pod, after, by }: Release,
+  {
+    node,
+    begins,
+    reading: { at, timeline },
+  }: { readonly node: string; readonly begins: ReadonlyMap<string, number>; readonly reading: Reading },
+): NodeRelease {
+  const byMs = at.wall(by);
+  const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
+  const widthMs = after === undefined ? undefined : byMs - at.earliest(after);
+  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isTold: true };
+}
+
+/**
+ * Ends that no release tells of: a hold that the last report showed and this one does not, without a release for it, belongs
+ * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
+ */
+function inferred(report: NodeReport, { known, succession, at, timeline }: Reading): readonly NodeRelease[] {
+  if (known === undefined) return [];
+  const isOtherBoot = succession === "other-boot";
+  const present = new Set(isOtherBoot ? [] : report.holds.flatMap((hold) => useKeyOf(hold)));
+  const told = new Set(report.releases.filter(({ id }) => !known.releases.has(id)).map(useKey));
+  const by = isOtherBoot ? 0 : report.read.endedAt;
+  // Two receipts may be dated a little apart: an end is never before the read that still showed the hold.
+  const byMs = Math.max(at.wall(by), known.readEndedMs);
+  // A stamp of another clock means nothing on this one.
+  const widthMs = byMs - (succession === "same-clock" ? at.earliest(known.read.beganAt) : known.readBeganMs);
+  const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
+  return [...lost]
+    .filter(([key]) => !present.has(key) && !told.has(key))
+    .map(([, { volume, podUid, pod, beganByMs }]) => ({
+      id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
+      node: report.node,
+      ...{ volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline },
+      isTold: false,
+    }));
+}
+
+function useKeyOf({ kind, volume, podUid }: NodeReport["holds"][number]): readonly string[] {
+  return isUseHold({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];
+}
+
+/** Of one release told twice the earlier time is as true as the later: both are at or after the truth. */
+function add(releases: Map<string, NodeRelease>, release: NodeRelease): void {
+  const known = releases.get(release.id);
+  if (known === undefined) {
+    releases.set(release.id, release);
+    return;
+  }
+  const { byMs, widthMs, pod } = release.byMs < known.byMs ? release : known;
+  const beganByMs = Math.min(release.beganByMs, known.beganByMs);
+  releases.set(release.id, { ...known, pod, byMs, widthMs, beganByMs, isTold: release.isTold || known.isTold });
+}

@@ -1,0 +1,41 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import { FUTURE_MS } from "./claim-status.ts";
+import type { NodeRelease } from "./fleet.ts";
+
+/** What else is known of a claim's ends. */
+export interface Settling {
+  /** All releases of the claim that are not settled, of whatever node. */
+  readonly releases: readonly NodeRelease[];
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/**
+ * True when a release can no longer change the claim's status: it is stored as the last use, or a later one is and the claim counts
+ * as unused, or the same node tells of a later one and will go on to. Nothing less will do, as the node forgets it: not that the volume
+ * is mounted still, for that mount's end may turn out to have been read before this release (it was suspended), nor what other nodes
+ * know, for they may lose it before it is stored.
+ */
+export function isSettledFor({ status, isDeleting }: Claim, release: NodeRelease, settling: Settling): boolean {
+  // What stands there is left as it is.
+  if (isDeleting) return true;
+  if (settling.releases.some((other) => supersedes(other, release))) return true;
+  const lastUse = status?.lastUse;
+  // Whoever may edit claims can forge a last use; one in the future is not believed when the status is decided on either.
+  if (lastUse === undefined || lastUse.releasedAtMs > settling.nowMs + FUTURE_MS) return false;
+  if (lastUse.releaseId === release.id) return true;
+  // An end that was only assumed with its node's gives way to what that node tells.
+  const isVoid = lastUse.evidence === "node-gone" && lastUse.node === release.node;
+  // While the claim counts as used, that the use has ended is still to be said, even where the last one ended later.
+  return status?.unused === true && !isVoid && lastUse.releasedAtMs >= release.byMs;
+}
+
+/**
+ * Compared by the node's own clock: the wall times of two receipts may be told apart by no more than their transits. What this process
+ * alone knows may go with it, so it makes up for nothing that a node has in its journal.
+ */
+function supersedes(one: NodeRelease, other: NodeRelease): boolean {
+  if (one.node !== other.node || (other.isTold && !one.isTold)) return false;
+  if (one.timeline !== other.timeline) return one.timeline > other.timeline;
+  return one.by > other.by || (one.by === other.by && one.id > other.id);
+}
