@@ -23,7 +23,9 @@ export function judge(record: CrashRecord, patience = PATIENCE): readonly Findin
       ...keptUnused(judged),
       ...movedBack(judged),
       ...wrongUses(judged),
-      ...checkpoints.flatMap(({ atMs }) => lostAt(judged, atMs)),
+      ...checkpoints
+        .filter(({ claim }) => claim === "all" || claim === history.claim)
+        .flatMap(({ atMs }) => lostAt(judged, atMs)),
     ];
   });
   return findings.toSorted((one, other) => one.atMs - other.atMs);
@@ -105,7 +107,8 @@ function wrongUses({ claim, uses, states }: JudgedClaim): readonly Finding[] {
 function lostAt({ claim, uses, states, lives, patience }: JudgedClaim, atMs: number): readonly Finding[] {
   const over = uses.filter(({ unmounted }) => unmounted !== undefined && unmounted.toMs <= atMs);
   const last = lastOf(over);
-  if (last === undefined) return [];
+  const goesOn = uses.some(({ askedMs, removedMs = Number.POSITIVE_INFINITY }) => askedMs <= atMs && removedMs > atMs);
+  if (last === undefined || goesOn) return [];
   const found = (text: string): readonly Finding[] => [{ claim, rule: "lost", atMs, text }];
   const words = wordsAt(states, atMs);
   if (words === undefined) return found("nothing is said of it");

@@ -73,9 +73,10 @@ export interface Lives {
   readonly apiServer: readonly Span[];
 }
 
-/** A moment at which nothing had been broken for a while, no claim was in use, and everything was awaited to be told. */
+/** A moment at which the end of a use had been awaited to be told: of one claim, or of all after everybody was up again. */
 export interface Checkpoint {
   readonly atMs: number;
+  readonly claim: string | "all";
 }
 
 /** Who is killed. */

@@ -5,25 +5,13 @@ import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
+import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
 import type { BareCluster } from "./bare-cluster.ts";
 
 const project = new URL("../..", import.meta.url).pathname;
 const NAMESPACE = "mooring";
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/mooring-aggregator`;
-
-/** What the namespace's Pod Security level asks for. Nobody runs it. */
-const POD = {
-  serviceAccountName: "mooring-aggregator",
-  securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
-  containers: [
-    {
-      name: "aggregator",
-      image: "none",
-      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
-    },
-  ],
-};
 
 const metadata = object({ name: string(), annotations: optional(record(string(), string()), {}) });
 const leaseSchema = object({ metadata, spec: object({ holderIdentity: optional(string(), ""), renewTime: string() }) });
@@ -54,7 +42,7 @@ export class Replicas {
   /** Makes the pod's object; the process is not started yet. `through` is a port of a proxy to the API server. */
   async create(pod: string, { through }: { readonly through?: number } = {}): Promise<Replica> {
     const { api } = this.#cluster;
-    await api.create(PODS, { metadata: { name: pod }, spec: POD });
+    await api.create(PODS, { metadata: { name: pod }, spec: AGGREGATOR_POD });
     const kubeconfig = await this.#kubeconfig(through);
     const port = await freePort(createSystemRandom(), "127.0.0.1");
     const args = [

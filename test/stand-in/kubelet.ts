@@ -1,19 +1,12 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { object, parse, string } from "valibot";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Owner } from "../process/owner.ts";
 import type { ClusterApi } from "./cluster-api.ts";
+import { publishPath, type StandInVolume, stagingPath } from "./kubelet-paths.ts";
 import { createMountNamespace, type MountNamespace } from "./mount-namespace.ts";
-
-/** A volume as the kubelet of a node gets it. */
-export interface StandInVolume {
-  /** Name of the PersistentVolume. */
-  readonly name: string;
-  /** With a CSI driver the volume is staged first; without it is a local volume. */
-  readonly csi?: { readonly driver: string; readonly handle: string };
-}
 
 /** A pod that runs on a stand-in node, with the mount of its claim. */
 export interface StandInPod {
@@ -134,22 +127,22 @@ export class StandInKubelet {
   async mount({ uid, volume }: StandInPod): Promise<void> {
     const source = `${this.root}/disks/${volume.name}`;
     await this.namespace.exec("mkdir", "-p", source);
-    const staging = this.#stagingPath(volume);
+    const staging = stagingPath(this.root, volume);
     if (staging !== undefined) await this.#bind(source, staging);
-    await this.#bind(staging ?? source, this.#publishPath(uid, volume));
+    await this.#bind(staging ?? source, publishPath(this.root, uid, volume));
   }
 
   /** Unmounts a pod's volume, and says when. */
   async unmount({ uid, volume }: Pick<StandInPod, "uid" | "volume">): Promise<Moment> {
     const { clock } = this.#owner;
     const notBeforeMs = clock.wallMs();
-    await this.namespace.exec("umount", this.#publishPath(uid, volume));
+    await this.namespace.exec("umount", publishPath(this.root, uid, volume));
     return { notBeforeMs, notAfterMs: clock.wallMs() };
   }
 
   /** Unmounts the staging mount, which the kubelet does later, when no pod needs the device any more. */
   async unstage(volume: StandInVolume): Promise<void> {
-    const staging = this.#stagingPath(volume);
+    const staging = stagingPath(this.root, volume);
     if (staging !== undefined) await this.namespace.exec("umount", staging);
   }
 
@@ -166,19 +159,6 @@ export class StandInKubelet {
   async #mountTmpfs(path: string): Promise<void> {
     await this.namespace.exec("mkdir", "-p", `${this.root}/${path}`);
     await this.namespace.exec("mount", "-t", "tmpfs", "tmpfs", `${this.root}/${path}`);
-  }
-
-  #publishPath(podUid: string, { name, csi }: StandInVolume): string {
-    const volumes = `${this.root}/pods/${podUid}/volumes`;
-    return csi === undefined
-      ? `${volumes}/kubernetes.io~local-volume/${name}`
-      : `${volumes}/kubernetes.io~csi/${name}/mount`;
-  }
-
-  #stagingPath({ csi }: StandInVolume): string | undefined {
-    if (csi === undefined) return undefined;
-    const hash = createHash("sha256").update(csi.handle).digest("hex");
-    return `${this.root}/plugins/kubernetes.io/csi/${csi.driver}/${hash}/globalmount`;
   }
 }
 

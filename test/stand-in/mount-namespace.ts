@@ -12,6 +12,8 @@ const run = promisify(execFile);
 export interface MountNamespace {
   /** The mount table as the kernel shows it. */
   readonly mountInfo: string;
+  /** The command that runs what follows it in the namespace. */
+  readonly enter: readonly string[];
   /** Runs a program in the namespace. Throws a HarnessError with what it wrote when it fails. */
   readonly exec: (command: string, ...args: readonly string[]) => Promise<void>;
 }
@@ -54,11 +56,13 @@ export async function createMountNamespace(owner: Owner, name: string): Promise<
     String(holder.pid),
     "--mount",
     ...(MAY_MOUNT ? [] : ["--user", "--preserve-credentials"]),
+    "--",
   ];
   return {
     mountInfo: `/proc/${holder.pid}/mountinfo`,
+    enter: ["nsenter", ...target],
     exec: async (command, ...args) => {
-      await run("nsenter", [...target, "--", command, ...args]).catch((error: unknown) => {
+      await run("nsenter", [...target, command, ...args]).catch((error: unknown) => {
         throw new HarnessError(
           `${command} ${args.join(" ")} failed in ${name}: ${error instanceof Error ? error.message : error}`,
         );

@@ -4,7 +4,8 @@ import { type ControlPlane, startControlPlane } from "../control-plane/control-p
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "./cluster-api.ts";
-import { StandInKubelet, type StandInVolume } from "./kubelet.ts";
+import { StandInKubelet } from "./kubelet.ts";
+import type { StandInVolume } from "./kubelet-paths.ts";
 import { applyManifests, createAgent, createAggregator, DEMO_PACE, type Program } from "./mooring.ts";
 
 /** Everything the story is played on: a cluster, two nodes, and Mooring. */

@@ -56,7 +56,10 @@ function rulesOf({ uses, states, lives, checkpoint = 60_000 }: Row): readonly st
     uses,
     claims: [{ claim: "claim", states }],
     lives: { ...UP, ...lives },
-    checkpoints: [{ atMs: checkpoint }],
+    checkpoints: [
+      { atMs: checkpoint, claim: "all" },
+      { atMs: checkpoint, claim: "another" },
+    ],
     kills: [],
   };
   return judge(record).map(({ rule }) => rule);
@@ -296,6 +299,12 @@ describe("the judge of crashes", () => {
         unused([40_200, 40_100], "one", { releasedAtMs: 20_100, uncertaintyMs: 19_000 }),
       ],
       found: ["lost"],
+    },
+    {
+      name: "asks for nothing of a claim that is in use again",
+      uses: [one, used("two", [59_000, 70_000])],
+      states: [...told.slice(0, 1), unused([70_200, 70_100], "two")],
+      found: [],
     },
     {
       name: "asks at a checkpoint only for what was over by then",

@@ -1,0 +1,90 @@
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+import { lastOf } from "./judged.ts";
+import { Killer } from "./killer.ts";
+import { LINES } from "./lines.ts";
+import type { PlannedRound } from "./plan.ts";
+import type { Checkpoint, CrashRecord, Kill, TrueUse } from "./record.ts";
+import { isTold, TOLD_LIMIT_MS, type WorkParts, work } from "./worker.ts";
+import type { CrashWorld } from "./world.ts";
+
+const UP_LIMIT_MS = 60_000;
+/** After everything is told, what is told wrongly has this long to come. */
+const REST_MS = 2_000;
+
+/** Called after each round, for whoever watches. */
+export type OnRound = (record: CrashRecord) => void;
+
+/** Uses claims and kills as planned, round after round; between them all come back, and the last uses are asked for. */
+export async function wage(
+  owner: Owner,
+  {
+    world,
+    rounds,
+    onRound = () => {},
+  }: {
+    readonly world: CrashWorld;
+    readonly rounds: readonly PlannedRound[];
+    readonly onRound?: OnRound;
+  },
+): Promise<CrashRecord> {
+  const uses = new Map<string, TrueUse>();
+  const checkpoints: Checkpoint[] = [];
+  const kills: Kill[] = [];
+  const onKill = (kill: Kill): void => {
+    world.leadership.noteKill(kill.name);
+    kills.push(kill);
+  };
+  const killer = new Killer(owner, { cast: world.cast, onKill });
+  const notes = {
+    noteUse: (use: TrueUse): void => void uses.set(use.podUid, use),
+    noteCheckpoint: (checkpoint: Checkpoint): void => void checkpoints.push(checkpoint),
+    nextPod: podNames(),
+  };
+  const record = (): CrashRecord => ({
+    uses: [...uses.values()],
+    claims: world.log.histories(),
+    lives: world.lives(),
+    checkpoints,
+    kills,
+  });
+  for (const round of rounds) {
+    await fight({ owner, world, killer, ...notes }, round);
+    await settle(owner, world, [...uses.values()]);
+    if (owner.signal.aborted) break;
+    checkpoints.push({ atMs: owner.clock.wallMs(), claim: "all" });
+    onRound(record());
+  }
+  return record();
+}
+
+async function fight(parts: WorkParts, round: PlannedRound): Promise<void> {
+  await Promise.all(LINES.map((line) => work(parts, line, round.get(line.name) ?? [])));
+  await parts.killer.settled();
+}
+
+/** Waits until all are up and the last use of every claim is told, or too late to be. */
+async function settle(owner: Owner, world: CrashWorld, uses: readonly TrueUse[]): Promise<void> {
+  const { clock, signal } = owner;
+  await Promise.all(world.mortals.map((mortal) => mortal.up()));
+  const leads = async (): Promise<void> => {
+    if (world.leadership.leader === undefined) throw new TypeError("nobody leads");
+  };
+  await waitUntil(owner, { what: "a leader", limitMs: UP_LIMIT_MS, check: leads });
+  const last = [...new Set(uses.map(({ claim }) => claim))].flatMap(
+    (claim) => lastOf(uses.filter((use) => use.claim === claim)) ?? [],
+  );
+  const until = clock.monotonicMs() + TOLD_LIMIT_MS;
+  while (!last.every((use) => isTold(world, use)) && clock.monotonicMs() < until && !signal.aborted) {
+    await clock.sleep(REST_MS, signal);
+  }
+  await clock.sleep(REST_MS, signal);
+}
+
+function podNames(): () => string {
+  let made = 0;
+  return () => {
+    made += 1;
+    return `pod-${made}`;
+  };
+}

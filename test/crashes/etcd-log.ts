@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import * as v from "valibot";
+import type { ControlPlane, ControlPlaneOptions } from "../control-plane/control-plane.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+
+/** What the API server needs, so that its store can be read without it: JSON instead of protobuf, and no history that is dropped. */
+export const READABLE: NonNullable<ControlPlaneOptions["args"]> = {
+  "kube-apiserver": ["--storage-media-type=application/json", "--etcd-compaction-interval=0"],
+};
+
+/** A write of the API server's, read off its store. */
+export interface StoreEvent {
+  /** `/registry/pods/shop/one` */
+  readonly key: string;
+  /** Nothing when it was deleted. */
+  readonly object: unknown;
+  /** It was stored before this moment. Wall clock, milliseconds. */
+  readonly seenMs: number;
+}
+
+const event = v.object({
+  type: v.picklist(["PUT", "DELETE"]),
+  kv: v.object({ key: v.instance(Uint8Array), value: v.instance(Uint8Array) }),
+});
+const response = v.object({
+  created: v.boolean(),
+  canceled: v.boolean(),
+  cancel_reason: v.string(),
+  events: v.array(event),
+});
+
+/**
+ * Calls back for every single write below a prefix, in the order of the store, from the first on: a watch of the API server's would miss
+ * some whenever that is killed. The owner's control plane has to be started with `READABLE`.
+ */
+export async function followStore(
+  owner: Owner,
+  { plane, folder = "control-plane" }: { readonly plane: ControlPlane; readonly folder?: string },
+  { prefix, onEvent }: { readonly prefix: string; readonly onEvent: (event: StoreEvent) => void },
+): Promise<void> {
+  const pem = (name: string): Buffer => readFileSync(join(owner.folder, folder, name));
+  const identity = credentials.createSsl(pem("etcd-ca.crt"), pem("etcd-client.key"), pem("etcd-client.crt"));
+  const client = new Client(`127.0.0.1:${plane.part("etcd").port}`, identity);
+  const stream = openWatch(client);
+  let isFollowed = false;
+  let failure: string | undefined;
+  stream.on("error", (error) => {
+    failure = error.message;
+    // Whoever judges by this has to know that it is not all.
+    if (!owner.signal.aborted) owner.say(`the watch of the store ended: ${error.message}`);
+  });
+  stream.on("data", (raw: unknown) => {
+    const { created, canceled, cancel_reason: why, events } = v.parse(response, raw);
+    if (canceled) stream.destroy(new HarnessError(why));
+    isFollowed ||= created;
+    for (const one of events) onEvent(readEvent(one, owner.clock.wallMs()));
+  });
+  owner.defer(() => {
+    stream.cancel();
+    client.close();
+  });
+  const range = { key: Buffer.from(prefix), range_end: endOf(prefix), start_revision: 1 };
+  stream.write({ create_request: range });
+  await waitUntil(owner, {
+    what: `the watch of ${prefix}`,
+    limitMs: 10_000,
+    check: async () => {
+      if (!isFollowed) throw new HarnessError(failure ?? "etcd has not answered");
+    },
+  });
+}
+
+function openWatch(client: Client): ClientDuplexStream<object, unknown> {
+  const definitions = loadSync(new URL("proto/etcd-watch.proto", import.meta.url).pathname, {
+    keepCase: true,
+    enums: String,
+    longs: String,
+    defaults: true,
+  });
+  const service = definitions["etcdserverpb.Watch"];
+  const method = service !== undefined && "Watch" in service ? service.Watch : undefined;
+  if (method === undefined || typeof method !== "object" || !("path" in method))
+    throw new TypeError("no service Watch in the definitions");
+  return client.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize);
+}
+
+function readEvent({ type, kv }: v.InferOutput<typeof event>, seenMs: number): StoreEvent {
+  const key = Buffer.from(kv.key).toString("utf8");
+  return { key, object: type === "PUT" ? JSON.parse(Buffer.from(kv.value).toString("utf8")) : undefined, seenMs };
+}
+
+/** The first key behind all that begin so: etcd's way to say "prefix". */
+function endOf(prefix: string): Buffer {
+  const end = Buffer.from(prefix);
+  const last = end.length - 1;
+  end.writeUInt8(end.readUInt8(last) + 1, last);
+  return end;
+}

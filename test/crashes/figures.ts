@@ -1,0 +1,81 @@
+import { percentile } from "../bench/statistics.ts";
+import { type Finding, lastOf, RULES, writesOf } from "./judged.ts";
+import { OFTEN_KILLED } from "./plan.ts";
+import type { ClaimHistory, CrashRecord, TrueUse, Victim } from "./record.ts";
+
+/** By how much later than the truth something was, milliseconds. */
+export interface Lateness {
+  /** The published time. */
+  readonly publishedMs: readonly number[];
+  /** The moment at which it was published. */
+  readonly toldMs: readonly number[];
+}
+
+/** Of every use that was told as the last one when it was: by the first words that name it. */
+export function latenessOf({ uses, claims }: Pick<CrashRecord, "uses" | "claims">): Lateness {
+  const found = claims.flatMap((history) =>
+    firstWords(
+      history,
+      uses.filter(({ claim }) => claim === history.claim),
+    ),
+  );
+  return { publishedMs: found.map(({ lateMs }) => lateMs), toldMs: found.map(({ delayMs }) => delayMs) };
+}
+
+function firstWords(
+  { states }: ClaimHistory,
+  uses: readonly TrueUse[],
+): readonly { readonly lateMs: number; readonly delayMs: number }[] {
+  const told = new Set<string>();
+  return writesOf(states).flatMap(({ seenMs, words }) => {
+    const podUid = words.unused ? words.lastUse?.podUid : undefined;
+    const over = uses.filter(({ unmounted }) => (unmounted?.toMs ?? Number.POSITIVE_INFINITY) <= seenMs);
+    const last = lastOf(over);
+    if (last?.unmounted === undefined || last.podUid !== podUid || told.has(podUid)) return [];
+    told.add(podUid);
+    const endMs = last.unmounted.toMs;
+    return [{ lateMs: words.sinceMs - endMs, delayMs: seenMs - endMs }];
+  });
+}
+
+/** Writes that changed something, and transitions: changes between in use and unused, and later times of unused ones. */
+export function writesIn(claims: readonly ClaimHistory[]): { readonly writes: number; readonly transitions: number } {
+  const all = claims.map(({ states }) => writesOf(states));
+  const isTransition = (writes: ReturnType<typeof writesOf>, index: number): boolean => {
+    const [before, now] = [writes[index - 1]?.words, writes[index]?.words];
+    if (before === undefined || now === undefined) return true;
+    return before.unused !== now.unused || (now.unused && now.sinceMs > before.sinceMs);
+  };
+  return {
+    writes: all.reduce((sum, writes) => sum + writes.length, 0),
+    transitions: all.reduce((sum, writes) => sum + writes.filter((_, index) => isTransition(writes, index)).length, 0),
+  };
+}
+
+/** What a campaign came to, as a table. */
+export function figureRows(record: CrashRecord, findings: readonly Finding[]): readonly (readonly string[])[] {
+  const { uses, claims, kills, checkpoints } = record;
+  const late = latenessOf(record);
+  const { writes, transitions } = writesIn(claims);
+  const victims: readonly Victim[] = [...OFTEN_KILLED, "kube-apiserver"];
+  const ended = uses.filter(({ unmounted }) => unmounted !== undefined).length;
+  return [
+    ["WHAT", "HOW OFTEN", "P50", "P99", "MAX"],
+    ...victims.map((victim) => [`kill -9 of the ${victim}`, String(killsOf(kills, victim))]),
+    ["unmounts", String(ended)],
+    ["ends asked for", String(checkpoints.length)],
+    ["published later than true", ...summary(late.publishedMs)],
+    ["told after the end", ...summary(late.toldMs)],
+    ["writes", String(writes), `${(writes / Math.max(1, transitions)).toFixed(2)} a transition`],
+    ...RULES.map((rule) => [rule, String(findings.filter((one) => one.rule === rule).length)]),
+  ];
+}
+
+export function killsOf(kills: CrashRecord["kills"], victim: Victim): number {
+  return kills.filter((kill) => kill.victim === victim).length;
+}
+
+function summary(samples: readonly number[]): readonly string[] {
+  const at = (fraction: number): string => `${Math.round(percentile(samples, fraction))} ms`;
+  return samples.length === 0 ? ["0"] : [String(samples.length), at(0.5), at(0.99), at(1)];
+}

@@ -1,0 +1,69 @@
+// Kills agents, aggregators and the API server at random moments of real uses of claims, and judges what was published.
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
+import { HarnessError } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import { runOwned } from "../process/run-owned.ts";
+import { wage } from "./campaign.ts";
+import { figureRows } from "./figures.ts";
+import { type CrashFlags, HELP, readFlags } from "./flags.ts";
+import { judge } from "./judge.ts";
+import { clockTime, type Finding } from "./judged.ts";
+import { planOf } from "./plan.ts";
+import type { CrashRecord } from "./record.ts";
+import { shortfalls } from "./shortfall.ts";
+import { storyOf } from "./story.ts";
+import { openCrashWorld } from "./world.ts";
+
+async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
+  const printer = createPrinter(standardScreen());
+  printer.title(`kill -9 of everything, seed ${size.seed}`);
+  const begunAt = owner.clock.monotonicMs();
+  const world = await openCrashWorld(owner);
+  const onRound = (record: CrashRecord): void => {
+    const seconds = Math.round((owner.clock.monotonicMs() - begunAt) / 1000);
+    const found = judge(record).length;
+    printer.text(`  ${seconds} s: ${record.uses.length} uses, ${record.kills.length} kills, ${found} faults`);
+  };
+  const record = await wage(owner, { world, rounds: planOf(size), onRound });
+  if (owner.signal.aborted) return;
+  const findings = judge(record);
+  tell(printer, record, findings);
+  if (keep !== undefined) keepRecord(owner, record, keep);
+  const missing = shortfalls(size, record);
+  for (const line of missing) printer.line("failed", line);
+  if (findings.length === 0 && missing.length === 0) return;
+  throw new HarnessError(`${findings.length} faults; the plan again: npm run crashes -- --seed ${size.seed}`);
+}
+
+/** The whole story of each claim of which something is wrong, and then the table. */
+function tell(printer: Printer, record: CrashRecord, findings: readonly Finding[]): void {
+  for (const claim of new Set(findings.map((finding) => finding.claim))) {
+    printer.title(`\n${claim}`);
+    for (const line of storyOf(claim, record)) printer.text(line);
+  }
+  printer.text("");
+  for (const { claim, rule, atMs, text } of findings) {
+    printer.line("failed", `${clockTime(atMs)} ${claim}: ${rule}: ${text}`);
+  }
+  printer.table(figureRows(record, findings));
+}
+
+/** Keeps what was judged, and what the processes wrote. */
+function keepRecord(owner: Owner, record: CrashRecord, folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "record.json"), JSON.stringify(record, undefined, 1));
+  const logs = readdirSync(owner.folder).filter((name) => name.endsWith(".log"));
+  for (const name of logs) cpSync(join(owner.folder, name), join(folder, name));
+}
+
+try {
+  const flags = readFlags(process.argv.slice(2));
+  if (flags.help) process.stdout.write(HELP);
+  else await runOwned((owner) => play(owner, flags));
+} catch (error) {
+  if (!(error instanceof HarnessError)) throw error;
+  process.stderr.write(`mooring: ${error.message}\n`);
+  process.exitCode = 1;
+}

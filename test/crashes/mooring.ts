@@ -1,0 +1,77 @@
+import { AGENT_SETTINGS } from "../../agent/config.ts";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { freePort } from "../control-plane/ports.ts";
+import type { Owner } from "../process/owner.ts";
+import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
+import type { ClusterApi } from "../stand-in/cluster-api.ts";
+import type { StandInKubelet } from "../stand-in/kubelet.ts";
+import { applyManifests } from "../stand-in/mooring.ts";
+import { createProgram, type Mortal } from "./process.ts";
+
+const NAMESPACE = "mooring";
+const REPLICAS = ["aggregator-0", "aggregator-1"] as const;
+
+/** Times of seconds instead of minutes; the rules are the same. A node stays silent as long as it takes: it never counts as agentless. */
+const AGGREGATOR_PACE = ["--lease-duration", "3s", "--silent-after", "5s", "--reason-delay", "300ms"];
+const AGENT_PACE = ["--heartbeat", "1s"];
+
+/** A replica of the aggregator. */
+export interface Replica extends Mortal {
+  /** Where it takes reports. */
+  readonly port: number;
+}
+
+interface Parts {
+  readonly plane: ControlPlane;
+  readonly api: ClusterApi;
+}
+
+/** Two replicas of the aggregator, one of which is to lead; they are not started yet. */
+export async function createAggregators(owner: Owner, { plane, api }: Parts): Promise<readonly Replica[]> {
+  await applyManifests(plane);
+  const account = { serviceAccount: { namespace: NAMESPACE, name: "mooring-aggregator" } };
+  return await Promise.all(
+    REPLICAS.map(async (name) => {
+      await api.create(`/api/v1/namespaces/${NAMESPACE}/pods`, { metadata: { name }, spec: AGGREGATOR_POD });
+      const port = await freePort(createSystemRandom(), "127.0.0.1");
+      const args = [
+        ["--kubeconfig", await plane.kubeconfigFor(account)],
+        ["--listen", `127.0.0.1:${port}`],
+        ["--leader-elect", "--pod-name", name, "--pod-namespace", NAMESPACE],
+        AGGREGATOR_PACE,
+      ].flat();
+      const health = `http://127.0.0.1:${port}/readyz`;
+      return { ...createProgram(owner, { name, script: "aggregator/main.ts", args, health }), port };
+    }),
+  );
+}
+
+/** The agent of a node; it is not started yet. */
+export async function createAgent(
+  owner: Owner,
+  plane: ControlPlane,
+  { kubelet, aggregatorUrl }: { readonly kubelet: StandInKubelet; readonly aggregatorUrl: string },
+): Promise<Mortal> {
+  const account = { serviceAccount: { namespace: "mooring-agents", name: "mooring-agent" } };
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const args = [
+    ["--kubeconfig", await plane.kubeconfigFor(account)],
+    ["--node", kubelet.node],
+    ["--pod-uid", kubelet.agentPodUid],
+    ["--aggregator-url", aggregatorUrl],
+    ["--mountinfo", kubelet.namespace.mountInfo],
+    ["--listen", `127.0.0.1:${port}`, "--debug-listen", "127.0.0.1:0"],
+    AGENT_PACE,
+    journalFlags(`${owner.folder}/${kubelet.node}/journal`),
+  ].flat();
+  // Not its readiness: an agent that nobody takes reports from watches all the same.
+  const health = `http://127.0.0.1:${port}/livez`;
+  return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, health });
+}
+
+/** An agent that can keep a journal keeps one. */
+function journalFlags(folder: string): readonly string[] {
+  const isThere = Object.values(AGENT_SETTINGS).some(({ name }: { readonly name: string }) => name === "journal-dir");
+  return isThere ? ["--journal-dir", folder] : [];
+}

@@ -1,0 +1,38 @@
+// Mounts and unmounts in the mount namespace that it runs in, and says when: node .ci/launch.mjs test/crashes/mounter/main.ts <socket>
+// A program for each umount would take milliseconds of which nobody knows when the kernel was called.
+import { mkdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import koffi from "koffi";
+import { parse } from "valibot";
+import { createSystemClock } from "../../../common/runtime/clock.ts";
+import { type MountAnswer, type MountRequest, mountRequest } from "./calls.ts";
+
+/** `<linux/mount.h>` */
+const MS_BIND = 4096;
+
+const libc = koffi.load(null);
+const mount = libc.func(
+  "int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)",
+);
+const umount = libc.func("int umount2(const char *target, int flags)");
+const clock = createSystemClock();
+
+function answerTo(request: MountRequest): MountAnswer {
+  if (request.call === "bind")
+    for (const folder of [request.source, request.target]) mkdirSync(folder, { recursive: true });
+  const fromMs = clock.wallMs();
+  const result: number =
+    request.call === "bind" ? mount(request.source, request.target, null, MS_BIND, null) : umount(request.target, 0);
+  // The clock shows whole milliseconds that have begun.
+  const toMs = clock.wallMs() + 1;
+  return { id: request.id, fromMs, toMs, errno: result === 0 ? 0 : koffi.errno() };
+}
+
+const server = createServer((connection) => {
+  createInterface({ input: connection }).on("line", (line) => {
+    const answer = answerTo(parse(mountRequest, JSON.parse(line)));
+    connection.write(`${JSON.stringify(answer)}\n`);
+  });
+});
+server.listen(process.argv[2]);

@@ -1,0 +1,87 @@
+import type { ApiCall } from "../control-plane/api.ts";
+import type { Owner } from "../process/owner.ts";
+import type { ClusterApi } from "../stand-in/cluster-api.ts";
+import { type NewPod, StandInKubelet, type StandInPod } from "../stand-in/kubelet.ts";
+import { publishPath, stagingPath, subPathOf } from "../stand-in/kubelet-paths.ts";
+import { type Mounter, startMounter } from "./mounter/mounter.ts";
+import type { Span } from "./record.ts";
+
+/** A pod of a campaign; with a subPath the folder of a container is mounted besides. */
+export interface CrashPod extends StandInPod {
+  readonly hasSubPath: boolean;
+}
+
+/** A node whose kubelet is stood in for, and whose mounts are made by calls of the kernel whose time is known. */
+export class CrashNode {
+  readonly kubelet: StandInKubelet;
+  readonly #api: ClusterApi;
+  readonly #call: ApiCall;
+  readonly #mounter: Mounter;
+
+  private constructor(kubelet: StandInKubelet, mounter: Mounter, { api, call }: ApiParts) {
+    this.kubelet = kubelet;
+    this.#mounter = mounter;
+    this.#api = api;
+    this.#call = call;
+  }
+
+  static async start(owner: Owner, name: string, parts: ApiParts): Promise<CrashNode> {
+    const kubelet = await StandInKubelet.start(owner, parts.api, name);
+    const mounter = await startMounter(owner, { name, namespace: kubelet.namespace });
+    return new CrashNode(kubelet, mounter, parts);
+  }
+
+  async createPod(pod: NewPod, hasSubPath: boolean): Promise<CrashPod> {
+    return { ...(await this.kubelet.createPod(pod)), hasSubPath };
+  }
+
+  /** Mounts what the pod needs, in a kubelet's order. */
+  async mount({ uid, volume, hasSubPath }: CrashPod): Promise<Span> {
+    const { root } = this.kubelet;
+    const disk = `${root}/disks/${volume.name}`;
+    const staging = stagingPath(root, volume);
+    const published = publishPath(root, uid, volume);
+    if (staging !== undefined) await this.#mounter.bind(disk, staging);
+    const first = await this.#mounter.bind(staging ?? disk, published);
+    const last = hasSubPath ? await this.#mounter.bind(published, subPathOf(root, uid, volume)) : first;
+    return { fromMs: first.fromMs, toMs: last.toMs };
+  }
+
+  /** Unmounts it, and answers when the last of its mounts went; the volume is no longer staged then, either. */
+  async unmount({ uid, volume, hasSubPath }: CrashPod): Promise<Span> {
+    const { root } = this.kubelet;
+    if (hasSubPath) await this.#mounter.unmount(subPathOf(root, uid, volume));
+    const end = await this.#mounter.unmount(publishPath(root, uid, volume));
+    const staging = stagingPath(root, volume);
+    if (staging !== undefined) await this.#mounter.unmount(staging);
+    return end;
+  }
+
+  async reportRunning(pod: CrashPod): Promise<void> {
+    await this.kubelet.reportRunning(pod);
+  }
+
+  /** Its containers have ended; its object stays. */
+  async finish({ namespace, name }: CrashPod): Promise<void> {
+    const state = { terminated: { exitCode: 0, reason: "Completed" } };
+    const container = { name: "main", ready: false, restartCount: 0, image: "main", imageID: "main", state };
+    const status = { phase: "Succeeded", containerStatuses: [container] };
+    await this.#api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status });
+  }
+
+  /** Asks for its end with a period of grace. */
+  async terminate({ namespace, name }: CrashPod): Promise<void> {
+    await this.#call({ method: "DELETE", path: `/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=30` });
+  }
+
+  /** Its object is gone at once. */
+  async remove(pod: CrashPod): Promise<void> {
+    await this.kubelet.forceDelete(pod);
+  }
+}
+
+/** How the API server is asked: until it answers. */
+export interface ApiParts {
+  readonly api: ClusterApi;
+  readonly call: ApiCall;
+}

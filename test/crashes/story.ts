@@ -1,0 +1,42 @@
+import { clockTime } from "./judged.ts";
+import type { CrashRecord, StoredWords, TrueUse } from "./record.ts";
+
+/** Everything that happened to a claim and around it, a line each, in the order of time. */
+export function storyOf(claim: string, { uses, claims, kills, lives, checkpoints }: CrashRecord): readonly string[] {
+  const states = claims.find((history) => history.claim === claim)?.states ?? [];
+  const moments = [
+    ...uses.filter((use) => use.claim === claim).flatMap(momentsOf),
+    ...states.map(({ seenMs, words }) => ({ atMs: seenMs, text: `     STORED ${textOf(words)}` })),
+    ...kills.map(({ atMs, victim, name }) => ({ atMs, text: `  kill -9 of the ${victim} (${name})` })),
+    ...lives.leaders.map(({ fromMs }) => ({ atMs: fromMs, text: "  somebody leads" })),
+    ...Object.entries(lives.agents).flatMap(([node, spans]) =>
+      spans.map(({ fromMs }) => ({ atMs: fromMs, text: `  the agent of ${node} is up` })),
+    ),
+    ...checkpoints
+      .filter((one) => one.claim === "all" || one.claim === claim)
+      .map(({ atMs }) => ({ atMs, text: "  CHECKPOINT" })),
+  ];
+  return moments.toSorted((one, other) => one.atMs - other.atMs).map(({ atMs, text }) => `${clockTime(atMs)} ${text}`);
+}
+
+function momentsOf(use: TrueUse): readonly { readonly atMs: number; readonly text: string }[] {
+  const { pod, podUid, node, askedMs, mounted, unmounted, removedMs } = use;
+  return [
+    { atMs: askedMs, text: `${pod} is asked for on ${node} (${podUid})` },
+    { atMs: mounted.toMs, text: `${pod} MOUNTED on ${node}` },
+    ...(unmounted === undefined
+      ? []
+      : [{ atMs: unmounted.toMs, text: `${pod} UNMOUNTED on ${node}, not before ${clockTime(unmounted.fromMs)}` }]),
+    ...(removedMs === undefined ? [] : [{ atMs: removedMs, text: `${pod} is gone` }]),
+  ];
+}
+
+function textOf(words: StoredWords | undefined): string {
+  if (words === undefined) return "nothing";
+  const { unused, reason, sinceMs, lastUse, message } = words;
+  const use =
+    lastUse === undefined
+      ? "no last use"
+      : `last use by ${lastUse.podUid} until ${clockTime(lastUse.releasedAtMs)} -${lastUse.uncertaintyMs} ms`;
+  return `${unused ? "True" : "False"} ${reason} since ${clockTime(sinceMs)}, ${use}: ${message}`;
+}

@@ -1,0 +1,180 @@
+import type { Owner } from "../process/owner.ts";
+import { NAMESPACE, NODES, volumeOf } from "./claims.ts";
+import { earliestEnd } from "./judged.ts";
+import type { Killer } from "./killer.ts";
+import { LINES, type Line } from "./lines.ts";
+import type { CrashNode, CrashPod } from "./node.ts";
+import { type Ending, OFTEN_KILLED, type PlannedUse } from "./plan.ts";
+import type { Checkpoint, Span, TrueUse, Victim } from "./record.ts";
+import type { CrashWorld } from "./world.ts";
+
+/** How long the end of a use is awaited to be told, with all that is killed meanwhile. What is not told by then is lost. */
+export const TOLD_LIMIT_MS = 90_000;
+const LOOK_MS = 20;
+
+/** What workers write down. */
+export interface Notes {
+  readonly noteUse: (use: TrueUse) => void;
+  readonly noteCheckpoint: (checkpoint: Checkpoint) => void;
+  /** Unlike that of any other pod. */
+  readonly nextPod: () => string;
+}
+
+/** What workers work on. */
+export interface WorkParts extends Notes {
+  readonly owner: Owner;
+  readonly world: CrashWorld;
+  readonly killer: Killer;
+}
+
+/** Uses a line's claim as planned, one use after the other. */
+export async function work(parts: WorkParts, line: Line, uses: readonly PlannedUse[]): Promise<void> {
+  const { clock, signal } = parts.owner;
+  for (const planned of uses) {
+    if (signal.aborted) return;
+    await clock.sleep(planned.restMs, signal);
+    const back = await sendAway(parts, planned);
+    try {
+      const over = await use(parts, line, planned);
+      back();
+      if (planned.isAwaited && !isShared(line)) await told(parts, over);
+    } finally {
+      back();
+    }
+  }
+}
+
+/** Kills those who are to be away for the whole of a use; the answer lets them come back. */
+async function sendAway({ owner, killer }: WorkParts, planned: PlannedUse): Promise<() => void> {
+  const away = planned.faults.find((fault) => fault.kind === "away");
+  const over = Promise.withResolvers<void>();
+  if (away === undefined) return over.resolve;
+  const victims = away.who === "agent" ? [agentOf(planned)] : OFTEN_KILLED;
+  await killer.kill(victims, async () => {
+    await over.promise;
+    await owner.clock.sleep(away.pauseMs, owner.signal);
+  });
+  return over.resolve;
+}
+
+function agentOf({ node }: PlannedUse): Victim {
+  return node === 0 ? "agent of node-a" : "agent of node-b";
+}
+
+/** Another line may use the claim all the time: nobody can wait for its end. */
+function isShared(line: Line): boolean {
+  return LINES.some((other) => other !== line && other.claim === line.claim);
+}
+
+async function use(parts: WorkParts, line: Line, planned: PlannedUse): Promise<TrueUse> {
+  const { owner, noteUse } = parts;
+  const { clock, signal } = owner;
+  const { node, pod, begun } = await begin(parts, line, planned);
+  const endsAtMs = clock.monotonicMs() + planned.holdMs;
+  plot(parts, planned, endsAtMs);
+  await node.reportRunning(pod);
+  await clock.sleep(endsAtMs - planned.gapMs - clock.monotonicMs(), signal);
+  const wait = (): Promise<void> => clock.sleep(endsAtMs - clock.monotonicMs(), signal);
+  const unmount = async (): Promise<Span> => {
+    const unmounted = await node.unmount(pod);
+    noteUse({ ...begun, unmounted });
+    return unmounted;
+  };
+  const unmounted = await ENDS[planned.ending]({ node, pod, unmount, wait });
+  const over = { ...begun, unmounted, removedMs: clock.wallMs() };
+  noteUse(over);
+  return over;
+}
+
+interface Begun {
+  readonly node: CrashNode;
+  readonly pod: CrashPod;
+  readonly begun: TrueUse;
+}
+
+/** Makes a pod and mounts its volume. */
+async function begin({ owner, world, nextPod, noteUse }: WorkParts, line: Line, planned: PlannedUse): Promise<Begun> {
+  const node = world.nodes[planned.node];
+  if (node === undefined) throw new TypeError(`no node ${planned.node}`);
+  const { name: claim, hasSubPath } = line.claim;
+  const askedMs = owner.clock.wallMs();
+  const wanted = { namespace: NAMESPACE, name: nextPod(), claim, volume: volumeOf(line.claim) };
+  const pod = await node.createPod(wanted, hasSubPath);
+  const mounted = await node.mount(pod);
+  const begun: TrueUse = {
+    claim,
+    pod: `${NAMESPACE}/${pod.name}`,
+    podUid: pod.uid,
+    node: NODES[planned.node],
+    askedMs,
+    mounted,
+    unmounted: undefined,
+    removedMs: undefined,
+  };
+  noteUse(begun);
+  return { node, pod, begun };
+}
+
+/** Each kill at its own time, around the planned unmount. */
+function plot({ owner, killer }: WorkParts, { faults }: PlannedUse, endsAtMs: number): void {
+  const { clock, signal } = owner;
+  for (const fault of faults) {
+    if (fault.kind === "away") continue;
+    const kill = async (): Promise<void> => {
+      await clock.sleep(endsAtMs + fault.offsetMs - clock.monotonicMs(), signal);
+      await killer.kill(fault.victims, () => clock.sleep(fault.pauseMs, signal));
+    };
+    killer.inBackground(kill());
+  }
+}
+
+interface End {
+  readonly node: CrashNode;
+  readonly pod: CrashPod;
+  readonly unmount: () => Promise<Span>;
+  /** Until the planned end: what comes first comes earlier by the planned gap. */
+  readonly wait: () => Promise<void>;
+}
+
+const ENDS: Readonly<Record<Ending, (end: End) => Promise<Span>>> = {
+  finished: async ({ node, pod, unmount, wait }) => {
+    await node.finish(pod);
+    await wait();
+    const span = await unmount();
+    await node.remove(pod);
+    return span;
+  },
+  deleted: async ({ node, pod, unmount, wait }) => {
+    await node.remove(pod);
+    await wait();
+    return await unmount();
+  },
+  terminated: async ({ node, pod, unmount, wait }) => {
+    await node.terminate(pod);
+    await node.finish(pod);
+    await wait();
+    const span = await unmount();
+    await node.remove(pod);
+    return span;
+  },
+  "unmounted-first": async ({ node, pod, unmount, wait }) => {
+    const span = await unmount();
+    await wait();
+    await node.remove(pod);
+    return span;
+  },
+};
+
+/** Waits until the claim counts as unused since the end of the use, where nobody else uses it. */
+async function told({ owner, world, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
+  const { clock, signal } = owner;
+  const until = clock.monotonicMs() + TOLD_LIMIT_MS;
+  while (!isTold(world, over) && clock.monotonicMs() < until && !signal.aborted) await clock.sleep(LOOK_MS, signal);
+  if (!signal.aborted) noteCheckpoint({ atMs: clock.wallMs(), claim: over.claim });
+}
+
+/** True when what is stored of the claim tells of this use's end or of a later one. */
+export function isTold({ log }: Pick<CrashWorld, "log">, use: TrueUse): boolean {
+  const words = log.words(use.claim);
+  return words?.unused === true && words.sinceMs >= earliestEnd(use);
+}
