@@ -4,11 +4,26 @@ import type { Clock } from "../common/runtime/clock.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
 import type { Fact } from "./core/attribution.ts";
-import { acceptHeartbeat, acceptReport, type NodeView, type Receipt, settle } from "./core/fleet.ts";
+import {
+  type Acceptance,
+  acceptHeartbeat,
+  acceptReport,
+  isOlder,
+  type NodeView,
+  type Receipt,
+  settle,
+} from "./core/fleet.ts";
+import { isClockSetBack, type OlderMessages, withOlder } from "./core/set-back.ts";
 
 /** What one report changed. */
 export type FleetChange =
-  | { readonly kind: "accepted"; readonly view: NodeView; readonly touched: readonly Fact[] }
+  | {
+      readonly kind: "accepted";
+      readonly view: NodeView;
+      readonly touched: readonly Fact[];
+      /** By how much the node's boot clock turned out to have gone back; nothing when it has not. Milliseconds. */
+      readonly setBackMs?: number | undefined;
+    }
   | { readonly kind: "stale"; readonly why: string }
   /** A heartbeat for a state that is not known. */
   | { readonly kind: "unknown" };
@@ -24,6 +39,8 @@ interface Hearing {
 export class FleetState {
   readonly #views = new Map<string, NodeView>();
   readonly #heard = new Map<string, Hearing>();
+  /** Of nodes that only tell what is older than what is known: theirs may be a clock that has gone back. */
+  readonly #older = new Map<string, OlderMessages>();
   readonly #nodesByVolume = new IndexMap();
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
@@ -92,19 +109,33 @@ export class FleetState {
 
   accept(message: NodeMessage, receipt: Receipt): FleetChange {
     const known = this.#views.get(message.node);
-    const result = isReport(message) ? acceptReport(known, message, receipt) : acceptHeartbeat(known, message, receipt);
+    const isSetBack = known !== undefined && this.#isSetBack(known, message);
+    const result = acceptMessage(known, message, { ...receipt, isSetBack });
     if (result.kind !== "accepted") return result;
     const { view } = result;
-    const acceptedAt = this.#clock.monotonicMs();
-    const readAgeMs = Math.max(0, message.sentAt - message.read.endedAt);
-    this.#heard.set(view.node, { acceptedAt, readEndedAt: acceptedAt - readAgeMs });
-    this.#expected.delete(view.node);
+    this.#hear(message);
     // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
-    const isSameRun = known?.bootId === view.bootId && known.instance === view.instance;
+    const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     this.#texts.share([view.holds, ...view.releases.values()]);
     this.#put(known, view);
-    return { kind: "accepted", view, touched };
+    const setBackMs = isSetBack ? known.read.endedAt - view.read.endedAt : undefined;
+    return { kind: "accepted", view, touched, ...(setBackMs !== undefined && { setBackMs }) };
+  }
+
+  /** Notes a message that is older than what is known, and tells whether it counts all the same. */
+  #isSetBack(known: NodeView, message: NodeMessage): boolean {
+    if (known.bootId !== message.bootId || !isOlder(known, message)) return false;
+    const older = withOlder(this.#older.get(message.node), message, this.#clock.monotonicMs());
+    this.#older.set(message.node, older);
+    return isClockSetBack(older);
+  }
+
+  #hear({ node, sentAt, read }: NodeMessage): void {
+    const acceptedAt = this.#clock.monotonicMs();
+    this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - read.endedAt) });
+    this.#expected.delete(node);
+    this.#older.delete(node);
   }
 
   #put(known: NodeView | undefined, view: NodeView): void {
@@ -119,6 +150,7 @@ export class FleetState {
     for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
     this.#views.delete(node);
     this.#heard.delete(node);
+    this.#older.delete(node);
   }
 
   /** Forgets releases that can no longer change any status. */
@@ -126,6 +158,16 @@ export class FleetState {
     const known = this.#views.get(node);
     if (known !== undefined && releaseIds.length > 0) this.#put(known, settle(known, releaseIds));
   }
+}
+
+function acceptMessage(
+  known: NodeView | undefined,
+  message: NodeMessage,
+  receipt: Receipt,
+): Acceptance | { readonly kind: "unknown" } {
+  if (isReport(message)) return acceptReport(known, message, receipt);
+  // What a heartbeat calls by the number of a known state may be another one by now.
+  return receipt.isSetBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
 
 /** A part of the volume's identity that hardly another one has, and no string of its own: there are as many as mounts. */

@@ -126,6 +126,12 @@ export class Term {
       return change;
     }
     if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
+    const { setBackMs } = change;
+    if (setBackMs !== undefined)
+      logger.warn(
+        { node: report.node, setBackMs: Math.round(setBackMs) },
+        "node's boot clock went back, taken as it is now",
+      );
     if (change.touched.length > 0) this.#api.onReport(change.view);
     const reach = this.reconciler.awaitedVersion(change.view);
     this.standings.onReport(report.node);

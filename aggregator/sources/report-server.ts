@@ -34,9 +34,10 @@ export function reportRoute(onReport: (report: NodeMessage) => ReportOutcome, re
       const outcome = onReport(report);
       reports.increment({ outcome: outcome.kind });
       if (outcome.kind === "accepted") return json(200, outcome.answer);
-      // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again.
-      if (outcome.kind === "stale" || outcome.kind === "later") return json(200, { forget: [] });
-      if (outcome.kind === "unknown") return json(200, { forget: [], whole: true });
+      // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
+      // the sender's newest all the same, it must not take what it sent for known.
+      if (outcome.kind === "stale" || outcome.kind === "unknown") return json(200, { forget: [], whole: true });
+      if (outcome.kind === "later") return json(200, { forget: [] });
       // The next connection may lead to who does lead.
       return { status: 503, body: `${outcome.why}\n`, isLast: true };
     },

@@ -78,6 +78,9 @@ const blind = v.pipe(
   ),
 );
 
+/** Parts of a report that an agent's journal keeps in the same form. */
+export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan } as const;
+
 /** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
 const head = {
   version: v.literal(REPORT_VERSION),
@@ -158,7 +161,7 @@ const answer = v.strictObject({
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
-  /** The heartbeat means a state that is not known here: the whole is to be sent. */
+  /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
 });
 

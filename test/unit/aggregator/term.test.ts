@@ -53,7 +53,7 @@ async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = []) {
     await running;
   });
   await settle();
-  return { term, clock, statuses };
+  return { term, clock, statuses, logger };
 }
 
 function clusterWith(claim: Claim): FakeCluster {
@@ -123,5 +123,24 @@ describe("a time of leading", () => {
     expect(others.filter((kind) => kind === "unknown")).toHaveLength(200);
     expect(others.filter((kind) => kind === "later")).toHaveLength(100);
     expect(holder.kind).toBe("unknown");
+  });
+
+  it("says so when a node's boot clock went back, and takes the node as it is", async () => {
+    const { term, clock, logger } = await leading(clusterWith(claimWith()));
+    const tell = (sentAt: number) => term.onReport(reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
+    tell(7_200_000);
+
+    const outcomes = [];
+    for (let index = 0; index < 5; index += 1) {
+      clock.pass(30_000);
+      outcomes.push(tell(3_600_000 + index * 30_000).kind);
+    }
+
+    expect(outcomes).toEqual(["stale", "stale", "stale", "stale", "accepted"]);
+    expect(logger.lines).toContainEqual({
+      level: "warn",
+      message: "node's boot clock went back, taken as it is now",
+      fields: { node: "n1", setBackMs: 3_480_000 },
+    });
   });
 });

@@ -58,10 +58,10 @@ describe("reportRoute", () => {
     expect(received).toEqual([]);
   });
 
-  it("a stale report is a success for its sender, and acknowledges nothing", async () => {
+  it("a stale report is a success for its sender, acknowledges nothing, and is not to be taken for known", async () => {
     const { answer, counted } = await put(valid, { outcome: { kind: "stale", why: "older" } });
 
-    expect(answer).toMatchObject({ status: 200, body: '{"forget":[]}' });
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":[],"whole":true}' });
     expect(counted).toEqual(["stale"]);
   });
 
