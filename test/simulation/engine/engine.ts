@@ -1,28 +1,36 @@
+import { runAgent } from "../../../agent/agent.ts";
 import type { AgentConfig } from "../../../agent/config.ts";
 import type { Journal } from "../../../agent/sinks/journal.ts";
 import type { NodeIdentity } from "../../../agent/sources/node-facts.ts";
+import { runAggregator } from "../../../aggregator/aggregator.ts";
 import type { AggregatorConfig } from "../../../aggregator/config.ts";
 import type { Random } from "../../../common/runtime/random.ts";
 import type { LogLine } from "../../fakes/logger.ts";
+import { createFakeRandom } from "../../fakes/random.ts";
 import type { SimApi } from "./api/api.ts";
-import type { Weather } from "./fate.ts";
-import type { MachineOptions, SimMachine } from "./machine.ts";
-import type { SimProcess } from "./process.ts";
-import type { Scheduler } from "./scheduler.ts";
-import type { CrashSites, SiteVisit } from "./sites.ts";
+import { type CreatedApi, createSimApi } from "./api/sim-api.ts";
+import { textOf } from "./api/store.ts";
+import { AGENT_CONFIG, AGGREGATOR_CONFIG } from "./configs.ts";
+import { CALM, type Weather } from "./fate.ts";
+import { type KernelTable, tableSource, tableWakeUp } from "./kernel.ts";
+import { createMachine, type MachineOptions, type SimMachine } from "./machine.ts";
+import { createTransport, type NetworkParts } from "./network.ts";
+import {
+  apiSite,
+  NO_METRICS,
+  processClient,
+  processClock,
+  processListen,
+  processLogger,
+  processRandom,
+} from "./ports.ts";
+import { Life, type Role, type SimProcess, startProcess } from "./process.ts";
+import { createScheduler, type Scheduler } from "./scheduler.ts";
+import { Service } from "./service.ts";
+import { CrashSites, type SiteVisit } from "./sites.ts";
+import { Trace } from "./trace.ts";
 
-/** A node's mount table as its kernel has it. */
-export interface KernelTable {
-  /** What a read shows now; undefined is a read that fails. What is damaged in it is the world's to decide. */
-  readonly text: () => string | undefined;
-  /** How long a read takes, before and after the moment that it shows. Milliseconds of true time. */
-  readonly readMs?: (() => readonly [number, number]) | undefined;
-  /** True where two reads have to agree, as on kernels before 5.8. */
-  readonly needsAgreement?: boolean | undefined;
-  /** poll(2): called with what is to be told of each change. Nothing: the agent reads by timer. */
-  readonly onChange?: ((listener: () => void) => () => void) | undefined;
-}
-
+/** What an agent runs on. */
 export interface AgentOptions {
   readonly machine: SimMachine;
   /** The Node's name. */
@@ -36,6 +44,7 @@ export interface AgentOptions {
   readonly config?: Partial<AgentConfig> | undefined;
 }
 
+/** What an aggregator runs on. */
 export interface AggregatorOptions {
   readonly machine: SimMachine;
   /** Its pod, in `mooring`, which the world has made: with an election the Service leads to it by its label. */
@@ -43,6 +52,7 @@ export interface AggregatorOptions {
   readonly config?: Partial<AggregatorConfig> | undefined;
 }
 
+/** How a world begins. */
 export interface EngineOptions {
   readonly seed: number;
   /** True wall time when the world begins, milliseconds since the epoch. */
@@ -51,10 +61,11 @@ export interface EngineOptions {
   /** True: the process dies here. */
   readonly mayCrash?: ((visit: SiteVisit) => boolean) | undefined;
   readonly sites?: CrashSites | undefined;
+  /** How many API servers; one unless told. */
   readonly servers?: number | undefined;
   /** After each event. */
   readonly onEvent?: (() => void) | undefined;
-  /** Each line that a process logs. */
+  /** Each line that a process logs, but for those of the level debug. */
   readonly onLog?: ((process: string, line: LogLine) => void) | undefined;
 }
 
@@ -74,4 +85,122 @@ export interface Engine {
   serviceLagMs: number;
   /** A hash of all that was written to the API and logged, for comparing two runs. */
   readonly trace: () => string;
+}
+
+/** 2026-09-10T00:26:40Z */
+const BEGIN_MS = 1_789_000_000_000;
+
+/** A world, of which a seed decides everything that the caller does not. */
+export function createEngine(options: EngineOptions): Engine {
+  return new World(options);
+}
+
+class World implements Engine {
+  readonly scheduler: Scheduler;
+  readonly api: SimApi;
+  readonly sites: CrashSites;
+  serviceLagMs = 5;
+  readonly #options: EngineOptions;
+  readonly #created: CreatedApi;
+  readonly #service: Service;
+  readonly #network: NetworkParts;
+  readonly #trace = new Trace();
+  readonly #starts = new Map<string, number>();
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { onEvent, weather = CALM, servers = 1 } = options;
+    this.sites = options.sites ?? new CrashSites();
+    this.scheduler = createScheduler({ random: this.random("scheduler"), onEvent });
+    const { scheduler } = this;
+    this.#created = createSimApi({ scheduler, random: this.random("api"), trueWallMs: this.trueWallMs }, servers);
+    this.api = this.#created.api;
+    this.#network = { scheduler, weather };
+    this.#service = new Service({
+      scheduler,
+      random: this.random("service"),
+      api: this.api,
+      lagMs: () => this.serviceLagMs,
+    });
+    this.api.observe(({ type, object, by }) => this.#trace.add(`${scheduler.nowMs()} ${by} ${type} ${textOf(object)}`));
+  }
+
+  readonly trueWallMs = (): number => (this.#options.beginMs ?? BEGIN_MS) + this.scheduler.nowMs();
+
+  readonly random = (name: string): Random => createFakeRandom(seedOf(`${this.#options.seed}/${name}`));
+
+  readonly machine = (options: MachineOptions): SimMachine =>
+    createMachine({ scheduler: this.scheduler, beginMs: this.#options.beginMs ?? BEGIN_MS }, options);
+
+  readonly startAgent = (options: AgentOptions): SimProcess => {
+    const { machine, node, podUid, table, journal, facts } = options;
+    const life = this.#newLife(`agent-${node}`, "agent", machine);
+    const ports = {
+      ...this.#ports(life),
+      reportTransport: createTransport(this.#network, life, {
+        to: "aggregator",
+        endpoint: this.#service,
+        siteOf: () => "put report",
+      }),
+      mountInfo: tableSource(this.scheduler, life, table),
+      wakeUp: tableWakeUp(life, table),
+      journal: guardJournal(life, journal),
+      nodeFacts: { read: async () => facts ?? { facts: {}, bootId: machine.bootId(), bootedAt: undefined } },
+      bootId: machine.bootId(),
+    };
+    const config = { ...AGENT_CONFIG, node, podUid, ...options.config };
+    return startProcess(life, (signal) => runAgent(config, ports, signal));
+  };
+
+  readonly startAggregator = ({ machine, pod, config }: AggregatorOptions): SimProcess => {
+    const life = this.#newLife(pod, "aggregator", machine);
+    this.#service.add(pod, life);
+    const ports = this.#ports(life);
+    const election = { ...AGGREGATOR_CONFIG.election, pod };
+    return startProcess(life, (signal) => runAggregator({ ...AGGREGATOR_CONFIG, election, ...config }, ports, signal));
+  };
+
+  readonly trace = (): string => this.#trace.hash;
+
+  #newLife(name: string, role: Role, machine: SimMachine): Life {
+    this.#starts.set(name, (this.#starts.get(name) ?? 0) + 1);
+    const { mayCrash = () => false } = this.#options;
+    return new Life(name, role, { machine, sites: this.sites, mayCrash });
+  }
+
+  /** What agents and aggregators have in common. */
+  #ports(life: Life) {
+    const clock = processClock(life);
+    const way = { to: "api", endpoint: this.#created.endpoint, siteOf: apiSite } as const;
+    return {
+      clock,
+      random: processRandom(life, this.random(`${life.name}/${this.#starts.get(life.name)}`)),
+      logger: processLogger(life, (line) => this.#log(life.name, line)),
+      metrics: NO_METRICS,
+      listen: processListen(life),
+      client: processClient(createTransport(this.#network, life, way), clock),
+    };
+  }
+
+  #log(process: string, line: LogLine): void {
+    this.#trace.add(`${this.scheduler.nowMs()} ${process} ${line.level} ${line.message}`);
+    this.#options.onLog?.(process, line);
+  }
+}
+
+function guardJournal(life: Life, journal: Journal): Journal {
+  const { close, place } = journal;
+  return {
+    load: () => life.call("load journal", () => journal.load()),
+    store: (state) => life.call("store journal", () => journal.store(state)),
+    ...(close && { close: () => life.call("close journal", close) }),
+    ...(place !== undefined && { place }),
+  };
+}
+
+/** A number for a text. */
+function seedOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash;
 }

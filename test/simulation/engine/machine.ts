@@ -6,7 +6,7 @@ export interface MachineOptions {
   readonly name: string;
   /** By how much its crystal is off: `monotonicMs` and timers. Within 200 ppm a machine is honest. */
   readonly driftPpm?: number | undefined;
-  /** By how much `uptimeMs` runs otherwise than the crystal, as NTP slews it; `monotonicMs`, too, where `rate` is that of CLOCK_MONOTONIC. */
+  /** By how much the clocks that NTP slews run otherwise than the crystal: wall, uptime, and `monotonicMs` where `rate` is that of CLOCK_MONOTONIC. */
   readonly slewPpm?: number | undefined;
   /** Its wall clock minus true wall time, milliseconds. */
   readonly wallOffsetMs?: number | undefined;
@@ -16,17 +16,22 @@ export interface MachineOptions {
   readonly rate?: ClockRate | undefined;
 }
 
+/** Told of what befalls a machine. */
+export interface MachineListener {
+  readonly onPowerOff: () => void;
+  /** It goes on after having been suspended. */
+  readonly onResume: () => void;
+}
+
 /** A machine: three clocks that are derived from true time, and boots. Processes run on it. */
 export interface SimMachine {
   readonly name: string;
-  /** Of the present boot; each boot has another one. */
+  /** Of the present boot, or the last one; each boot has another one. */
   readonly bootId: () => string;
   readonly isUp: () => boolean;
   readonly isSuspended: () => boolean;
-  /** As its processes see it, but never refused: what they get dies with them. */
+  /** Its clocks, for what belongs to the world: a process gets one that dies with it. */
   readonly clock: Clock;
-  /** Since the present boot, on CLOCK_MONOTONIC_RAW. */
-  readonly monotonicMs: () => number;
   /** The crystal changes its rate (temperature). */
   readonly drift: (ppm: number) => void;
   readonly slew: (ppm: number) => void;
@@ -37,12 +42,195 @@ export interface SimMachine {
   readonly resume: () => void;
   /** The power goes: all its processes die, and nothing runs until `powerOn`. */
   readonly powerOff: () => void;
-  /** A new boot: another boot ID, clocks from zero. The wall clock goes on. */
+  /** A new boot: another boot ID, clocks from zero. The wall clock has gone on. */
   readonly powerOn: () => void;
-  /** Wakes after `ms` of its monotonic clock, unless the power goes before. */
+  /** Wakes after `ms` of its monotonic clock, unless the power goes before. Like timers of Node.js: whole milliseconds, at least one. */
   readonly timer: (ms: number, wake: () => void) => Cancel;
-  /** Told when the power goes. */
-  readonly onPowerOff: (listener: () => void) => Cancel;
+  readonly attach: (listener: MachineListener) => Cancel;
 }
 
-export type CreateMachine = (scheduler: Scheduler, options: MachineOptions) => SimMachine;
+interface MachineParts {
+  readonly scheduler: Scheduler;
+  /** True wall time when the world begins, milliseconds since the epoch. */
+  readonly beginMs: number;
+}
+
+/** What the clocks showed at a moment of true time, from where they go on at their rates. */
+interface Anchor {
+  readonly trueMs: number;
+  readonly monotonicMs: number;
+  readonly uptimeMs: number;
+  readonly wallMs: number;
+}
+
+interface Sleeper {
+  readonly atMs: number;
+  readonly wake: () => void;
+  cancel: Cancel;
+}
+
+const RAW: ClockRate = { source: "monotonic-raw", driftPpm: 200 };
+const LONGEST_TIMER_MS = 0x7fff_ffff;
+
+/** A machine that is up. */
+export function createMachine(parts: MachineParts, options: MachineOptions): SimMachine {
+  const machine = new Machine(parts, options);
+  const { rate = RAW } = options;
+  const clock: Clock = {
+    wallMs: () => machine.now().wallMs,
+    monotonicMs: () => machine.now().monotonicMs,
+    uptimeMs: () => machine.now().uptimeMs,
+    rate,
+    sleep: (ms, signal) => sleepOn(machine, ms, signal),
+  };
+  return {
+    name: options.name,
+    bootId: () => `${options.name}-boot-${machine.boots}`,
+    isUp: () => machine.isUp,
+    isSuspended: () => machine.isSuspended,
+    clock,
+    drift: (ppm) => machine.change({ drift: ppm * 1e-6 }),
+    slew: (ppm) => machine.change({ slew: ppm * 1e-6 }),
+    stepWall: (ms) => machine.change({ stepMs: ms }),
+    suspend: () => machine.suspend(),
+    resume: () => machine.resume(),
+    powerOff: () => machine.powerOff(),
+    powerOn: () => machine.powerOn(),
+    timer: (ms, wake) => machine.timer(ms, wake),
+    attach: (listener) => {
+      machine.listeners.add(listener);
+      return () => machine.listeners.delete(listener);
+    },
+  };
+}
+
+function sleepOn(machine: Machine, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const wake = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const cancel = machine.timer(ms, wake);
+    signal?.addEventListener("abort", wake);
+  });
+}
+
+class Machine {
+  readonly listeners = new Set<MachineListener>();
+  boots = 1;
+  isUp = true;
+  isSuspended = false;
+  readonly #scheduler: Scheduler;
+  readonly #isSlewed: boolean;
+  #anchor: Anchor;
+  #drift: number;
+  #slew: number;
+  readonly #sleepers = new Set<Sleeper>();
+
+  constructor({ scheduler, beginMs }: MachineParts, options: MachineOptions) {
+    const { driftPpm = 0, slewPpm = 0, wallOffsetMs = 0, upForMs = 1_800_000, rate = RAW } = options;
+    this.#scheduler = scheduler;
+    this.#isSlewed = rate.source === "monotonic";
+    this.#drift = driftPpm * 1e-6;
+    this.#slew = slewPpm * 1e-6;
+    const trueMs = scheduler.nowMs();
+    this.#anchor = { trueMs, monotonicMs: upForMs, uptimeMs: upForMs, wallMs: beginMs + trueMs + wallOffsetMs };
+  }
+
+  now(): Anchor {
+    const { trueMs, monotonicMs, uptimeMs, wallMs } = this.#anchor;
+    const now = this.#scheduler.nowMs();
+    const passedMs = now - trueMs;
+    const slewed = passedMs * (1 + this.#drift + this.#slew);
+    const isRunning = this.isUp && !this.isSuspended;
+    return {
+      trueMs: now,
+      monotonicMs: isRunning ? monotonicMs + passedMs * this.#rate : monotonicMs,
+      uptimeMs: this.isUp ? uptimeMs + slewed : uptimeMs,
+      wallMs: wallMs + slewed,
+    };
+  }
+
+  change({
+    drift,
+    slew,
+    stepMs = 0,
+  }: {
+    readonly drift?: number;
+    readonly slew?: number;
+    readonly stepMs?: number;
+  }): void {
+    const now = this.now();
+    this.#anchor = { ...now, wallMs: now.wallMs + stepMs };
+    this.#drift = drift ?? this.#drift;
+    this.#slew = slew ?? this.#slew;
+    this.#reschedule();
+  }
+
+  suspend(): void {
+    if (!this.isUp || this.isSuspended) return;
+    this.#anchor = this.now();
+    this.isSuspended = true;
+    for (const { cancel } of this.#sleepers) cancel();
+  }
+
+  resume(): void {
+    if (!this.isSuspended) return;
+    this.#anchor = this.now();
+    this.isSuspended = false;
+    this.#reschedule();
+    for (const listener of [...this.listeners]) listener.onResume();
+  }
+
+  powerOff(): void {
+    if (!this.isUp) return;
+    this.#anchor = this.now();
+    this.isUp = false;
+    this.isSuspended = false;
+    for (const { cancel } of this.#sleepers) cancel();
+    this.#sleepers.clear();
+    for (const listener of [...this.listeners]) listener.onPowerOff();
+  }
+
+  powerOn(): void {
+    if (this.isUp) return;
+    this.#anchor = { ...this.now(), monotonicMs: 0, uptimeMs: 0 };
+    this.isUp = true;
+    this.boots += 1;
+  }
+
+  timer(ms: number, wake: () => void): Cancel {
+    if (!this.isUp) return () => {};
+    // What takes no time is a turn of the event loop.
+    const wholeMs = ms <= 0 ? 0 : Math.min(LONGEST_TIMER_MS, Math.ceil(ms));
+    const sleeper: Sleeper = { atMs: this.now().monotonicMs + wholeMs, wake, cancel: () => {} };
+    this.#sleepers.add(sleeper);
+    this.#schedule(sleeper);
+    return () => {
+      sleeper.cancel();
+      this.#sleepers.delete(sleeper);
+    };
+  }
+
+  get #rate(): number {
+    return 1 + this.#drift + (this.#isSlewed ? this.#slew : 0);
+  }
+
+  #schedule(sleeper: Sleeper): void {
+    if (this.isSuspended) return;
+    const leftMs = (sleeper.atMs - this.now().monotonicMs) / this.#rate;
+    sleeper.cancel = this.#scheduler.after(leftMs, () => {
+      this.#sleepers.delete(sleeper);
+      sleeper.wake();
+    });
+  }
+
+  #reschedule(): void {
+    for (const sleeper of this.#sleepers) {
+      sleeper.cancel();
+      this.#schedule(sleeper);
+    }
+  }
+}

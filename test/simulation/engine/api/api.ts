@@ -1,4 +1,5 @@
 import type { ApiObject, NewObject, ObjectRef, ResourceName } from "./objects.ts";
+import type { StoreState } from "./store.ts";
 
 /** A change of the store, told at the moment when it is made. */
 export interface StoreEvent {
@@ -19,11 +20,6 @@ export interface WriteOptions {
   readonly manager?: string | undefined;
   /** With it `spec` stays as it is, and its fields are owned as a status write's. */
   readonly subresource?: "status" | undefined;
-}
-
-/** Everything that is stored, to be put back later. */
-export interface ApiSnapshot {
-  readonly revision: number;
 }
 
 /** One of the servers in front of the store. */
@@ -55,9 +51,9 @@ export interface SimApi {
   readonly revision: () => number;
   /** Forgets what happened before now: watches from before get 410. */
   readonly compact: () => void;
-  readonly snapshot: () => ApiSnapshot;
+  readonly snapshot: () => StoreState;
   /** Puts an older state back, as after a restore of etcd: the revision goes back, too, and all connections end. */
-  readonly restore: (snapshot: ApiSnapshot) => void;
+  readonly restore: (snapshot: StoreState) => void;
   /** Told of each change at once. */
   readonly observe: (listener: (event: StoreEvent) => void) => void;
   readonly servers: readonly SimApiServer[];

@@ -1,0 +1,80 @@
+import type { Answer } from "../network.ts";
+import type { JsonObject } from "./objects.ts";
+import type { Resource } from "./resources.ts";
+
+/** A refusal as the API server words it (meta/v1 `Status`). */
+export interface Refused {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details?: JsonObject | undefined;
+}
+
+export function statusOf({ code, reason, message, details }: Refused): JsonObject {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code };
+}
+
+export function refused(refusal: Refused): Exclude<Answer, string> {
+  return { status: refusal.code, headers: {}, body: JSON.stringify(statusOf(refusal)) };
+}
+
+export function notFound({ name: kind }: Resource, name: string): Refused {
+  return { code: 404, reason: "NotFound", message: `${kind} "${name}" not found`, details: { name, kind } };
+}
+
+export function alreadyExists({ name: kind }: Resource, name: string): Refused {
+  const message = `${kind} "${name}" already exists`;
+  return { code: 409, reason: "AlreadyExists", message, details: { name, kind } };
+}
+
+export function outdated({ name: kind }: Resource, name: string): Refused {
+  const message = `Operation cannot be fulfilled on ${kind} "${name}": the object has been modified; please apply your changes to the latest version and try again`;
+  return { code: 409, reason: "Conflict", message, details: { name, kind } };
+}
+
+export function wrongUid({ kind }: Resource, name: string, uid: string): Refused {
+  const message = `${kind} "${name}" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`;
+  const causes = [
+    { reason: "FieldValueInvalid", message: `Invalid value: "${uid}": field is immutable`, field: "metadata.uid" },
+  ];
+  return { code: 422, reason: "Invalid", message, details: { name, kind, causes } };
+}
+
+export function noUid({ name: kind }: Resource, name: string, uid: string): Refused {
+  const message = `Operation cannot be fulfilled on ${kind} "${name}": uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+  return { code: 409, reason: "Conflict", message, details: { name, kind } };
+}
+
+export function ownedByOthers(fields: readonly { readonly manager: string; readonly path: string }[]): Refused {
+  const causes = fields.map(({ manager, path }) => ({
+    reason: "FieldManagerConflict",
+    message: `conflict with "${manager}"`,
+    field: path
+      .split("\u0000")
+      .map((element) => `.${element.slice(2)}`)
+      .join(""),
+  }));
+  const message = `Apply failed with ${causes.length} conflicts: ${causes.map(({ message: text, field }) => `${text}: ${field}`).join(", ")}`;
+  return { code: 409, reason: "Conflict", message, details: { causes } };
+}
+
+export function badRequest(message: string): Refused {
+  return { code: 400, reason: "BadRequest", message };
+}
+
+export function expired(message: string): Refused {
+  return { code: 410, reason: "Expired", message };
+}
+
+export function tooLarge(asked: number, present: number): Refused {
+  const message = `Timeout: Too large resource version: ${asked}, current: ${present}`;
+  const causes = [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }];
+  return { code: 504, reason: "Timeout", message, details: { causes, retryAfterSeconds: 1 } };
+}
+
+export const NOT_SERVED: Refused = {
+  code: 404,
+  reason: "NotFound",
+  message: "the server could not find the requested resource",
+  details: {},
+};

@@ -1,0 +1,71 @@
+import type { ObjectRef, ResourceName } from "./objects.ts";
+
+/** A collection as the API names it. */
+export interface Resource {
+  readonly name: ResourceName;
+  /** Group and version as objects write it: `v1`, `coordination.k8s.io/v1`. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  readonly hasStatus: boolean;
+  /** Who owns which field is kept for these: nothing else that Mooring reads depends on it. */
+  readonly hasOwners: boolean;
+}
+
+const CORE = { apiVersion: "v1", isNamespaced: true, hasStatus: true, hasOwners: false } as const;
+
+export const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
+  pods: { ...CORE, name: "pods", kind: "Pod" },
+  persistentvolumeclaims: { ...CORE, name: "persistentvolumeclaims", kind: "PersistentVolumeClaim", hasOwners: true },
+  persistentvolumes: { ...CORE, name: "persistentvolumes", kind: "PersistentVolume", isNamespaced: false },
+  nodes: { ...CORE, name: "nodes", kind: "Node", isNamespaced: false },
+  namespaces: { ...CORE, name: "namespaces", kind: "Namespace", isNamespaced: false },
+  volumeattachments: {
+    ...CORE,
+    apiVersion: "storage.k8s.io/v1",
+    name: "volumeattachments",
+    kind: "VolumeAttachment",
+    isNamespaced: false,
+  },
+  leases: { ...CORE, apiVersion: "coordination.k8s.io/v1", name: "leases", kind: "Lease", hasStatus: false },
+  events: { ...CORE, apiVersion: "events.k8s.io/v1", name: "events", kind: "Event", hasStatus: false },
+};
+
+export const RESOURCE_NAMES: readonly ResourceName[] = [
+  "pods",
+  "persistentvolumeclaims",
+  "persistentvolumes",
+  "nodes",
+  "namespaces",
+  "volumeattachments",
+  "leases",
+  "events",
+];
+
+/** Name of an object within its collection, as stores key it. */
+export function keyOf({ namespace, name }: Pick<ObjectRef, "namespace" | "name">): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** What a path names. */
+export interface Target {
+  readonly resource: Resource;
+  /** Nothing for a collection across all namespaces. */
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+}
+
+/** Reads `/api/v1/namespaces/a/pods/b/status` and the like; nothing for a path that is not served. */
+export function readPath(path: string): Target | undefined {
+  const parts = path.split("/");
+  const isCore = parts[1] === "api";
+  const apiVersion = isCore ? parts[2] : `${parts[2]}/${parts[3]}`;
+  const rest = parts.slice(isCore ? 3 : 4);
+  const isInNamespace = rest[0] === "namespaces" && rest.length > 2;
+  const namespace = isInNamespace ? rest[1] : undefined;
+  const [plural, name, subresource] = isInNamespace ? rest.slice(2) : rest;
+  const resource = RESOURCE_NAMES.map((known) => RESOURCES[known]).find((known) => known.name === plural);
+  if (resource === undefined || resource.apiVersion !== apiVersion) return undefined;
+  return { resource, namespace, name, subresource };
+}

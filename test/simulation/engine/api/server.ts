@@ -1,0 +1,229 @@
+import type { HttpRequest } from "../../../../common/kube/transport.ts";
+import type { Random } from "../../../../common/runtime/random.ts";
+import type { Answer, Sink } from "../network.ts";
+import type { Cancel, Scheduler } from "../scheduler.ts";
+import { httpDate, secondsText } from "../times.ts";
+import type { SimApiServer, StoreEvent } from "./api.ts";
+import { mergeObject, parseObject, textAt } from "./json.ts";
+import { listBody, type Pages, select } from "./lists.ts";
+import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
+import { badRequest, NOT_SERVED, notFound, noUid, type Refused, refused, tooLarge } from "./refusals.ts";
+import { keyOf, RESOURCE_NAMES, readPath, type Target } from "./resources.ts";
+import { selectorOf } from "./selectors.ts";
+import { type Store, textOf } from "./store.ts";
+import { WatchCache } from "./watch-cache.ts";
+import { serveWatch } from "./watching.ts";
+import { applyObject, createObject, deleteObject, updateObject, type Writer, type Written } from "./writes.ts";
+
+interface ServerParts {
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  readonly store: Store;
+  readonly pages: Pages;
+  /** True wall time, milliseconds since the epoch. */
+  readonly trueWallMs: () => number;
+}
+
+/** A request as a server reads it. */
+interface Asked {
+  readonly request: HttpRequest;
+  readonly target: Target;
+  readonly query: URLSearchParams;
+  readonly by: string;
+}
+
+type Respond = (answer: Answer) => void;
+
+const VERSION = JSON.stringify({ major: "1", minor: "36", gitVersion: "v1.36.3" });
+/** k8s.io/apiserver: watch_cache.go, blockTimeout. */
+const CATCH_UP_MS = 3_000;
+
+/** One API server in front of the store. */
+export class Server implements SimApiServer {
+  clockOffsetMs = 0;
+  isUp = true;
+  lagMs: (resource: ResourceName) => number = () => 0;
+  readonly #parts: ServerParts;
+  readonly #caches: Readonly<Record<ResourceName, WatchCache>>;
+  readonly #connections = new Set<Sink>();
+  #date = { second: 0, text: "" };
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    const cache = (name: ResourceName): WatchCache => new WatchCache(parts, name, () => this.lagMs(name));
+    this.#caches = {
+      pods: cache("pods"),
+      persistentvolumeclaims: cache("persistentvolumeclaims"),
+      persistentvolumes: cache("persistentvolumes"),
+      nodes: cache("nodes"),
+      namespaces: cache("namespaces"),
+      volumeattachments: cache("volumeattachments"),
+      leases: cache("leases"),
+      events: cache("events"),
+    };
+    parts.store.listeners.push((event: StoreEvent) => this.#caches[event.resource].hear(event));
+  }
+
+  /** Its wall clock, milliseconds since the epoch. */
+  wallMs(): number {
+    return this.#parts.trueWallMs() + this.clockOffsetMs;
+  }
+
+  readonly cut = (): void => {
+    for (const sink of [...this.#connections]) sink.fail("the server went away");
+    this.#connections.clear();
+  };
+
+  /** A new process: its caches begin with the store as it is. */
+  reset(): void {
+    this.cut();
+    for (const name of RESOURCE_NAMES) this.#caches[name].reset();
+  }
+
+  receive(request: HttpRequest, by: string, respond: Respond): void {
+    if (!this.isUp) {
+      respond("reset");
+      return;
+    }
+    const [path = "", search = ""] = request.path.split("?");
+    const target = readPath(path);
+    const dated: Respond = (answer) =>
+      respond(
+        typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: this.#dateText() } },
+      );
+    if (path === "/version") dated({ status: 200, headers: {}, body: VERSION });
+    else if (target === undefined) dated(refused(NOT_SERVED));
+    else this.#serve({ request, target, query: new URLSearchParams(search), by }, dated);
+  }
+
+  #serve(asked: Asked, respond: Respond): void {
+    const { request, target, query } = asked;
+    if (request.method !== "GET") respond(this.#write(asked));
+    else if (target.name !== undefined) respond(this.#get(target));
+    else if (query.get("watch") === "true") respond(this.#watch(asked));
+    else this.#list(asked, respond);
+  }
+
+  #get(target: Target): Answer {
+    const object = this.#find(target);
+    if (object === undefined) return refused(notFound(target.resource, target.name ?? ""));
+    return { status: 200, headers: {}, body: textOf(object) };
+  }
+
+  #list(asked: Asked, respond: Respond): void {
+    const { target, query, request } = asked;
+    const { store, pages, scheduler } = this.#parts;
+    const cache = this.#caches[target.resource.name];
+    const selector = selectorOf(target, query);
+    const form = {
+      resource: target.resource,
+      limit: Number(query.get("limit") ?? 0) || undefined,
+      isMetadataOnly: (request.headers.accept ?? "").includes("as=PartialObjectMetadataList"),
+    };
+    const answer = (objects: readonly ApiObject[], revision: number): void =>
+      respond({ status: 200, headers: {}, body: listBody(objects, { ...form, revision }, pages) });
+    const token = query.get("continue");
+    if (token) {
+      const rest = pages.take(token, store.floor);
+      if ("why" in rest) respond(refused(rest.why));
+      else answer(rest.objects, rest.revision);
+      return;
+    }
+    const wanted = query.get("resourceVersion");
+    if (wanted === null || wanted === "") {
+      answer(select(store.objects[target.resource.name], selector), store.revision);
+      return;
+    }
+    const fromCache = (): void => {
+      if (cache.position < Number(wanted)) respond(refused(tooLarge(Number(wanted), cache.position)));
+      else answer(select(cache.objects, selector), cache.position);
+    };
+    if (cache.position >= Number(wanted)) fromCache();
+    else scheduler.after(CATCH_UP_MS, fromCache);
+  }
+
+  #watch({ target, query }: Asked): Answer {
+    const { resource } = target;
+    const cache = this.#caches[resource.name];
+    const isWithList = query.get("sendInitialEvents") === "true";
+    const from = query.get("resourceVersion");
+    const order = {
+      resource,
+      selector: selectorOf(target, query),
+      isWithList,
+      from: from === null || from === "" ? undefined : Number(from),
+      hasBookmarks: query.get("allowWatchBookmarks") === "true",
+      timeoutS: Number(query.get("timeoutSeconds") ?? 0) || undefined,
+    };
+    return {
+      status: 200,
+      headers: {},
+      stream: (sink) => this.#connect(sink, serveWatch({ ...this.#parts, cache }, order, sink)),
+    };
+  }
+
+  #connect(sink: Sink, stop: Cancel): Cancel {
+    this.#connections.add(sink);
+    return () => {
+      this.#connections.delete(sink);
+      stop();
+    };
+  }
+
+  #write(asked: Asked): Answer {
+    const written = this.#writeOf(asked);
+    if (written.kind === "refused") return refused(written.why);
+    return { status: asked.request.method === "POST" ? 201 : 200, headers: {}, body: textOf(written.object) };
+  }
+
+  #writeOf(asked: Asked): Written {
+    const { request, target } = asked;
+    const { store } = this.#parts;
+    const { resource, namespace, name = "" } = target;
+    const body = parseObject(request.body);
+    if (request.method !== "DELETE" && body === undefined) return no(badRequest("the body is no JSON object"));
+    const writer = this.#writerOf(asked);
+    if (request.method === "POST") return createObject(store, { resource, object: body ?? {}, namespace }, writer);
+    const previous = this.#find(target);
+    if (previous === undefined) return no(this.#absent(target, body));
+    if (request.method === "DELETE") return { kind: "written", object: deleteObject(store, resource, previous) };
+    const change = { resource, previous, next: body ?? {} };
+    if (request.method === "PUT") return updateObject(store, change, writer);
+    const type = request.headers["content-type"] ?? "";
+    if (type.startsWith("application/apply-patch"))
+      return applyObject(store, { ...change, isForced: asked.query.get("force") === "true" }, writer);
+    const isMerge = type === "application/merge-patch+json";
+    if (!isMerge)
+      return no({
+        code: 415,
+        reason: "UnsupportedMediaType",
+        message: `the body of the request was in an unknown format for ${name}`,
+      });
+    return updateObject(store, { ...change, next: mergeObject(previous, change.next) }, writer);
+  }
+
+  #absent({ resource, name = "" }: Target, body: JsonObject | undefined): Refused {
+    const uid = textAt(body, "metadata", "uid");
+    return uid !== "" ? noUid(resource, name, uid) : notFound(resource, name);
+  }
+
+  #writerOf({ by, query, target, request }: Asked): Writer {
+    const manager = query.get("fieldManager") ?? request.headers["user-agent"] ?? by;
+    const subresource = target.subresource === "status" ? "status" : undefined;
+    return { by, manager, subresource, time: secondsText(this.wallMs()) };
+  }
+
+  #find({ resource, namespace, name = "" }: Target): ApiObject | undefined {
+    return this.#parts.store.get(resource.name, keyOf({ namespace, name }));
+  }
+
+  #dateText(): string {
+    const second = Math.floor(this.wallMs() / 1000);
+    if (second !== this.#date.second) this.#date = { second, text: httpDate(second * 1000) };
+    return this.#date.text;
+  }
+}
+
+function no(why: Refused): Written {
+  return { kind: "refused", why };
+}

@@ -1,0 +1,126 @@
+import type { StoreEvent } from "./api.ts";
+import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
+import type { Owner } from "./owners.ts";
+import { keyOf, RESOURCE_NAMES } from "./resources.ts";
+
+/** Objects by collection and key. */
+export type Objects = Readonly<Record<ResourceName, Map<string, ApiObject>>>;
+
+/** An object without what the store gives it. */
+export type Unversioned = JsonObject & Pick<ApiObject, "apiVersion" | "kind" | "metadata">;
+
+/** A commit to the store. */
+export interface Commit {
+  readonly type: StoreEvent["type"];
+  readonly resource: ResourceName;
+  readonly object: Unversioned;
+  readonly previous: ApiObject | undefined;
+  readonly by: string | undefined;
+  readonly owners?: readonly Owner[] | undefined;
+}
+
+/** Everything that a store had at a moment. */
+export interface StoreState {
+  readonly revision: number;
+  readonly objects: Objects;
+}
+
+/** What etcd is to API servers: objects, one revision for all, and what happened. */
+export class Store {
+  revision = 1_000;
+  /** What happened up to it is forgotten. */
+  floor = 1_000;
+  objects: Objects = emptyObjects();
+  readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = logs();
+  readonly listeners: ((event: StoreEvent) => void)[] = [];
+  readonly #owners = new WeakMap<ApiObject, readonly Owner[]>();
+  #uids = 0;
+
+  get(resource: ResourceName, key: string): ApiObject | undefined {
+    return this.objects[resource].get(key);
+  }
+
+  /** An UID that no object had before, also after a restore. */
+  newUid(resource: ResourceName): string {
+    this.#uids += 1;
+    return `${resource.slice(0, 3)}-${String(this.#uids).padStart(6, "0")}`;
+  }
+
+  ownersOf(object: ApiObject): readonly Owner[] {
+    return this.#owners.get(object) ?? [];
+  }
+
+  commit({ type, resource, object: unversioned, previous, by, owners }: Commit): ApiObject {
+    this.revision += 1;
+    const { revision } = this;
+    const metadata = { ...unversioned.metadata, resourceVersion: String(revision) };
+    const object: ApiObject = { ...unversioned, metadata };
+    if (owners !== undefined) this.#owners.set(object, owners);
+    const key = keyOf(metadata);
+    if (type === "DELETED") this.objects[resource].delete(key);
+    else this.objects[resource].set(key, object);
+    const event: StoreEvent = { type, resource, object, previous, revision, by };
+    this.logs[resource].push(event);
+    for (const listener of this.listeners) listener(event);
+    return object;
+  }
+
+  compact(): void {
+    this.floor = this.revision;
+    for (const name of RESOURCE_NAMES) this.logs[name].length = 0;
+  }
+
+  state(): StoreState {
+    return { revision: this.revision, objects: copyOf(this.objects) };
+  }
+
+  /** The past of another store: nothing that was after it ever happened, though clients may have seen it. */
+  restore({ revision, objects }: StoreState): void {
+    this.revision = revision;
+    this.objects = copyOf(objects);
+    this.compact();
+  }
+}
+
+/** The JSON of an object, made once. */
+export function textOf(object: ApiObject): string {
+  const known = texts.get(object);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(object);
+  texts.set(object, text);
+  return text;
+}
+
+const texts = new WeakMap<ApiObject, string>();
+
+function emptyObjects(): Objects {
+  return {
+    pods: new Map(),
+    persistentvolumeclaims: new Map(),
+    persistentvolumes: new Map(),
+    nodes: new Map(),
+    namespaces: new Map(),
+    volumeattachments: new Map(),
+    leases: new Map(),
+    events: new Map(),
+  };
+}
+
+export function copyOf(objects: Objects): Objects {
+  const copy = emptyObjects();
+  for (const name of RESOURCE_NAMES) for (const [key, object] of objects[name]) copy[name].set(key, object);
+  return copy;
+}
+
+function logs(): Record<ResourceName, StoreEvent[]> {
+  return {
+    pods: [],
+    persistentvolumeclaims: [],
+    persistentvolumes: [],
+    nodes: [],
+    namespaces: [],
+    volumeattachments: [],
+    leases: [],
+    events: [],
+  };
+}

@@ -1,0 +1,21 @@
+import { type AgentConfig, readAgentCommand } from "../../../agent/config.ts";
+import { type AggregatorConfig, type ElectionConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
+
+/** The defaults that the product has, so that a changed default is simulated, too. */
+export const AGENT_CONFIG: AgentConfig = agentDefaults();
+export const AGGREGATOR_CONFIG: AggregatorConfig & { readonly election: ElectionConfig } = aggregatorDefaults();
+
+function agentDefaults(): AgentConfig {
+  const argv = ["--node", "node", "--pod-uid", "uid", "--aggregator-url", "https://mooring-aggregator.mooring"];
+  const command = readAgentCommand({ argv, env: {} });
+  if (command.kind !== "run") throw new Error("the agent's defaults are no configuration");
+  return command.config;
+}
+
+function aggregatorDefaults(): AggregatorConfig & { readonly election: ElectionConfig } {
+  const argv = ["--leader-elect", "--pod-name", "pod", "--pod-namespace", "mooring"];
+  const command = readAggregatorCommand({ argv, env: {} });
+  if (command.kind !== "run" || command.config.election === undefined)
+    throw new Error("the aggregator's defaults are no configuration");
+  return { ...command.config, election: command.config.election };
+}

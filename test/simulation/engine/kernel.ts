@@ -1,0 +1,131 @@
+import type { MountInfoText } from "../../../agent/core/holds.ts";
+import type { MountInfoSource } from "../../../agent/sources/mount-table.ts";
+import type { WakeReason, WakeUp } from "../../../agent/sources/wake-up.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
+import type { Life } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** A node's mount table as its kernel has it. */
+export interface KernelTable {
+  /** What a read shows now; nothing is a read that fails. What is damaged in it is the world's to decide. */
+  readonly text: () => string | undefined;
+  /** How long a read takes before and after the moment that it shows, milliseconds of true time; 0.2 each unless told. */
+  readonly readMs?: (() => readonly [before: number, after: number]) | undefined;
+  /** True where two reads have to agree, as on kernels before 5.8. */
+  readonly needsAgreement?: boolean | undefined;
+  /** poll(2): calls the listener at each change; answers how to stop that. Nothing: the agent reads by timer. */
+  readonly onChange?: ((listener: () => void) => () => void) | undefined;
+}
+
+const USUAL_READ_MS = [0.2, 0.2] as const;
+
+/** Reads the table as a process does: the read begins, shows one moment, and ends. */
+export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable): MountInfoSource {
+  const pass = (ms: number): Promise<void> => new Promise((resolve) => scheduler.after(ms, resolve));
+  const read = async (): Promise<MountInfoText> => {
+    const { clock } = life.machine;
+    const [beforeMs, afterMs] = table.readMs?.() ?? USUAL_READ_MS;
+    const beganAt = clock.monotonicMs();
+    await pass(beforeMs);
+    const text = table.text();
+    await pass(afterMs);
+    if (text === undefined) throw new MooringError("mount-table-unreadable", "the simulated table cannot be read");
+    return { text, beganAt, endedAt: clock.monotonicMs() };
+  };
+  return { needsAgreement: table.needsAgreement === true, read: () => life.call("read mount table", read) };
+}
+
+/** As `agent/sources/wake-up.ts`: polls last at most so long, and each that finds nothing widens the time without a change. */
+const POLL_MS = 1_000;
+const FALLBACK_MS = 2_000;
+
+/** Wakes by the changes of a table as poll(2) does, or by a timer where there is none. */
+export function tableWakeUp(life: Life, table: KernelTable): WakeUp {
+  return table.onChange === undefined ? new Timer(life) : new Poll(life, table.onChange);
+}
+
+class Poll implements WakeUp {
+  readonly mode = "poll";
+  readonly #life: Life;
+  readonly #stop: () => void;
+  #changed = false;
+  #asked = false;
+  #changedAt: number;
+  #unchanged: ReturnType<WakeUp["unchanged"]>;
+  #wake = (): void => {};
+
+  constructor(life: Life, onChange: (listener: () => void) => () => void) {
+    this.#life = life;
+    this.#changedAt = this.#now;
+    this.#stop = onChange(() => {
+      this.#changed = true;
+      this.#wake();
+    });
+    life.onEnd(() => this.#stop());
+  }
+
+  readonly ask = (): void => {
+    this.#asked = true;
+    this.#wake();
+  };
+
+  readonly unchanged = (): ReturnType<WakeUp["unchanged"]> => this.#unchanged;
+
+  readonly close = (): void => this.#stop();
+
+  readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
+    const begunAt = this.#now;
+    const woken = new AbortController();
+    const end = (): void => woken.abort("woken");
+    signal.addEventListener("abort", end);
+    // The kernel keeps what happens for a process that stands still, and wakes it when it goes on.
+    this.#wake = () => this.#life.deliver(end);
+    if (this.#changed || this.#asked || signal.aborted) end();
+    await this.#life.sleep(ms, woken.signal);
+    signal.removeEventListener("abort", end);
+    return this.#reason(begunAt);
+  };
+
+  /** What the last of the polls since then has told: one that found a change says nothing of before. */
+  #reason(begunAt: number): WakeReason {
+    const waitedMs = this.#now - begunAt;
+    const polls = Math.floor(waitedMs / POLL_MS);
+    if (this.#changed) {
+      if (polls > 0) this.#unchanged = { from: this.#changedAt, until: begunAt + (polls - 1) * POLL_MS };
+      this.#changed = false;
+      this.#changedAt = this.#now;
+      return "mounts";
+    }
+    this.#unchanged = { from: this.#changedAt, until: begunAt + polls * POLL_MS };
+    const asked = this.#asked;
+    this.#asked = false;
+    return asked ? "asked" : "timer";
+  }
+
+  get #now(): number {
+    return this.#life.machine.clock.monotonicMs();
+  }
+}
+
+class Timer implements WakeUp {
+  readonly mode = "timer";
+  readonly #life: Life;
+  #asked = new AbortController();
+
+  constructor(life: Life) {
+    this.#life = life;
+  }
+
+  readonly ask = (): void => this.#asked.abort("asked");
+
+  readonly unchanged = (): undefined => undefined;
+
+  readonly close = (): void => {};
+
+  readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
+    await this.#life.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, this.#asked.signal]));
+    if (!this.#asked.signal.aborted) return ms <= FALLBACK_MS ? "timer" : "mounts";
+    this.#asked = new AbortController();
+    return "asked";
+  };
+}

@@ -1,0 +1,88 @@
+import { createKubeClient, type KubeClient } from "../../../common/kube/client.ts";
+import type { ByteTransport, HttpRequest } from "../../../common/kube/transport.ts";
+import type { Clock } from "../../../common/runtime/clock.ts";
+import { createRouter, type Listen } from "../../../common/runtime/http-server.ts";
+import type { LogFields, Logger } from "../../../common/runtime/logger.ts";
+import type { Metrics } from "../../../common/runtime/metrics.ts";
+import type { Random } from "../../../common/runtime/random.ts";
+import type { LogLine } from "../../fakes/logger.ts";
+import { readPath } from "./api/resources.ts";
+import type { Life } from "./process.ts";
+
+/** The clocks of its machine; what sleeps by them never wakes after the end. */
+export function processClock(life: Life): Clock {
+  const { wallMs, monotonicMs, uptimeMs, rate } = life.machine.clock;
+  return { wallMs, monotonicMs, uptimeMs, rate, sleep: (ms, signal) => life.sleep(ms, signal) };
+}
+
+/** A logger whose lines go to the world, down to a level, and nowhere after the end. */
+export function processLogger(life: Life, tell: (line: LogLine) => void): Logger {
+  const logger = (own: LogFields): Logger => {
+    const write =
+      (level: LogLine["level"]) =>
+      (fields: LogFields, message: string): void => {
+        if (life.isAlive) tell({ level, message, fields: { ...own, ...fields } });
+      };
+    return {
+      debug: () => {},
+      info: write("info"),
+      warn: write("warn"),
+      error: write("error"),
+      fatal: write("fatal"),
+      child: (fields) => logger({ ...own, ...fields }),
+    };
+  };
+  return logger({});
+}
+
+/** Metrics that nobody looks at: none of them decides anything. */
+export const NO_METRICS: Metrics = {
+  counter: () => ({ increment: () => {} }),
+  histogram: () => ({ observe: () => {} }),
+  gauge: () => {},
+  text: async () => "",
+  contentType: "text/plain",
+};
+
+/** A server is a router that the network leads to. */
+export function processListen(life: Life): Listen {
+  return async (routes, { host, port }, logger) => {
+    if (!life.survives("listen", "before")) return await new Promise(() => {});
+    const router = createRouter(routes, logger);
+    life.routers.push(router);
+    return {
+      url: `http://${host}:${port}`,
+      close: async () => {
+        const index = life.routers.indexOf(router);
+        if (index !== -1) life.routers.splice(index, 1);
+      },
+    };
+  };
+}
+
+/** A client over a simulated transport. */
+export function processClient(transport: ByteTransport, clock: Clock): KubeClient {
+  const connection = { transport, basePath: "", authorization: async () => undefined, server: "https://simulated" };
+  return createKubeClient(connection, { clock });
+}
+
+/** A random stream that is not asked for anything by what is no longer there. */
+export function processRandom(life: Life, random: Random): Random {
+  return {
+    fraction: () => (life.isAlive ? random.fraction() : 0.5),
+    id: () => (life.isAlive ? random.id() : "nobody"),
+  };
+}
+
+const VERBS = { GET: "get", POST: "create", PUT: "replace", PATCH: "patch", DELETE: "delete" } as const;
+
+/** What a request to the API server is called: `list pods`, `watch nodes`, `apply persistentvolumeclaims/status`. */
+export function apiSite({ method, path, headers }: HttpRequest): string {
+  const [place = "", search = ""] = path.split("?");
+  const target = readPath(place);
+  if (target === undefined) return `${VERBS[method]} ${place}`;
+  const { resource, name, subresource } = target;
+  const what = subresource === undefined ? resource.name : `${resource.name}/${subresource}`;
+  if (method === "GET" && name === undefined) return `${search.includes("watch=true") ? "watch" : "list"} ${what}`;
+  return `${headers["content-type"]?.startsWith("application/apply") ? "apply" : VERBS[method]} ${what}`;
+}

@@ -1,0 +1,21 @@
+import type { Refusal } from "./fate.ts";
+import type { Answer } from "./network.ts";
+
+const WORDS: Readonly<Record<Refusal["status"], readonly [reason: string, message: string]>> = {
+  401: ["Unauthorized", "Unauthorized"],
+  403: ["Forbidden", 'forbidden: User "mooring" cannot patch resource "any" in API group "" at the cluster scope'],
+  429: ["TooManyRequests", "too many requests, please try again later"],
+  500: ["InternalError", "an error on the server has prevented the request from succeeding"],
+  502: ["", "bad gateway"],
+  503: ["ServiceUnavailable", "the server is currently unable to handle the request"],
+  504: ["Timeout", "the server was unable to return a response in the time allotted"],
+};
+
+/** What answers in a server's place. A 502 is a proxy's page, without a `Status`. */
+export function refusalAnswer({ status, retryAfterS }: Refusal): Answer {
+  const [reason, message] = WORDS[status];
+  const headers = retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) };
+  const body =
+    reason === "" ? `<html>${message}</html>` : JSON.stringify({ kind: "Status", code: status, reason, message });
+  return { status, headers, body };
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { createStory } from "./story.ts";
+
+const END_MS = 120_000;
+
+async function play(seed: number) {
+  const lines: string[] = [];
+  const story = createStory({ seed, onLog: (process, { message }) => lines.push(`${process}: ${message}`) });
+  story.startAggregator("a");
+  story.startAggregator("b");
+  story.startAgent();
+  story.use(20_000);
+  await story.engine.scheduler.runUntil(END_MS);
+  return { story, lines };
+}
+
+describe("the smallest simulated world", () => {
+  it("says of a claim since when it is unused: not before the unmount, and within its uncertainty", async () => {
+    const { story } = await play(1);
+
+    const { status } = story.claim();
+    const unmountedAtMs = story.unmountedAtMs() ?? Number.NaN;
+    expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
+    expect(status?.sinceMs).toBeGreaterThanOrEqual(unmountedAtMs);
+    expect(status?.sinceMs).toBeLessThan(unmountedAtMs + 2_000);
+    expect(status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(unmountedAtMs);
+    const uncertaintyMs = status?.lastUse?.uncertaintyMs ?? Number.NaN;
+    expect((status?.lastUse?.releasedAtMs ?? Number.NaN) - uncertaintyMs).toBeLessThanOrEqual(unmountedAtMs);
+  });
+
+  it("is the same for the same seed, to the last word that was written or logged", async () => {
+    const [one, again, other] = [await play(7), await play(7), await play(8)];
+
+    expect(again.lines).toEqual(one.lines);
+    expect(again.story.engine.trace()).toBe(one.story.engine.trace());
+    expect(other.story.engine.trace()).not.toBe(one.story.engine.trace());
+  });
+
+  it("leaves no process that ended by an error", async () => {
+    const { story } = await play(1);
+
+    expect(story.processes.map((process) => process.state())).toEqual(["running", "running", "running"]);
+  });
+});
