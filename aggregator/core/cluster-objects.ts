@@ -41,6 +41,8 @@ export interface Volume {
    * the API server does not say.
    */
   readonly boundSinceMs: number | undefined;
+  /** Where it can be mounted (`nodeAffinity.required`), as JSON: texts that are equal take memory once. Nothing for anywhere. */
+  readonly nodeAffinity?: string | undefined;
 }
 
 /** A Node. */
@@ -48,6 +50,9 @@ export interface Node {
   readonly key: string;
   readonly uid: string;
   readonly bootId: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** When it was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
   /** Its label `kubernetes.io/os`. */
   readonly os?: string | undefined;
   readonly isReady?: boolean | undefined;

@@ -4,6 +4,8 @@ export interface LeaseRenewal {
   readonly renewedAtMs: number;
   /** For how long it holds. */
   readonly durationMs: number;
+  /** Changes with each renewal, and whoever's clock is wrong. */
+  readonly resourceVersion?: string | undefined;
 }
 
 /** A kubelet whose clock is further ahead than this is not believed. Milliseconds. */

@@ -16,7 +16,7 @@ const PAGE = { limit: "500" };
 const DURATION_S = 40;
 
 const lease = v.object({
-  metadata: v.object({ name: v.string() }),
+  metadata: v.object({ name: v.string(), resourceVersion: v.optional(v.string()) }),
   spec: v.optional(v.object({ renewTime: v.nullish(v.string()), leaseDurationSeconds: v.nullish(v.number()) }), {}),
 });
 
@@ -48,5 +48,6 @@ function keep(
   const { metadata, spec } = result.output;
   const renewedAtMs = parseTimestamp(spec.renewTime);
   const durationMs = (spec.leaseDurationSeconds ?? DURATION_S) * 1000;
-  if (renewedAtMs !== undefined) found.set(metadata.name, { renewedAtMs, durationMs });
+  if (renewedAtMs === undefined) return;
+  found.set(metadata.name, { renewedAtMs, durationMs, resourceVersion: metadata.resourceVersion });
 }

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { factText } from "../../common/storage/node-facts.ts";
+import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import { type Attachment, attachedKey, type Node } from "../core/cluster-objects.ts";
 import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
 
@@ -35,6 +36,8 @@ export function projectNode(object: unknown): Projected<Node> {
   return {
     ...identify(meta),
     bootId: bootID || undefined,
+    labels: meta.labels ?? undefined,
+    createdAtMs: parseTimestamp(meta.creationTimestamp),
     os: meta.labels?.[OS],
     isReady: status.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false,
     // Whatever its effect, like upstream's pod garbage collector and attach-detach controller.

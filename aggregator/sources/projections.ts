@@ -78,6 +78,7 @@ const volumeSchema = v.object({
     persistentVolumeReclaimPolicy: v.optional(v.string()),
     csi: v.optional(v.object({ driver: v.string(), volumeHandle: v.string() })),
     hostPath: v.optional(v.unknown()),
+    nodeAffinity: v.nullish(v.object({ required: v.nullish(v.unknown()) })),
     awsElasticBlockStore: v.optional(v.object({ volumeID: v.string() })),
     azureDisk: v.optional(v.object({ diskURI: v.string() })),
     cinder: v.optional(v.object({ volumeID: v.string() })),
@@ -92,7 +93,7 @@ const volumeSchema = v.object({
 /** The kubelet's staging path has the SHA-256 of the handle, so that is what volumes are found by. */
 export function projectVolume(object: unknown): Projected<Volume> {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
-  const { claimRef, hostPath } = spec;
+  const { claimRef, hostPath, nodeAffinity } = spec;
   const csi = spec.csi ?? migratedHandle(spec);
   const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
   const { key, uid, resourceVersion } = identify(meta);
@@ -110,5 +111,6 @@ export function projectVolume(object: unknown): Projected<Volume> {
     isHostPath: hostPath !== undefined,
     // A PV that was made again under its name is another one.
     boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? parseTimestamp(meta.creationTimestamp),
+    nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
   };
 }

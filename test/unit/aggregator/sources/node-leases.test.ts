@@ -37,6 +37,16 @@ describe("createNodeLeases", () => {
     ]);
   });
 
+  it("tells the resource version, which no kubelet's clock has a part in", async () => {
+    const spec = { renewTime: "2026-11-21T12:00:00.123456Z" };
+    const item = { metadata: { name: "n1", resourceVersion: "4711" }, spec };
+    const { ask } = leasesOf(json({ metadata: { resourceVersion: "9" }, items: [item] }));
+
+    const renewals = await ask("n1");
+
+    expect(renewals.get("n1")).toMatchObject({ resourceVersion: "4711" });
+  });
+
   it("goes on where a page ends", async () => {
     const renewTime = "2026-11-21T12:00:00.123456Z";
     const { ask, paths } = leasesOf(

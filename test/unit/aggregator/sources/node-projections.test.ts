@@ -30,6 +30,14 @@ describe("projectNode", () => {
     });
   });
 
+  it("keeps its labels and when it was made", () => {
+    const labels = { "kubernetes.io/hostname": "n1" };
+
+    const node = projectNode({ metadata: { ...metadata, labels, creationTimestamp: "2026-11-21T12:00:00Z" } });
+
+    expect(node).toMatchObject({ labels, createdAtMs: Date.UTC(2026, 10, 21, 12) });
+  });
+
   it("keeps what the kubelet says of the node's system, unless nobody could print it", () => {
     const nodeInfo = { osImage: "Ubuntu 26.04 LTS", containerRuntimeVersion: "\u001b[2J" };
 

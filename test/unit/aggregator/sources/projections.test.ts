@@ -200,6 +200,15 @@ describe("projectVolume", () => {
     expect(csi).toEqual({ driver: "ebs.csi.aws.com", handleHash });
   });
 
+  it("keeps where it can be mounted as one text", () => {
+    const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] }] };
+
+    const { nodeAffinity } = projectVolume({ metadata: pv, spec: { nodeAffinity: { required } } });
+
+    expect(JSON.parse(nodeAffinity ?? "")).toEqual(required);
+    expect(projectVolume({ metadata: pv, spec: { nodeAffinity: {} } }).nodeAffinity).toBeUndefined();
+  });
+
   it("a hostPath volume is known as one", () => {
     const spec = { claimRef, hostPath: { path: "/srv/data", type: "" } };
 
