@@ -21,6 +21,7 @@ import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
+import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
 import { createMountInfoFile, type MountInfoSource } from "./sources/mount-table.ts";
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
@@ -47,11 +48,13 @@ export function createAgentPorts(
   config: AgentConfig,
   ports: Omit<AgentPorts, "mountInfo" | "wakeUp" | "journal" | "nodeFacts">,
 ): AgentPorts {
+  const { journalDir, node } = config;
   return {
     ...ports,
     mountInfo: createMountInfoFile(config.mountInfo, ports),
     wakeUp: createWakeUp(config.mountInfo, ports),
-    journal: createMemoryJournal(),
+    journal:
+      journalDir === undefined ? createMemoryJournal() : createSqliteJournal(ports, { directory: journalDir, node }),
     nodeFacts: createNodeFacts(config, ports),
   };
 }
@@ -75,6 +78,7 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
   } finally {
     await Promise.all([health.close(), debug.close()]);
     wakeUp.close();
+    await ports.journal.close?.();
     logger.info({}, "agent stopped");
   }
 }
@@ -113,7 +117,10 @@ class Agent {
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
     this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
     const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
-    this.#observer = new Observer({ ...ports, pods: this.#pods, onAnomaly }, { rule, bootId: ports.bootId });
+    this.#observer = new Observer(
+      { ...ports, pods: this.#pods, onAnomaly },
+      { rule, bootId: ports.bootId, run: this.#identity.instance },
+    );
     const reports = ports.metrics.counter({
       name: "mooring_reports_total",
       help: "Reports by outcome.",
@@ -161,8 +168,17 @@ class Agent {
             : PASSED,
         "pod-watch": () => (this.#pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
         reports: () => this.#reportCheck(),
+        journal: () => ({ ok: true, detail: this.#journalDetail() }),
       },
     };
+  }
+
+  /** An agent without a journal works, and it is no reason to stop a rollout; people shall know. */
+  #journalDetail(): string {
+    const { place } = this.#ports.journal;
+    const problem = this.#observer.journalProblem;
+    if (problem !== undefined) return `without one: ${problem}`;
+    return place === undefined ? "none that outlives this process" : place;
   }
 
   #reportCheck(): ReturnType<Checks[string]> {
@@ -210,7 +226,7 @@ class Agent {
     this.#sender.submit(() => {
       const report = reportOf(
         { ...this.#identity, facts: this.#facts },
-        this.#observer.state,
+        this.#observer.tellable,
         this.#ports.clock.monotonicMs(),
       );
       return report?.generation === this.#acceptedGeneration && report !== undefined ? heartbeatOf(report) : report;
@@ -218,7 +234,7 @@ class Agent {
   }
 
   #isTooLarge(): boolean {
-    const problem = reportProblem(this.#observer.state);
+    const problem = reportProblem(this.#observer.tellable);
     if (problem !== undefined && problem !== this.#problem)
       this.#ports.logger.error({ problem }, "state cannot be reported");
     this.#problem = problem;

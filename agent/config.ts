@@ -38,6 +38,10 @@ export const AGENT_SETTINGS = {
     name: "kubelet-root",
     description: "the kubelet's root; default: learnt from the own pod's mount",
   }),
+  journalDir: optionalPath({
+    name: "journal-dir",
+    description: "the node's directory for the journal; without it a restart is a blind span",
+  }),
   heartbeat: durationSetting(
     { name: "heartbeat", description: "a report at least this often, plus or minus a fifth" },
     { min: 500, max: 600_000 },
@@ -67,6 +71,8 @@ export interface AgentConfig {
   readonly mountInfo: string;
   readonly bootId: string;
   readonly kubeletRoot: string | undefined;
+  /** Where the journal is; without it there is none that outlives the process. */
+  readonly journalDir: string | undefined;
   readonly heartbeatMs: number;
   readonly debounceMs: number;
   readonly listen: Address;
@@ -105,6 +111,7 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     podUid: get(AGENT_SETTINGS.podUid) ?? "",
     aggregatorUrl: get(AGENT_SETTINGS.aggregatorUrl) ?? "",
     kubeconfig: get(AGENT_SETTINGS.kubeconfig),
+    journalDir: get(AGENT_SETTINGS.journalDir),
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
     debounceMs: get(AGENT_SETTINGS.debounce),
     listen: get(AGENT_SETTINGS.listen),

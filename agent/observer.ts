@@ -17,6 +17,7 @@ import {
   type PodFacts,
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
+import { adopt, recollect } from "./core/restore.ts";
 import type { Journal } from "./sinks/journal.ts";
 import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
@@ -33,6 +34,13 @@ interface ObserverParts {
   readonly onAnomaly: (anomaly: Anomaly) => void;
 }
 
+interface ObserverIdentity {
+  readonly rule: RootRule;
+  readonly bootId: string;
+  /** This run of the agent. */
+  readonly run: string;
+}
+
 /** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
 const BLIND_AFTER_MS = 180_000;
 
@@ -46,15 +54,20 @@ export class Observer {
   /** Leaks that the log has told of. */
   #told: ReadonlySet<string> = new Set();
   #state: NodeState;
+  /** The newest state that is stored, or known while there is no journal. */
+  #tellable: NodeState;
+  #isJournalLoaded = false;
+  #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
   #looksMs: readonly number[] = [];
 
-  constructor(parts: ObserverParts, { rule, bootId }: { readonly rule: RootRule; readonly bootId: string }) {
+  constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
     const { metrics } = parts;
     this.#parts = parts;
     this.#rule = rule;
     this.#bootId = bootId;
-    this.#state = initialState(bootId);
+    this.#state = initialState(bootId, run);
+    this.#tellable = this.#state;
     this.#reads = metrics.histogram({
       name: "mooring_mount_table_read_seconds",
       help: "Time to read and parse the mount table.",
@@ -94,6 +107,16 @@ export class Observer {
     return this.#state;
   }
 
+  /** What may be reported: nothing is told that a restart would forget without anybody knowing. */
+  get tellable(): NodeState {
+    return this.#tellable;
+  }
+
+  /** Why there is no journal at present; nothing when there is one. */
+  get journalProblem(): string | undefined {
+    return this.#journalProblem;
+  }
+
   /** Why absence does not count at present; nothing when it does. */
   get blindness(): string | undefined {
     return this.#blindness;
@@ -106,13 +129,52 @@ export class Observer {
 
   /** True when nothing has been known for sure for so long that the node has to count as silent. */
   isBlind(): boolean {
-    const { read } = this.#state;
-    return read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
+    const { read, sight } = this.#state;
+    return sight === "none" || read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
   }
 
   async restore(): Promise<void> {
-    const stored = await this.#parts.journal.load();
-    if (stored?.bootId === this.#bootId) this.#state = stored;
+    await this.#withJournal(async () => {});
+  }
+
+  async #keep(): Promise<void> {
+    let state = this.#state;
+    await this.#withJournal(async (journal) => {
+      state = this.#state;
+      await journal.store(state);
+      if (this.#journalProblem !== undefined) this.#parts.logger.info({}, "journal is used again");
+      this.#journalProblem = undefined;
+    });
+    this.#tellable = state;
+  }
+
+  /** After any failure the journal is loaded again before it is used: another run may have had it meanwhile. */
+  async #withJournal(work: (journal: Journal) => Promise<void>): Promise<void> {
+    const { journal, logger } = this.#parts;
+    try {
+      if (!this.#isJournalLoaded) this.#adopt(await journal.load());
+      this.#isJournalLoaded = true;
+      await work(journal);
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      this.#isJournalLoaded = false;
+      const why = messageOf(error);
+      if (why !== this.#journalProblem)
+        logger.warn({ why }, "journal cannot be used, what a restart forgets will be a blind span");
+      this.#journalProblem = why;
+    }
+  }
+
+  #adopt(stored: NodeState | undefined): void {
+    if (stored === undefined || stored.run === this.#state.run) return;
+    const { kind, past } = recollect(stored, { bootId: this.#bootId, nowMs: this.#now() });
+    const fields = { kind, run: stored.run, holds: past.holds.size, releases: past.releases.length };
+    if (kind === "later-clock")
+      this.#parts.logger.warn(fields, "journal is ahead of the clock, its times do not count");
+    else this.#parts.logger.info(fields, "journal of an earlier run found");
+    this.#state = adopt(this.#state, past);
+    // What it adds is to be looked at, and told, at once.
+    this.#parts.wakeUp.ask();
   }
 
   forget(releaseIds: readonly string[]): void {
@@ -121,7 +183,7 @@ export class Observer {
 
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
   async look(): Promise<readonly Decision[] | undefined> {
-    const { mountInfo, journal, pods, wakeUp } = this.#parts;
+    const { mountInfo, pods, wakeUp } = this.#parts;
     // Taken before the read begins: only then does the read follow everything up to this resource version.
     const podsResourceVersion = pods.resourceVersion();
     const begunAt = this.#now();
@@ -131,13 +193,13 @@ export class Observer {
       const read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, {
         read,
-        unchangedUntil: unchanged?.until,
+        unchanged,
         podsResourceVersion,
         pods: this.#podFacts(),
       });
       this.#noteBlindness(read.incomplete);
       this.#state = state;
-      await journal.store(state);
+      await this.#keep();
       for (const decision of decisions) this.#log(decision);
       this.#logLeaks();
       return decisions;

@@ -1,5 +1,5 @@
 import type { BlindSpan, ReadSpan, Release } from "../../common/storage/node-report.ts";
-import type { Hold } from "../../common/storage/volume-identity.ts";
+import { type Hold, type UseHold, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { MountRead } from "./holds.ts";
 import { type Sight, sightAfter } from "./sight.ts";
 
@@ -37,6 +37,8 @@ export interface Suspension {
 /** Everything an agent knows about its node. It is replaced, never changed. */
 export interface NodeState {
   readonly bootId: string;
+  /** The run of the agent that knows this. */
+  readonly run: string;
   readonly holds: ReadonlyMap<string, KnownHold>;
   /** Ends of use that the aggregator has not yet said may be forgotten. */
   readonly releases: readonly Release[];
@@ -64,8 +66,8 @@ export interface PodFacts {
 /** What is seen at one moment: a read, and what the pod watch had reached before it began. */
 export interface NodeSnapshot {
   readonly read: MountRead;
-  /** Until when the kernel told of no change since the last read. */
-  readonly unchangedUntil?: number | undefined;
+  /** In this span the kernel told of no change. */
+  readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   readonly podsResourceVersion: string | undefined;
   /** The pods of this node by UID; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
@@ -87,10 +89,11 @@ export interface Anomaly {
   readonly why: "unmounted-while-running" | "remounted-while-running";
 }
 
-/** The state before the first read of a boot. */
-export function initialState(bootId: string): NodeState {
+/** The state of a run that has read nothing yet. */
+export function initialState(bootId: string, run = ""): NodeState {
   return {
     bootId,
+    run,
     holds: new Map(),
     releases: [],
     read: undefined,
@@ -112,4 +115,25 @@ export function forget(state: NodeState, releaseIds: readonly string[]): NodeSta
   const releases = state.releases.filter(({ id }) => !ids.has(id));
   if (releases.length === state.releases.length) return state;
   return { ...state, releases, generation: state.generation + 1 };
+}
+
+/** The end of a use. The ID is the same whoever tells of it: a lost answer, a restart and another leader do not make two of one. */
+export function releaseOf(
+  bootId: string,
+  end: {
+    readonly use: UseHold;
+    readonly pod: string | undefined;
+    readonly after: number | undefined;
+    readonly by: number;
+  },
+): Release {
+  const { use, pod, after, by } = end;
+  return {
+    id: `${bootId}/${Math.round(by * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,
+    volume: use.volume,
+    podUid: use.podUid,
+    ...(pod === undefined ? {} : { pod }),
+    ...(after === undefined ? {} : { after }),
+    by,
+  };
 }

@@ -1,7 +1,16 @@
 import type { Release } from "../../common/storage/node-report.ts";
-import { isUseHold, type UseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+import { isUseHold, type UseHold, useKey } from "../../common/storage/volume-identity.ts";
+import { foldReleases } from "./fold.ts";
 import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
-import type { Decision, KnownHold, NodeSnapshot, NodeState, PodFacts, Suspension } from "./node-state.ts";
+import {
+  type Decision,
+  type KnownHold,
+  type NodeSnapshot,
+  type NodeState,
+  type PodFacts,
+  releaseOf,
+  type Suspension,
+} from "./node-state.ts";
 import { hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
@@ -9,8 +18,8 @@ export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
-  const { read, podsResourceVersion, unchangedUntil } = snapshot;
-  const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchangedUntil });
+  const { read, podsResourceVersion, unchanged } = snapshot;
+  const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchanged });
   const shown = shownHolds(previous, snapshot);
   const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
   const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot, isWatched) }));
@@ -39,7 +48,7 @@ export function observe(
     ...(read.incomplete === undefined ? complete : {}),
     sight: sightAfter(previous.sight, read.incomplete === undefined),
     holds,
-    releases: [...previous.releases, ...releases],
+    releases: foldReleases([...previous.releases, ...releases]),
     generation: previous.generation + (decisions.length > 0 ? 1 : 0),
   };
   return { state, decisions: [...decisions, ...anomalies(previous, holds)] };
@@ -118,14 +127,7 @@ function releasesOf(
     const [after, latest] = [Math.max(seenAt, other?.after ?? 0), Math.max(by, other?.by ?? 0)];
     ended.set(useKey(hold), { use: hold, pod: pod ?? other?.pod, after, by: latest });
   }
-  return [...ended.values()].map(({ use, pod, after, by }) => ({
-    id: `${bootId}/${Math.round(by * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,
-    volume: use.volume,
-    podUid: use.podUid,
-    ...(pod === undefined ? {} : { pod }),
-    after,
-    by,
-  }));
+  return [...ended.values()].map((end) => releaseOf(bootId, end));
 }
 
 /** Marks the holds that nobody is known to use: the pod is not there any more, or no pod uses a staged device. */

@@ -20,14 +20,19 @@ export function sightAfter(sight: Sight, isComplete: boolean): Sight {
 
 /**
  * True when nothing lasting can have been missed between the last complete read and a complete one that begins at `beganAt`.
- * `unchangedUntil`: until then the kernel told of no change since that last read.
+ * What the kernel says of a span without changes counts when that began before the read.
  */
 export function hasWatched(
   { sight, read }: { readonly sight: Sight; readonly read: ReadSpan | undefined },
-  { beganAt, unchangedUntil = 0 }: { readonly beganAt: number; readonly unchangedUntil?: number | undefined },
+  next: {
+    readonly beganAt: number;
+    readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
+  },
 ): boolean {
   if (sight !== "unbroken" || read === undefined) return false;
-  return beganAt - Math.max(read.endedAt, unchangedUntil) <= LONGEST_GLANCE_MS;
+  const { beganAt, unchanged = { from: 0, until: 0 } } = next;
+  const watchedUntil = unchanged.from <= read.beganAt ? Math.max(read.endedAt, unchanged.until) : read.endedAt;
+  return beganAt - watchedUntil <= LONGEST_GLANCE_MS;
 }
 
 /** The blind spans with one more. Of too many the two oldest become one, which claims more blindness than there was, never less. */

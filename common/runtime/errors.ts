@@ -9,6 +9,7 @@ export type ErrorCode =
   | "mount-table-unreadable"
   | "report-invalid"
   | "report-refused"
+  | "journal-unusable"
   | "listen-failed"
   | "not-leading";
 

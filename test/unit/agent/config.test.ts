@@ -28,6 +28,7 @@ describe("the agent's configuration", () => {
       mountInfo: "/proc/1/mountinfo",
       bootId: "/proc/sys/kernel/random/boot_id",
       kubeletRoot: undefined,
+      journalDir: undefined,
       heartbeatMs: 30_000,
       debounceMs: 100,
       debugListen: { host: "127.0.0.1", port: 9810 },

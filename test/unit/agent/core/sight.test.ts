@@ -27,7 +27,7 @@ function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
     const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
     const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
     const pods = new Map();
-    state = observe(state, { read, unchangedUntil: quiet?.until, podsResourceVersion: "1", pods }).state;
+    state = observe(state, { read, unchanged: quiet, podsResourceVersion: "1", pods }).state;
   }
   return state.blind;
 }
@@ -68,6 +68,11 @@ describe("the blind spans of a run", () => {
       name: "have none for a long time without changes",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
       blind: [{ to: 11 }],
+    },
+    {
+      name: "have one when the long time without changes began only after the last read",
+      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
+      blind: [{ to: 11 }, { from: 11, to: late + 5_001 }],
     },
     {
       name: "have one for a long time after the last look for changes",

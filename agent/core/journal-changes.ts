@@ -1,0 +1,60 @@
+import type { Release } from "../../common/storage/node-report.ts";
+import type { KnownHold, NodeState } from "./node-state.ts";
+
+/** What has to be written so that a journal says what is known. */
+export interface JournalChanges {
+  readonly holds: ReadonlyMap<string, KnownHold>;
+  readonly releases: readonly Release[];
+  /** Keys of holds that are gone. */
+  readonly droppedHolds: readonly string[];
+  /** IDs of releases that are settled. */
+  readonly droppedReleases: readonly string[];
+  /** It must outlive a loss of power, before anything of it is told. The rest has no meaning in another boot. */
+  readonly isLasting: boolean;
+}
+
+/** The stamp of the last complete read is stored this often when nothing else is to be. Milliseconds. */
+export const STAMP_EVERY_MS = 60_000;
+
+/**
+ * What of a state is not stored yet, or nothing when it is not worth a write. When a hold was last seen is not written by itself: the last
+ * complete read tells that of all holds, and an older stamp only makes an interval wider.
+ */
+export function changesSince(stored: NodeState | undefined, state: NodeState): JournalChanges | undefined {
+  const holds = new Map([...state.holds].filter(([key, known]) => !isSameHold(stored?.holds.get(key), known)));
+  const before = new Map(stored?.releases.map((release) => [release.id, release]));
+  const present = new Set(state.releases.map(({ id }) => id));
+  const releases = state.releases.filter((release) => !isSameRelease(before.get(release.id), release));
+  const droppedHolds = [...(stored?.holds.keys() ?? [])].filter((key) => !state.holds.has(key));
+  const droppedReleases = [...before.keys()].filter((id) => !present.has(id));
+  const isLasting = releases.length > 0 || [...holds.keys()].some((key) => stored?.holds.has(key) !== true);
+  const changed = holds.size + releases.length + droppedHolds.length + droppedReleases.length;
+  if (stored !== undefined && changed === 0 && isSameHead(stored, state)) return undefined;
+  return { holds, releases, droppedHolds, droppedReleases, isLasting };
+}
+
+function isSameHold(stored: KnownHold | undefined, known: KnownHold): boolean {
+  if (stored === undefined) return false;
+  return (
+    stored.pod === known.pod &&
+    stored.mountPoint === known.mountPoint &&
+    stored.device === known.device &&
+    stored.since === known.since &&
+    stored.proven === known.proven &&
+    stored.leakedSince === known.leakedSince &&
+    stored.suspended?.by === known.suspended?.by &&
+    stored.suspended?.podVersion === known.suspended?.podVersion &&
+    stored.suspended?.isAnomaly === known.suspended?.isAnomaly
+  );
+}
+
+function isSameRelease(stored: Release | undefined, release: Release): boolean {
+  return stored !== undefined && stored.by === release.by && stored.after === release.after;
+}
+
+function isSameHead(stored: NodeState, state: NodeState): boolean {
+  const last = stored.blind.at(-1);
+  const isSameSight = stored.blind.length === state.blind.length && last?.to === state.blind.at(-1)?.to;
+  const isFresh = (state.read?.endedAt ?? 0) - (stored.read?.endedAt ?? 0) < STAMP_EVERY_MS;
+  return stored.bootId === state.bootId && stored.run === state.run && isSameSight && isFresh;
+}

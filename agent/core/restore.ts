@@ -1,0 +1,113 @@
+import type { BlindSpan, Release } from "../../common/storage/node-report.ts";
+import { isUseHold, useKey } from "../../common/storage/volume-identity.ts";
+import { foldReleases } from "./fold.ts";
+import { initialState, type KnownHold, type NodeState, releaseOf } from "./node-state.ts";
+import { withBlindSpan } from "./sight.ts";
+
+/** What a stored state is worth now. */
+export interface Recollection {
+  readonly past: NodeState;
+  /** `other-boot`: only ends by the begin of this boot are left of it; `later-clock`: only ends by now. */
+  readonly kind: "same-boot" | "other-boot" | "later-clock";
+}
+
+/**
+ * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what was held ended by
+ * the begin of this boot (DESIGN 4.3). Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
+ * without its disk, say no more than: before now.
+ */
+export function recollect(
+  stored: NodeState,
+  { bootId, nowMs }: { readonly bootId: string; readonly nowMs: number },
+): Recollection {
+  if (stored.bootId !== bootId) return { kind: "other-boot", past: fromOtherBoot(stored, bootId) };
+  if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: fromLaterClock(stored, nowMs) };
+  const { read } = stored;
+  // A proven hold was shown by the last complete read, whose stamp is stored more often than the hold's own.
+  const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => {
+    const wasShown = known.proven && known.suspended === undefined;
+    return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, read?.beganAt ?? 0) } : known];
+  });
+  return { kind: "same-boot", past: { ...stored, holds: new Map(holds) } };
+}
+
+function fromOtherBoot(stored: NodeState, bootId: string): NodeState {
+  const uses = new Map(
+    [...stored.holds.values()].flatMap(({ hold, pod }) =>
+      isUseHold(hold) ? [[useKey(hold), { use: hold, pod, after: undefined, by: 0 }] as const] : [],
+    ),
+  );
+  const ended = [...uses.values()].map((end) => releaseOf(bootId, end));
+  const releases = [...stored.releases.map((release) => datedAnew(release, 0)), ...ended];
+  return { ...initialState(bootId, stored.run), releases };
+}
+
+function fromLaterClock(stored: NodeState, nowMs: number): NodeState {
+  const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => [
+    key,
+    { ...known, since: nowMs, seenAt: 0, suspended: undefined, leakedSince: undefined },
+  ]);
+  return {
+    ...initialState(stored.bootId, stored.run),
+    holds: new Map(holds),
+    releases: stored.releases.map((release) => datedAnew(release, nowMs)),
+  };
+}
+
+/** The same release, by its ID, with an end that is later or as late, and a begin that is not known. */
+function datedAnew({ after: _, ...release }: Release, by: number): Release {
+  return { ...release, by };
+}
+
+function latestStamp({ holds, releases, read, blind }: NodeState): number {
+  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0);
+  for (const { since, seenAt, suspended, leakedSince } of holds.values())
+    latest = Math.max(latest, since, seenAt, suspended?.by ?? 0, leakedSince ?? 0);
+  for (const { by } of releases) latest = Math.max(latest, by);
+  return latest;
+}
+
+/**
+ * The state together with what an earlier run left, or another one that was there at the same time. Whatever the next complete read does not
+ * show of it has ended by then. What this run knows itself goes before.
+ */
+export function adopt(state: NodeState, past: NodeState): NodeState {
+  const releases = new Map([...past.releases, ...state.releases].map((release) => [release.id, release]));
+  const left = state.sight === "none" ? past.holds : missedHolds(state, past);
+  return {
+    ...state,
+    holds: new Map([...left, ...state.holds]),
+    releases: foldReleases([...releases.values()]),
+    generation: Math.max(state.generation, past.generation) + 1,
+    ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
+  };
+}
+
+/** Holds of the past that this run, which has read the table already, does not know. */
+function missedHolds(state: NodeState, past: NodeState): ReadonlyMap<string, KnownHold> {
+  const toldBy = new Map(state.releases.map((release) => [useKey(release), release.by]));
+  const missed = [...past.holds].filter(([, { hold, seenAt }]) => {
+    return !isUseHold(hold) || (toldBy.get(useKey(hold)) ?? 0) < seenAt;
+  });
+  const readAt = state.read?.endedAt ?? 0;
+  return new Map(
+    missed.map(([key, known]) => {
+      const { suspended } = known;
+      // It may have been back before this run began to watch; the last complete read lacked it.
+      return [key, { ...known, suspended: suspended && { ...suspended, by: Math.max(suspended.by, readAt) } }];
+    }),
+  );
+}
+
+/** Two that watch at the same time see what either sees: the past counts up to the begin of this run's own sight. */
+function sharedBlindness(state: NodeState, past: NodeState): readonly BlindSpan[] {
+  const [first, ...own] = state.blind;
+  if (first === undefined || past.read === undefined) return state.blind;
+  const before = past.blind.flatMap((span): BlindSpan[] => {
+    if (span.from !== undefined && span.from >= first.to) return [];
+    return [{ ...span, to: Math.min(span.to, first.to) }];
+  });
+  const { endedAt } = past.read;
+  const between = endedAt < first.to ? [{ from: endedAt, to: first.to }] : [];
+  return [...between, ...own].reduce(withBlindSpan, before);
+}

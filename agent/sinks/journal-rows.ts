@@ -1,0 +1,154 @@
+import { hash } from "node:crypto";
+import * as v from "valibot";
+import { MAX_BLIND_SPANS, REPORT_PARTS, type Release } from "../../common/storage/node-report.ts";
+import { holdKey } from "../core/holds.ts";
+import type { JournalChanges } from "../core/journal-changes.ts";
+import type { KnownHold, NodeState } from "../core/node-state.ts";
+
+/** What is in a journal's file cannot be believed; the file can be set aside. */
+export class DamagedFile extends Error {
+  override readonly name = "DamagedFile";
+}
+
+/** A row of the journal: a hold or a release, by its key, or the one head. */
+export interface Row {
+  readonly kind: "head" | "hold" | "release";
+  readonly key: string;
+  readonly body: string;
+}
+
+/** A row to put, or one to drop. */
+export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
+
+const { stamp, uid, podName, volume, release, read, blindSpan } = REPORT_PARTS;
+
+const holdBody = v.strictObject({
+  kind: v.picklist(["pod", "subpath", "block", "staging"]),
+  volume,
+  podUid: v.optional(uid),
+  pod: podName,
+  mountPoint: v.string(),
+  device: v.string(),
+  since: stamp,
+  seenAt: stamp,
+  proven: v.boolean(),
+  suspended: v.optional(v.strictObject({ by: stamp, podVersion: v.optional(v.string()), isAnomaly: v.boolean() })),
+  leakedSince: v.optional(stamp),
+});
+
+const headBody = v.strictObject({
+  node: v.string(),
+  bootId: uid,
+  run: v.string(),
+  generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+  read: v.optional(read),
+  blind: v.pipe(v.array(blindSpan), v.maxLength(MAX_BLIND_SPANS)),
+  /** Of all other rows together: a row that is missing, old or changed is found. */
+  digest: v.string(),
+});
+
+/** The rows that a change of state touches, but for the head. */
+export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
+  for (const key of changes.droppedHolds) yield { drop: { kind: "hold", key } };
+  for (const key of changes.droppedReleases) yield { drop: { kind: "release", key } };
+  for (const [key, known] of changes.holds) yield { put: { kind: "hold", key, body: encodeHold(known) } };
+  for (const one of changes.releases) yield { put: { kind: "release", key: one.id, body: JSON.stringify(one) } };
+}
+
+/** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
+export function headRow(node: string, state: NodeState, digest: string): Row {
+  const { bootId, run, generation, read, blind } = state;
+  const text = JSON.stringify({ node, bootId, run, generation, read, blind, digest });
+  return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
+}
+
+function encodeHold({ hold, ...known }: KnownHold): string {
+  return JSON.stringify({ ...hold, ...known });
+}
+
+/** Every row of a journal as a state; nothing for an empty journal. Throws `DamagedFile` when they do not belong together. */
+export function stateIn(
+  rows: readonly Row[],
+  digest: string,
+): { readonly node: string; readonly state: NodeState } | undefined {
+  const heads = rows.filter(({ kind }) => kind === "head");
+  if (rows.length === 0) return undefined;
+  const head = decodeHead(heads[0]?.body ?? "");
+  if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
+  const { node, bootId, run, generation, blind } = head;
+  const holds = rows.flatMap((row) => (row.kind === "hold" ? [decodeHold(row)] : []));
+  const releases = rows.flatMap((row) => (row.kind === "release" ? [decodeRelease(row)] : []));
+  const state: NodeState = {
+    ...{ bootId, run, generation, blind },
+    holds: new Map(holds.map((known) => [holdKey(known.hold), known])),
+    releases: releases.toSorted((one, other) => one.by - other.by),
+    read: head.read,
+    podsResourceVersion: undefined,
+    sight: "none",
+  };
+  return { node, state };
+}
+
+function decodeHead(body: string): v.InferOutput<typeof headBody> {
+  const [sum, text = ""] = [body.slice(0, 64), body.slice(65)];
+  if (sum !== hash("sha256", text)) throw new DamagedFile("its head is damaged");
+  return decode(headBody, text);
+}
+
+function decodeHold({ body }: Row): KnownHold {
+  const { kind, volume, podUid, pod, suspended, leakedSince, ...rest } = decode(holdBody, body);
+  return {
+    hold: { kind, volume, podUid },
+    pod,
+    suspended: suspended && { ...suspended, podVersion: suspended.podVersion },
+    leakedSince,
+    ...rest,
+  };
+}
+
+function decodeRelease({ body }: Row): Release {
+  return decode(release, body);
+}
+
+function decode<T>(schema: v.GenericSchema<unknown, T>, text: string): T {
+  const result = v.safeParse(schema, parse(text), { abortEarly: true });
+  if (!result.success) throw new DamagedFile(`a row is not understood: ${result.issues[0].message}`);
+  return result.output;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A checksum of a set of rows that one more or one less row changes without a look at the others. */
+export class RowDigest {
+  readonly #sums = new Map<string, Buffer>();
+  readonly #total = Buffer.alloc(32);
+
+  put({ kind, key, body }: Row): void {
+    this.drop({ kind, key });
+    const sum = hash("sha256", `${kind}\0${key}\0${body}`, "buffer");
+    this.#sums.set(`${kind}\0${key}`, sum);
+    this.#mix(sum);
+  }
+
+  drop({ kind, key }: Omit<Row, "body">): void {
+    const name = `${kind}\0${key}`;
+    const sum = this.#sums.get(name);
+    if (sum === undefined) return;
+    this.#sums.delete(name);
+    this.#mix(sum);
+  }
+
+  #mix(sum: Buffer): void {
+    for (const [index, byte] of sum.entries()) this.#total[index] = (this.#total[index] ?? 0) ^ byte;
+  }
+
+  get text(): string {
+    return `${this.#sums.size}-${this.#total.toString("hex")}`;
+  }
+}
