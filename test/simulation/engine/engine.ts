@@ -25,7 +25,7 @@ import {
   processRandom,
 } from "./ports.ts";
 import { Life, type Role, type SimProcess, startProcess } from "./process.ts";
-import { createScheduler, type Scheduler } from "./scheduler.ts";
+import { createScheduler, type Scheduler, settle } from "./scheduler.ts";
 import { Service } from "./service.ts";
 import { CrashSites, type SiteVisit } from "./sites.ts";
 import { Trace } from "./trace.ts";
@@ -85,6 +85,11 @@ export interface Engine {
   serviceLagMs: number;
   /** A hash of all that was written to the API and logged, for comparing two runs. */
   readonly trace: () => string;
+  /**
+   * The end of the world: all processes die, and their promises are unwound without any effect. Node.js keeps signals that somebody
+   * listens to, so a world that is only dropped would never be collected.
+   */
+  readonly close: () => Promise<void>;
 }
 
 /** 2026-09-10T00:26:40Z */
@@ -105,6 +110,7 @@ class World implements Engine {
   readonly #service: Service;
   readonly #network: NetworkParts;
   readonly #trace = new Trace();
+  readonly #lives: Life[] = [];
   readonly #starts = new Map<string, number>();
 
   constructor(options: EngineOptions) {
@@ -162,10 +168,18 @@ class World implements Engine {
 
   readonly trace = (): string => this.#trace.hash;
 
+  readonly close = async (): Promise<void> => {
+    for (const life of this.#lives) life.bury();
+    this.#lives.length = 0;
+    await settle();
+  };
+
   #newLife(name: string, role: Role, machine: SimMachine): Life {
     this.#starts.set(name, (this.#starts.get(name) ?? 0) + 1);
     const { mayCrash = () => false } = this.#options;
-    return new Life(name, role, { machine, sites: this.sites, mayCrash });
+    const life = new Life(name, role, { machine, sites: this.sites, mayCrash });
+    this.#lives.push(life);
+    return life;
   }
 
   /** What agents and aggregators have in common. */

@@ -154,6 +154,12 @@ export class Life {
     for (const listener of this.#listeners.splice(0)) listener(state);
   }
 
+  /** Lets what is left of a process that is no longer there come to its ends, all of them without effect, to be collected. */
+  bury(): void {
+    this.end("crashed");
+    this.terminated.abort("over");
+  }
+
   #goOn(): void {
     // Each may be its last, or make it stand still again.
     const waiting = this.#waiting;

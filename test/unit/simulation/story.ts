@@ -18,7 +18,7 @@ export interface Story {
   readonly claim: () => Claim;
   /** True wall time of the unmount, milliseconds since the epoch; nothing before it. */
   readonly unmountedAtMs: () => number | undefined;
-  /** A pod uses the claim for a time; it is over when the claim's volume is unmounted, ten seconds after `fromMs`. */
+  /** A pod uses the claim for ten seconds, then its volume is unmounted; a second later it is gone. */
   readonly use: (fromMs: number) => void;
 }
 
@@ -69,6 +69,7 @@ export function createStory(options: EngineOptions, { restarts = false } = {}): 
       table.unmount(place);
       unmountedAtMs = engine.trueWallMs();
     });
+    scheduler.at(fromMs + 11_000, () => api.delete(POD));
   };
   return {
     engine,
