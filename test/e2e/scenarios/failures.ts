@@ -1,9 +1,11 @@
+import { ABSENCES } from "./failures/away.ts";
 import { BLIND_AGENT_FAILURES } from "./failures/blind-agent.ts";
 import { DELETED_NODE_FAILURES } from "./failures/deleted-nodes.ts";
 import { KUBELET_FAILURES } from "./failures/kubelet.ts";
 import { MID_UNMOUNT_FAILURES } from "./failures/mid-unmount.ts";
 import { POWER_FAILURES } from "./failures/power.ts";
 import { STAGING_FAILURES } from "./failures/staging.ts";
+import { UPGRADES } from "./failures/upgrade.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** What befalls claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
@@ -13,5 +15,7 @@ export const FAILURES: readonly Scenario[] = [
   ...MID_UNMOUNT_FAILURES,
   ...BLIND_AGENT_FAILURES,
   ...POWER_FAILURES,
+  ...ABSENCES,
+  ...UPGRADES,
   ...DELETED_NODE_FAILURES,
 ];

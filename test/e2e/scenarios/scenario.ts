@@ -21,6 +21,8 @@ export interface Scenario {
   /** A sentence. */
   readonly name: string;
   readonly expected: Expected;
+  /** How long it may take, milliseconds; as any other test unless told. */
+  readonly limitMs?: number;
   /**
    * Makes the claim, whose name ends with `-data`, and all that uses it; returns when the last use is over. The answer comes from an
    * oracle that shares nothing with Mooring; nothing where the claim was never used, or still is.

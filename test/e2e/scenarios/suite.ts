@@ -40,9 +40,9 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
       signals[Symbol.dispose]();
     });
 
-    it.each(scenarios.map((scenario, index) => ({ ...scenario, claim: `case-${index + 1}-data` })))(
-      "$name",
-      async ({ name: scenario, claim, expected, play }) => {
+    for (const [index, { name: scenario, expected, play, limitMs }] of scenarios.entries()) {
+      const claim = `case-${index + 1}-data`;
+      it(scenario, limitMs === undefined ? {} : { timeout: limitMs }, async () => {
         const truth = await play(stage, claim);
         const again = (): Figure["verdict"] => judge({ expected, truth, states: stage.log.states(claim) });
 
@@ -52,8 +52,8 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
 
         played.push({ scenario, truth, verdict, again });
         expect(verdict.faults).toEqual([]);
-      },
-    );
+      });
+    }
 
     it("says the same of each in the end", () => {
       expect(played.map(({ again }) => again().final.mooring)).toEqual(

@@ -49,15 +49,26 @@ export interface CutPod {
 
 /** Runs a pod on a claim of its own, cuts the node's power and deletes the pod by force. */
 export async function cutPower(stage: Stage, claim: string, node: NodeName): Promise<CutPod> {
-  const { clock } = stage.owner;
+  const pod = await runMounted(stage, claim, node);
+  return { pod, node, truth: await cutPowerOf(stage, pod) };
+}
+
+/** Runs a pod on a claim of its own; Mooring knows that it is mounted. */
+export async function runMounted(stage: Stage, claim: string, node: NodeName): Promise<MadePod> {
   await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
   const pod = await runPod(stage, { name: claim, node, claim });
   await untilMounted(stage, claim);
+  return pod;
+}
+
+/** Cuts the power of a pod's node and deletes the pod by force; answers when its use ended. */
+export async function cutPowerOf(stage: Stage, pod: MadePod): Promise<Truth> {
+  const { clock } = stage.owner;
   const afterMs = clock.wallMs();
-  await stage.node(node).kill();
+  await stage.node(pod.node).kill();
   const truth = { afterMs, byMs: clock.wallMs() };
   await deletePod(stage, pod, 0);
-  return { pod, node, truth };
+  return truth;
 }
 
 /** Boots a node with its drivers and oracle; answers when the boot had not begun yet, wall clock. */

@@ -1,0 +1,131 @@
+import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
+import { HarnessError } from "../../../process/errors.ts";
+import { kubectl } from "../../kubectl.ts";
+import { makeClaim } from "../claims.ts";
+import { endOfUse } from "../last-use.ts";
+import { deletePod, runPod } from "../pods.ts";
+import type { Scenario } from "../scenario.ts";
+import { NODES, type NodeName, type Stage } from "../stage.ts";
+import { agentOn, untilReporting, untilSighted } from "./mooring.ts";
+import { boot, cutPowerOf, runMounted } from "./power.ts";
+import { requireMounted, untilMounted, untilSaid } from "./words.ts";
+
+const [AGGREGATOR, AGENT] = WORKLOADS;
+const REPLICAS = 2;
+const DAEMON_SET = `/apis/apps/v1/namespaces/${AGENT.namespace}/daemonsets/mooring-agent`;
+/** A node that bears it keeps its agent, as long as agents ask for it. */
+const LABEL = "mooring.test/agent";
+/** Longer than a node without a report counts as one that reports (`--silent-after`), and than any Lease. */
+const AWAY_MS = 100_000;
+const AWAY_LIMIT_MS = 300_000;
+
+/**
+ * Parts of Mooring that are away for long, and what goes on without them. Of hours only a simulation can tell: the wall clock is the whole
+ * machine's, and nobody may turn it.
+ */
+export const ABSENCES: readonly Scenario[] = [
+  {
+    // No read ever showed the mount. The pod was seen, so the first complete read after its end is what is known.
+    name: "an agent that is away for the whole of a use",
+    expected: { status: "True", reason: "Unmounted" },
+    play: async (stage, claim) => {
+      const node = "node-1";
+      const volume = await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
+      const truth = await withoutAgent(stage, node, async () => {
+        const pod = await runPod(stage, { name: claim, node, claim });
+        await untilSaid(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
+        await deletePod(stage, pod);
+        return await endOfUse(stage, volume, [pod]);
+      });
+      return { ...truth, outageUntilMs: await untilSighted(stage, () => agentOn(stage, node)) };
+    },
+  },
+  {
+    // Agents tell how long ago it was: published late, the time is no later than ever.
+    name: "no aggregator for longer than anything waits, and a use that ends at the begin of that",
+    expected: { status: "True", reason: "Unmounted" },
+    limitMs: AWAY_LIMIT_MS,
+    play: async (stage, claim) => {
+      const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
+      const pod = await runPod(stage, { name: claim, node: "node-2", claim });
+      await untilMounted(stage, claim);
+      return await withoutAggregators(stage, async () => {
+        const goneMs = stage.owner.clock.wallMs();
+        await deletePod(stage, pod);
+        const truth = await endOfUse(stage, volume, [pod]);
+        await stage.owner.clock.sleep(goneMs + AWAY_MS - stage.owner.clock.wallMs(), stage.owner.signal);
+        requireMounted(stage, claim);
+        return truth;
+      });
+    },
+  },
+  {
+    // Nobody who has seen the mount is left, but for what the claim itself and the node's disk say: it was in a boot that is over.
+    name: "a node that boots anew, with another boot ID, while there is no aggregator",
+    expected: { status: "True", reason: "Unmounted" },
+    limitMs: AWAY_LIMIT_MS,
+    play: async (stage, claim) => {
+      const node = "node-2";
+      const bootId = stage.node(node).bootId();
+      const pod = await runMounted(stage, claim, node);
+      const truth = await withoutAggregators(stage, async () => {
+        const end = await cutPowerOf(stage, pod);
+        await boot(stage, node);
+        return end;
+      });
+      if (stage.node(node).bootId() === bootId) throw new HarnessError("the boot ID is the one before");
+      return { ...truth, outageUntilMs: await untilReporting(stage, () => agentOn(stage, node)) };
+    },
+  },
+];
+
+/** Does something while a node has no agent; it is on its way back afterwards. The other agents are left alone. */
+async function withoutAgent<T>(stage: Stage, node: NodeName, action: () => Promise<T>): Promise<T> {
+  const { api } = stage;
+  const label = (name: NodeName, value: string | null): Promise<void> =>
+    api.patch(`/api/v1/nodes/${name}`, { metadata: { labels: { [LABEL]: value } } });
+  const others = NODES.filter((name) => name !== node);
+  for (const name of others) await label(name, "stays");
+  // With OnDelete a changed template replaces nobody; it only decides where agents belong.
+  const choose = (value: string | null, updateStrategy: object): Promise<void> =>
+    api.patch(DAEMON_SET, { spec: { updateStrategy, template: { spec: { nodeSelector: { [LABEL]: value } } } } });
+  await choose("stays", { type: "OnDelete", rollingUpdate: null });
+  try {
+    await stage.until(`the agent's leave of ${node}`, async () => {
+      const there = await kubectl(
+        stage.cluster,
+        ...LIST,
+        `--namespace=${AGENT.namespace}`,
+        `--field-selector=spec.nodeName=${node}`,
+      );
+      if (there !== "") throw new HarnessError(`there is ${there}`);
+    });
+    return await action();
+  } finally {
+    await choose(null, { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } });
+    for (const name of others) await label(name, null);
+  }
+}
+
+const LIST = ["get", "pods", "--output=name"] as const;
+
+/** Does something while there is no aggregator; they are back afterwards. */
+async function withoutAggregators<T>(stage: Stage, action: () => Promise<T>): Promise<T> {
+  await scaleAggregators(stage, 0);
+  try {
+    return await action();
+  } finally {
+    await scaleAggregators(stage, REPLICAS);
+  }
+}
+
+/** Waits until there are so many aggregators. */
+async function scaleAggregators(stage: Stage, replicas: number): Promise<void> {
+  const { namespace, workload } = AGGREGATOR;
+  await kubectl(stage.cluster, "scale", `--namespace=${namespace}`, workload, `--replicas=${replicas}`);
+  if (replicas > 0) return await rolledOut(stage.cluster);
+  await stage.until("the end of all aggregators", async () => {
+    const there = await kubectl(stage.cluster, ...LIST, `--namespace=${namespace}`);
+    if (there !== "") throw new HarnessError(`there is ${there}`);
+  });
+}
