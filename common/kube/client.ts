@@ -5,6 +5,7 @@ import { parseHttpDate } from "../runtime/http-date.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import type { Connection } from "./connection.ts";
+import { instantOf } from "./election.ts";
 import { retryAfterMs } from "./retry-after.ts";
 import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
 import { type ApiStatus, readStatus, type StatusDetails } from "./status.ts";
@@ -106,11 +107,11 @@ export function createKubeClient(
     const authorization = await orAborted(connection.authorization(), signal);
     request.beforeSend?.();
     requests += 1;
-    const sentAt = clock.monotonicMs();
+    const sentAt = instantOf(clock);
     const response = await transport.send(toHttp(request, { basePath, userAgent, authorization }), signal);
     const dateMs = parseHttpDate(response.headers.date);
     if (dateMs !== undefined) {
-      bounds = narrow(bounds, { dateMs, sentAt, receivedAt: clock.monotonicMs() }, clock.rate.driftPpm);
+      bounds = narrow(bounds, { dateMs, sentAt, receivedAt: instantOf(clock) }, clock.rate.driftPpm);
     }
     if (response.status >= 300) throw await toError(request, response, clock.wallMs());
     return response;
@@ -124,7 +125,7 @@ export function createKubeClient(
       );
       return text === "" ? undefined : parseJson(text, request.path);
     },
-    serverTime: () => (bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm)),
+    serverTime: () => (bounds === undefined ? undefined : serverTime(bounds, instantOf(clock), clock.rate.driftPpm)),
     requests: () => requests,
     server: connection.server,
     close: () => transport.close(),

@@ -11,8 +11,8 @@ export interface Clock {
   /** Time on a clock that never jumps and that NTP does not slew (`CLOCK_MONOTONIC_RAW`, see `rate`). It starts at boot. */
   readonly monotonicMs: () => number;
   /**
-   * Time since boot that goes on while the machine is suspended (`CLOCK_BOOTTIME`), and that NTP may slew: for promises that others
-   * count on while we sleep. `monotonicMs` and timers stand still meanwhile.
+   * `monotonicMs` and the time that the machine was suspended, during which that and timers stand still: for promises that others count
+   * on while we sleep.
    */
   readonly uptimeMs: () => number;
   /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
@@ -37,6 +37,7 @@ const RATES = {
 } as const satisfies Record<string, ClockRate>;
 
 /** In `<linux/time.h>`. */
+const CLOCK_MONOTONIC = 1;
 const CLOCK_MONOTONIC_RAW = 4;
 const CLOCK_BOOTTIME = 7;
 
@@ -86,14 +87,33 @@ function startTimer(ms: number, end: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/**
+ * Clocks of the kernel in milliseconds; each may stand still for long between two readings. NTP slews CLOCK_MONOTONIC and CLOCK_BOOTTIME
+ * alike: their difference is just the time that the machine slept (`offs_boot` in kernel/time/timekeeping.c).
+ */
+interface KernelClocks {
+  readonly raw: () => number;
+  readonly monotonic: () => number;
+  readonly boottime: () => number;
+}
+
+/** The raw clock and the time asleep. Read in this order, a pause between two readings can only make it later, which the next mends. */
+export function uptimeOf({ raw, monotonic, boottime }: KernelClocks): number {
+  const awakeMs = monotonic();
+  const asleepMs = Math.max(0, boottime() - awakeMs);
+  return asleepMs + raw();
+}
+
 /** The clock of this machine. */
 export function createSystemClock(): Clock {
   const raw = kernelClock(CLOCK_MONOTONIC_RAW);
+  const [monotonic, boottime] = [kernelClock(CLOCK_MONOTONIC), kernelClock(CLOCK_BOOTTIME)];
+  const isKnown = raw !== undefined && monotonic !== undefined && boottime !== undefined;
   return {
     wallMs: () => Date.now(),
     monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
-    // What os.uptime() reads counts suspended time, too, in hundredths of a second.
-    uptimeMs: kernelClock(CLOCK_BOOTTIME) ?? (() => uptime() * 1000),
+    // What os.uptime() reads is CLOCK_BOOTTIME, in hundredths of a second.
+    uptimeMs: isKnown ? () => uptimeOf({ raw, monotonic, boottime }) : () => uptime() * 1000,
     rate: raw === undefined ? RATES.slewed : RATES.raw,
     sleep: (ms, signal) => new Promise((resolve) => sleep({ ms, signal }, resolve)),
   };

@@ -173,7 +173,7 @@ describe("acceptReport", () => {
 
     expect(exact.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
     expect(wide.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
-    expect(old.releases.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.5);
+    expect(old.releases.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.6);
   });
 
   it("a release that is told again keeps the earlier of its times", () => {

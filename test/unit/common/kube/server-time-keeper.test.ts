@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { instantOf } from "../../../../common/kube/election.ts";
 import { narrow, type ServerClockBounds, serverTime } from "../../../../common/kube/server-clock.ts";
 import {
   halvingDelayMs,
@@ -31,16 +32,16 @@ function sceneOf(server: Server): Scene {
   const request = async (): Promise<unknown> => {
     requests += 1;
     if (server.answer === "silence") throw new MooringError("transport-failed", "no answer", { retriable: true });
-    const sentAt = clock.monotonicMs();
+    const sentAt = instantOf(clock);
     clock.pass(server.roundTripMs / 2);
     const dateMs = Math.floor((clock.wallMs() + server.aheadMs) / 1_000) * 1_000;
     clock.pass(server.roundTripMs / 2);
-    bounds = narrow(bounds, { dateMs, sentAt, receivedAt: clock.monotonicMs() }, clock.rate.driftPpm);
+    bounds = narrow(bounds, { dateMs, sentAt, receivedAt: instantOf(clock) }, clock.rate.driftPpm);
     if (server.answer === "refusal") throw new MooringError("api-rejected", "forbidden", { retriable: true });
     return {};
   };
   const time: ServerTimeParts["client"]["serverTime"] = () =>
-    bounds === undefined ? undefined : serverTime(bounds, clock.monotonicMs(), clock.rate.driftPpm);
+    bounds === undefined ? undefined : serverTime(bounds, instantOf(clock), clock.rate.driftPpm);
   return {
     clock,
     client: { request, serverTime: time },

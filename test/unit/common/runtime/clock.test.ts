@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { createSystemClock } from "../../../../common/runtime/clock.ts";
+import { createSystemClock, uptimeOf } from "../../../../common/runtime/clock.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 describe("the clock of this machine", () => {
@@ -77,6 +77,37 @@ describe("the clock of this machine", () => {
     expect(isAwake).toBe(false);
     stop.abort();
     await sleeping;
+  });
+});
+
+describe("uptimeOf", () => {
+  it("is what the clock that nobody slews shows, and the time asleep", () => {
+    const clocks = { raw: () => 1_000, monotonic: () => 1_080, boottime: () => 3_601_080 };
+
+    expect(uptimeOf(clocks)).toBe(3_601_000);
+  });
+
+  it.each([
+    { pause: "before the first reading", at: 0 },
+    { pause: "between the first and the second", at: 1 },
+    { pause: "between the second and the third", at: 2 },
+  ])("is not earlier than when it was asked for, with a pause $pause", ({ at }) => {
+    const asleep = 5_000;
+    let [now, readings] = [1_000, 0];
+    const read = (more: number) => (): number => {
+      if (readings === at) now += 60_000;
+      readings += 1;
+      return now + more;
+    };
+
+    const asked = now + asleep;
+    const uptime = uptimeOf({ raw: read(0), monotonic: read(0), boottime: read(asleep) });
+
+    expect(uptime).toBeGreaterThanOrEqual(asked);
+  });
+
+  it("counts no sleep less than none", () => {
+    expect(uptimeOf({ raw: () => 1_000, monotonic: () => 1_000, boottime: () => 990 })).toBe(1_000);
   });
 });
 
