@@ -9,13 +9,16 @@ export type Cast = (victim: Victim) => Mortal | undefined;
 
 /** Kills processes and lets them come back. Whoever is down is waited for and killed then: in the middle of his start, too. */
 export class Killer {
-  readonly #owner: Owner;
+  readonly #owner: Pick<Owner, "clock" | "signal">;
   readonly #cast: Cast;
   readonly #onKill: (kill: Kill) => void;
   readonly #running = new Set<Promise<void>>();
   #failure: unknown;
 
-  constructor(owner: Owner, { cast, onKill }: { readonly cast: Cast; readonly onKill: (kill: Kill) => void }) {
+  constructor(
+    owner: Pick<Owner, "clock" | "signal">,
+    { cast, onKill }: { readonly cast: Cast; readonly onKill: (kill: Kill) => void },
+  ) {
     this.#owner = owner;
     this.#cast = cast;
     this.#onKill = onKill;

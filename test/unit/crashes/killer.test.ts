@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { Killer } from "../../crashes/killer.ts";
+import type { Mortal } from "../../crashes/process.ts";
+import type { Kill, Victim } from "../../crashes/record.ts";
+import { createFakeClock, type FakeClock } from "../../fakes/clock.ts";
+
+/** Somebody who notes when he is killed and started. */
+class FakeMortal implements Mortal {
+  readonly name: string;
+  readonly seen: string[] = [];
+  readonly #clock: FakeClock;
+  readonly #begunMs: number;
+  running = true;
+
+  constructor(clock: FakeClock, name: string) {
+    this.#clock = clock;
+    this.#begunMs = clock.wallMs();
+    this.name = name;
+  }
+
+  #note(what: string): void {
+    this.seen.push(`${what} at ${this.#clock.wallMs() - this.#begunMs}`);
+  }
+
+  readonly isRunning = (): boolean => this.running;
+  readonly lives = () => [];
+  readonly up = async (): Promise<void> => {};
+  readonly start = async (): Promise<void> => {
+    this.running = true;
+    this.#note("started");
+  };
+  readonly kill = async (): Promise<number> => {
+    this.running = false;
+    this.#note("killed");
+    return this.#clock.wallMs();
+  };
+}
+
+function scene() {
+  const clock = createFakeClock();
+  const ending = new AbortController();
+  const agent = new FakeMortal(clock, "agent");
+  const first = new FakeMortal(clock, "aggregator-0");
+  const second = new FakeMortal(clock, "aggregator-1");
+  let leader: FakeMortal | undefined = first;
+  const kills: Kill[] = [];
+  const cast = (victim: Victim): Mortal | undefined => (victim === "leader" ? leader : agent);
+  const killer = new Killer({ clock, signal: ending.signal }, { cast, onKill: (kill) => kills.push(kill) });
+  const pause = (ms: number) => () => clock.sleep(ms, ending.signal);
+  const lead = (next: FakeMortal | undefined): void => {
+    leader = next;
+  };
+  return { clock, ending, agent, first, second, kills, killer, pause, lead };
+}
+
+describe("the killer", () => {
+  it("kills at once, and starts again after the pause", async () => {
+    const { clock, agent, killer, kills, pause } = scene();
+    const begunMs = clock.wallMs();
+
+    await killer.kill(["agent of node-a"], pause(700));
+    await clock.advance(1_000);
+
+    expect(agent.seen).toEqual(["killed at 0", "started at 700"]);
+    expect(kills).toEqual([{ victim: "agent of node-a", name: "agent", atMs: begunMs }]);
+  });
+
+  it("kills several at the same moment", async () => {
+    const { clock, agent, first, killer, kills, pause } = scene();
+
+    await killer.kill(["agent of node-a", "leader"], pause(100));
+    await clock.advance(200);
+
+    expect([agent.seen, first.seen]).toEqual([
+      ["killed at 0", "started at 100"],
+      ["killed at 0", "started at 100"],
+    ]);
+    expect(kills.map(({ name }) => name)).toEqual(["agent", "aggregator-0"]);
+  });
+
+  it("waits for whoever is down, and kills him as soon as he runs", async () => {
+    const { clock, agent, killer, pause } = scene();
+    await killer.kill(["agent of node-a"], pause(400));
+
+    killer.inBackground(killer.kill(["agent of node-a"], pause(10_000)));
+    await clock.advance(1_000);
+
+    expect(agent.seen).toEqual(["killed at 0", "started at 400", "killed at 400"]);
+  });
+
+  it("kills nobody of several before all are there", async () => {
+    const { clock, agent, second, killer, pause, lead } = scene();
+    lead(undefined);
+
+    killer.inBackground(killer.kill(["agent of node-a", "leader"], pause(0)));
+    await clock.advance(500);
+    const before = [...agent.seen];
+    lead(second);
+    await clock.advance(100);
+
+    expect(before).toEqual([]);
+    expect(agent.seen.map((line) => line.split(" ")[0])).toEqual(["killed", "started"]);
+    expect(second.seen.map((line) => line.split(" ")[0])).toEqual(["killed", "started"]);
+  });
+
+  it("is settled when all have been started again", async () => {
+    const { clock, agent, killer, pause } = scene();
+    await killer.kill(["agent of node-a"], pause(700));
+    let isSettled = false;
+
+    const settled = killer.settled().then(() => {
+      isSettled = true;
+    });
+    await clock.advance(699);
+    const before = isSettled;
+    await clock.advance(1);
+    await settled;
+
+    expect([before, isSettled, agent.running]).toEqual([false, true, true]);
+  });
+
+  it("tells of a failure in the background when it is settled", async () => {
+    const { killer } = scene();
+
+    killer.inBackground(Promise.reject(new TypeError("no such node")));
+
+    await expect(killer.settled()).rejects.toThrow("no such node");
+  });
+
+  it("starts nobody when the run is over", async () => {
+    const { clock, ending, agent, killer, pause } = scene();
+    await killer.kill(["agent of node-a"], pause(700));
+
+    ending.abort();
+    await clock.advance(1_000);
+
+    expect(agent.seen).toEqual(["killed at 0"]);
+  });
+});
