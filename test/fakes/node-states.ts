@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { holdKey } from "../../agent/core/holds.ts";
+import { initialState, type KnownHold, type NodeState } from "../../agent/core/node-state.ts";
+import type { Release } from "../../common/storage/node-report.ts";
+import type { HoldKind } from "../../common/storage/volume-identity.ts";
+
+/** States of an agent, as its journal gets them to store. */
+
+/** A pod's hold of `pv-<n>`, seen from 10 to 20 of the boot clock. */
+export function knownHold(n: number, fields: Partial<KnownHold> & { readonly kind?: HoldKind } = {}): KnownHold {
+  const { kind = "pod", ...rest } = fields;
+  const podUid = kind === "staging" ? undefined : `u${n}`;
+  return {
+    hold: { kind, volume: { by: "name", name: `pv-${n}` }, podUid },
+    pod: podUid && `team/web-${n}`,
+    mountPoint: `/var/lib/kubelet/pods/u${n}/volumes/kubernetes.io~csi/pv-${n}/mount`,
+    device: "8:1",
+    since: 11,
+    seenAt: 20,
+    proven: true,
+    suspended: undefined,
+    leakedSince: undefined,
+    ...rest,
+  };
+}
+
+export function releaseOf(n: number, by = 30, fields: Partial<Release> = {}): Release {
+  const volume = { by: "name", name: `pv-${n}` } as const;
+  return {
+    id: `boot-1/${by}/u${n}/pv-${n}`,
+    volume,
+    podUid: `u${n}`,
+    pod: `team/web-${n}`,
+    after: by - 10,
+    by,
+    ...fields,
+  };
+}
+
+export function holdsOf(...known: readonly KnownHold[]): ReadonlyMap<string, KnownHold> {
+  return new Map(known.map((one) => [holdKey(one.hold), one]));
+}
+
+/** A state of boot `boot-1`, whose last complete read took from 20 to 21, and which nobody had watched before 11. */
+export function nodeState(fields: Partial<NodeState> = {}): NodeState {
+  const read = { beganAt: 20, endedAt: 21 };
+  return { ...initialState("boot-1", "run-1"), read, blind: [{ to: 11 }], sight: "unbroken", ...fields };
+}
+
+/** Any state that holds and releases of a few volumes can make up; odd names and stamps included. */
+export const anyNodeState: fc.Arbitrary<NodeState> = fc
+  .record({
+    holds: fc.uniqueArray(anyHold(), { maxLength: 6, selector: ({ hold }) => holdKey(hold) }),
+    releases: fc.uniqueArray(
+      fc.tuple(fc.nat(4), fc.nat(1000)).map(([n, at]) => releaseOf(n, 30 + at)),
+      { maxLength: 6, selector: ({ id }) => id },
+    ),
+    generation: fc.nat(),
+    endedAt: fc.double({ min: 25, max: 1e9, noNaN: true }),
+    spans: fc.nat(3),
+  })
+  .map(({ holds, releases, generation, endedAt, spans }) =>
+    nodeState({
+      holds: holdsOf(...holds),
+      releases: releases.toSorted((one, other) => one.by - other.by),
+      generation,
+      read: { beganAt: 20, endedAt },
+      blind: [{ to: 11 }, ...Array.from({ length: spans }, (_, at) => ({ from: 12 + at, to: 12.5 + at }))],
+    }),
+  );
+
+function anyHold(): fc.Arbitrary<KnownHold> {
+  return fc
+    .record({
+      n: fc.nat(4),
+      kind: fc.constantFrom<HoldKind>("pod", "subpath", "block", "staging"),
+      // A byte a character, as the mount table has them; the log and the report know how to show them.
+      mountPoint: fc.string({ unit: fc.integer({ min: 1, max: 255 }).map((code) => String.fromCharCode(code)) }),
+      since: fc.double({ min: 0, max: 20, noNaN: true }),
+      proven: fc.boolean(),
+      leakedSince: fc.option(fc.nat(20), { nil: undefined }),
+      suspended: fc.option(
+        fc.record({
+          by: fc.nat(20),
+          podVersion: fc.option(fc.constant("7"), { nil: undefined }),
+          isAnomaly: fc.boolean(),
+        }),
+        { nil: undefined },
+      ),
+    })
+    .map(({ n, ...fields }) => knownHold(n, fields));
+}
+
+/** What a journal has to give back: all but what only this run knows, and a hold's last sight, which may be older. */
+export function essence({ holds, releases, ...state }: NodeState): object {
+  const { sight: _, podsResourceVersion: __, ...head } = state;
+  const seen = [...holds].map(([key, { seenAt: ___, ...known }]) => [key, known] as const);
+  return { ...head, holds: new Map(seen.toSorted(byFirst)), releases: new Map(releases.map((one) => [one.id, one])) };
+}
+
+function byFirst([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,301 @@
+import { describe, expect, it } from "vitest";
+import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { initialState, type KnownHold, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
+import { observe } from "../../../../agent/core/observe.ts";
+import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+const NOW = { bootId: "boot-1", nowMs: 1_000 };
+const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRunning: true }]]);
+
+/** A run that starts now, with what the journal gave it, after one complete read at 100 that shows the volumes of these pods. */
+function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {
+  const { past } = recollect(stored, { ...NOW, nowMs: 90 });
+  return look(adopt(initialState("boot-1", "run-2"), past), 100, { shows: [], pods: new Map(), ...now });
+}
+
+interface Shown {
+  readonly shows: readonly number[];
+  readonly pods: ReadonlyMap<string, PodFacts> | undefined;
+}
+
+function look(state: NodeState, at: number, { shows, pods }: Shown): NodeState {
+  const places = [tokenMountPoint("agent-1"), ...shows.map((n) => csiMountPoint(`u${n}`, `pv-${n}`))];
+  const text = places.map((mountPoint) => formatMountLine({ mountPoint })).join("");
+  const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+  return observe(state, { read, podsResourceVersion: "1", pods }).state;
+}
+
+function intervals({ releases }: NodeState): readonly string[] {
+  return releases.map(({ podUid, after, by }) => `${podUid} ${after ?? "?"}-${by}`);
+}
+
+describe("after a restart in the same boot", () => {
+  it.each<{
+    readonly name: string;
+    readonly stored: Partial<NodeState>;
+    readonly now?: Partial<Shown>;
+    readonly releases: readonly string[];
+  }>([
+    {
+      name: "a hold that is gone ended between the last read that showed it and the first of this run",
+      stored: { holds: holdsOf(knownHold(1)) },
+      releases: ["u1 20-101"],
+    },
+    {
+      name: "the last complete read counts, which is stored more often than each hold",
+      stored: { holds: holdsOf(knownHold(1, { seenAt: 12 })), read: { beganAt: 70, endedAt: 71 } },
+      releases: ["u1 70-101"],
+    },
+    {
+      name: "a hold that only damaged reads showed was seen when it was stored",
+      stored: { holds: holdsOf(knownHold(1, { seenAt: 12, proven: false })), read: { beganAt: 70, endedAt: 71 } },
+      releases: ["u1 12-101"],
+    },
+    {
+      name: "a hold that is still there goes on",
+      stored: { holds: holdsOf(knownHold(1)) },
+      now: { shows: [1] },
+      releases: [],
+    },
+    {
+      name: "a hold that is gone while its pod runs is kept",
+      stored: { holds: holdsOf(knownHold(1)) },
+      now: { pods: RUNNING },
+      releases: [],
+    },
+    {
+      name: "a hold that is gone before the pods are listed is kept: its pod may run",
+      stored: { holds: holdsOf(knownHold(1)) },
+      now: { pods: undefined },
+      releases: [],
+    },
+    {
+      name: "a suspended end counts from the first read: meanwhile it may have been mounted again",
+      stored: { holds: holdsOf(knownHold(1, { suspended: { by: 21, podVersion: "7", isAnomaly: false } })) },
+      releases: ["u1 20-101"],
+    },
+    {
+      name: "releases that nobody has settled are still to be told, as they were",
+      stored: { releases: [releaseOf(2)] },
+      releases: ["u2 20-30"],
+    },
+    {
+      name: "the end of a staging mount is nobody's end of use",
+      stored: { holds: holdsOf(knownHold(1, { kind: "staging" })) },
+      releases: [],
+    },
+  ])("$name", ({ stored, now, releases }) => {
+    expect(intervals(afterRead(nodeState(stored), now))).toEqual(releases);
+  });
+
+  it("a suspended end that was told by nobody ends with the pod, also across the restart", () => {
+    const stored = nodeState({
+      holds: holdsOf(knownHold(1, { suspended: { by: 21, podVersion: "7", isAnomaly: false } })),
+    });
+
+    const first = afterRead(stored, { pods: RUNNING });
+    const second = look(first, 200, { shows: [], pods: new Map() });
+
+    expect(intervals(first)).toEqual([]);
+    expect(intervals(second)).toEqual(["u1 20-101"]);
+  });
+
+  it("knows by when a hold was there that went on", () => {
+    const state = afterRead(nodeState({ holds: holdsOf(knownHold(1)) }), { shows: [1] });
+
+    expect([...state.holds.values()]).toMatchObject([{ since: 11, seenAt: 100, pod: "team/web-1" }]);
+  });
+
+  it("was blind from the last complete read to the first of this run", () => {
+    expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).blind).toEqual([
+      { to: 11 },
+      { from: 71, to: 101 },
+    ]);
+  });
+
+  it("was blind since nobody knows when, where no read is known", () => {
+    expect(afterRead(initialState("boot-1", "run-1")).blind).toEqual([{ to: 101 }]);
+  });
+});
+
+describe("in another boot", () => {
+  const stored = nodeState({
+    bootId: "boot-0",
+    read: { beganAt: 5_000, endedAt: 5_001 },
+    holds: holdsOf(
+      knownHold(1, { seenAt: 5_000 }),
+      knownHold(1, { kind: "subpath" }),
+      knownHold(2, { kind: "staging" }),
+      knownHold(3, { suspended: { by: 21, podVersion: "7", isAnomaly: true } }),
+    ),
+    releases: [releaseOf(4, 4_000)],
+  });
+
+  it("every use ended by the begin of this one, whatever its stamps, and each once", () => {
+    expect(intervals(afterRead(stored))).toEqual(["u4 ?-0", "u1 ?-0", "u3 ?-0"]);
+  });
+
+  it("a release keeps its ID, or a lost answer would make two of one", () => {
+    const [release] = afterRead(stored).releases;
+
+    expect(release?.id).toBe(releaseOf(4, 4_000).id);
+  });
+
+  it("an end gets the ID that an aggregator gives it which infers it", () => {
+    expect(afterRead(stored).releases[1]?.id).toBe("boot-1/0/u1/name/pv-1");
+  });
+
+  it("a hold that this boot shows is a new one", () => {
+    const state = afterRead(stored, { shows: [1] });
+
+    expect([...state.holds.values()]).toMatchObject([{ since: 101 }]);
+    expect(intervals(state)).toContain("u1 ?-0");
+  });
+
+  it("nothing is known of the time before the first read", () => {
+    expect(afterRead(stored).blind).toEqual([{ to: 101 }]);
+  });
+});
+
+describe("a journal that is ahead of the clock", () => {
+  it.each<{ readonly name: string; readonly stored: Partial<NodeState> }>([
+    { name: "the last read", stored: { read: { beganAt: 1_000, endedAt: 1_000.1 } } },
+    { name: "a hold", stored: { holds: holdsOf(knownHold(1, { seenAt: 1_001 })) } },
+    {
+      name: "a suspended end",
+      stored: { holds: holdsOf(knownHold(1, { suspended: { by: 1_001, podVersion: "7", isAnomaly: true } })) },
+    },
+    { name: "a release", stored: { releases: [releaseOf(2, 1_001)] } },
+    { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
+  ])("is one in which any stamp is: $name", ({ stored }) => {
+    expect(recollect(nodeState(stored), NOW).kind).toBe("later-clock");
+  });
+
+  it("is none whose latest stamp is now", () => {
+    expect(recollect(nodeState({ read: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
+  });
+
+  it("loses no use: each ended by now, or by the read that does not show it, and none knows since when", () => {
+    const stored = nodeState({
+      read: { beganAt: 5_000, endedAt: 5_001 },
+      holds: holdsOf(knownHold(1, { seenAt: 5_000 }), knownHold(3, { seenAt: 5_000 })),
+      releases: [releaseOf(2, 4_000)],
+    });
+
+    const state = afterRead(stored, { shows: [3] });
+
+    expect(intervals(state)).toEqual(["u2 ?-90", "u1 0-101"]);
+    expect(state.blind).toEqual([{ to: 101 }]);
+    expect([...state.holds.values()]).toMatchObject([{ since: 90 }]);
+  });
+});
+
+describe("what another agent leaves behind while this one watches", () => {
+  /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
+  const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, blind: [{ to: 11 }] });
+  const past = nodeState({ read: { beganAt: 40, endedAt: 41 }, blind: [{ to: 5 }] });
+  const suspended = { by: 30, podVersion: "7", isAnomaly: false };
+
+  it.each<{
+    readonly name: string;
+    readonly left: readonly KnownHold[];
+    readonly released?: number;
+    readonly releases: readonly string[];
+  }>([
+    {
+      name: "a hold that this one never saw ended by its next read",
+      left: [knownHold(1, { seenAt: 40 })],
+      releases: ["u1 40-101"],
+    },
+    {
+      name: "a hold whose end this one has seen is not told twice",
+      left: [knownHold(1, { seenAt: 40 })],
+      released: 45,
+      releases: ["u1 35-45"],
+    },
+    {
+      name: "a use that was seen after the end of an earlier one is another use",
+      left: [knownHold(1, { seenAt: 40 })],
+      released: 35,
+      releases: ["u1 25-35", "u1 40-101"],
+    },
+    {
+      name: "a suspended end counts from a read of this run, which lacked it",
+      left: [knownHold(1, { suspended })],
+      releases: ["u1 20-51"],
+    },
+  ])("$name", ({ left, released, releases }) => {
+    const state = { ...own, releases: released === undefined ? [] : [releaseOf(1, released)] };
+
+    const next = look(adopt(state, { ...past, holds: holdsOf(...left) }), 100, { shows: [], pods: new Map() });
+
+    expect(intervals(next)).toEqual(releases);
+  });
+
+  it("what both know is as this one knows it", () => {
+    const state = adopt(
+      { ...own, holds: holdsOf(knownHold(1, { since: 11, seenAt: 50 })) },
+      { ...past, holds: holdsOf(knownHold(1, { since: 3, seenAt: 40 })) },
+    );
+
+    expect([...state.holds.values()]).toMatchObject([{ since: 11, seenAt: 50 }]);
+  });
+
+  it.each<{
+    readonly name: string;
+    readonly past: Partial<NodeState>;
+    readonly own: readonly BlindSpan[];
+    readonly blind: readonly BlindSpan[];
+  }>([
+    { name: "nobody was blind where either watched", past: {}, own: [{ to: 11 }], blind: [{ to: 5 }] },
+    {
+      name: "both were blind between the end of one and the begin of the other",
+      past: { read: { beganAt: 7, endedAt: 8 } },
+      own: [{ to: 11 }],
+      blind: [{ to: 5 }, { from: 8, to: 11 }],
+    },
+    {
+      name: "what the other one was blind in before this one began stays",
+      past: { blind: [{ to: 5 }, { from: 6, to: 9 }] },
+      own: [{ to: 11 }],
+      blind: [{ to: 5 }, { from: 6, to: 9 }],
+    },
+    {
+      name: "its blindness ends where this one's sight begins",
+      past: { blind: [{ to: 5 }, { from: 6, to: 30 }] },
+      own: [{ to: 11 }],
+      blind: [{ to: 5 }, { from: 6, to: 11 }],
+    },
+    {
+      name: "its blindness while this one watched is none",
+      past: { blind: [{ to: 5 }, { from: 20, to: 30 }] },
+      own: [{ to: 11 }],
+      blind: [{ to: 5 }],
+    },
+    {
+      name: "the own blindness stays",
+      past: {},
+      own: [{ to: 11 }, { from: 20, to: 30 }],
+      blind: [{ to: 5 }, { from: 20, to: 30 }],
+    },
+    {
+      name: "one that never read anything adds nothing",
+      past: { read: undefined, blind: [] },
+      own: [{ to: 11 }],
+      blind: [{ to: 11 }],
+    },
+  ])("$name", ({ past: left, own: blind, blind: expected }) => {
+    expect(adopt({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
+  });
+
+  it("its releases are told, too, and none twice", () => {
+    const state = adopt({ ...own, releases: [releaseOf(1)] }, { ...past, releases: [releaseOf(1), releaseOf(2)] });
+
+    expect(state.releases.map(({ podUid }) => podUid)).toEqual(["u1", "u2"]);
+    expect(state.generation).toBeGreaterThan(own.generation);
+  });
+});

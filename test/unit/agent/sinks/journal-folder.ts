@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Journal } from "../../../../agent/sinks/journal.ts";
+import { createSqliteJournal, JOURNAL_FILE } from "../../../../agent/sinks/sqlite-journal.ts";
+import { createMetrics } from "../../../../common/runtime/metrics.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+
+/** A folder for journals, and what agents on its node would be. It ends with the test. */
+export class JournalFolder implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), "mooring-journal-"));
+  readonly clock = createFakeClock();
+  readonly logger = createFakeLogger();
+  readonly #open: Journal[] = [];
+
+  get file(): string {
+    return join(this.path, JOURNAL_FILE);
+  }
+
+  /** The journal of an agent that starts now. */
+  agent(node = "node-1"): { readonly journal: Journal; readonly metrics: ReturnType<typeof createMetrics> } {
+    const metrics = createMetrics();
+    const { clock, logger } = this;
+    const journal = createSqliteJournal({ clock, logger, metrics }, { directory: this.path, node });
+    this.#open.push(journal);
+    return { journal, metrics };
+  }
+
+  journal(node = "node-1"): Journal {
+    return this.agent(node).journal;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const journal of this.#open) await journal.close?.();
+    this[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,302 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { anyNodeState, essence, holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+import { JournalFolder } from "./journal-folder.ts";
+
+const FULL = nodeState({
+  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { suspended: SUSPENDED() })),
+  releases: [releaseOf(4), releaseOf(5, 40)],
+});
+
+function SUSPENDED() {
+  return { by: 21, podVersion: "7", isAnomaly: true };
+}
+
+describe("a journal in a directory", () => {
+  it("has nothing at first", async () => {
+    await using folder = new JournalFolder();
+
+    expect(await folder.journal().load()).toBeUndefined();
+  });
+
+  it("gives an agent that starts later all that the one before had stored", async () => {
+    await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(FULL);
+    await first.close?.();
+
+    const found = await folder.journal().load();
+
+    expect(found && essence(found)).toEqual(essence(FULL));
+  });
+
+  it("forgets what is gone", async () => {
+    await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(FULL);
+    await first.store(nodeState({ releases: [releaseOf(5, 40)] }));
+    await first.close?.();
+
+    const found = await folder.journal().load();
+
+    expect(found).toMatchObject({ holds: new Map(), releases: [{ by: 40 }] });
+  });
+
+  it("has the last read of an agent that ended in order, although that was worth no write", async () => {
+    await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(FULL);
+    const read = { beganAt: 50, endedAt: 51 };
+    await first.store({ ...FULL, read });
+    await first.close?.();
+
+    expect((await folder.journal().load())?.read).toEqual(read);
+  });
+
+  it("gives back, after any sequence of states, the last that was worth a write, whenever the agent is killed", async () => {
+    const states = fc.array(anyNodeState, { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(states, async (sequence) => {
+        await using folder = new JournalFolder();
+        const journal = folder.journal();
+        await journal.load();
+        for (const [index, state] of sequence.entries()) {
+          await journal.store(state);
+          // What the kernel has of the files when the process is killed.
+          using killed = new JournalFolder();
+          cpSync(folder.path, killed.path, { recursive: true });
+          const after = killed.journal();
+          const found = await after.load();
+          await after.close?.();
+
+          const { read: _, generation: __, ...expected } = Object(essence(state));
+          expect(found && essence(found), `after ${index + 1}`).toMatchObject(expected);
+          expect(found?.read?.endedAt).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
+        }
+      }),
+      { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 10) },
+    );
+  });
+});
+
+describe("what a journal writes", () => {
+  it.each([
+    { name: "nothing for a read that shows the same", change: { read: { beganAt: 50, endedAt: 51 } }, writes: 0 },
+    {
+      name: "nothing when only the holds' last sight moves",
+      change: { holds: holdsOf(...[...FULL.holds.values()].map((known) => ({ ...known, seenAt: 99 }))) },
+      writes: 0,
+    },
+    {
+      name: "the last read when a minute has passed",
+      change: { read: { beganAt: 60_020, endedAt: 60_021 } },
+      writes: 1,
+    },
+    { name: "a blind span", change: { blind: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },
+    { name: "a release that is settled", change: { releases: [] }, writes: 1 },
+  ])("is $name", async ({ change, writes }) => {
+    await using folder = new JournalFolder();
+    const { journal, metrics } = folder.agent();
+    await journal.load();
+    await journal.store(FULL);
+
+    await journal.store({ ...FULL, ...change });
+
+    expect(await metrics.text()).toContain(`mooring_journal_writes_total{outcome="stored"} ${1 + writes}`);
+  });
+
+  it("is a few pages for one hold among ten thousand", async () => {
+    await using folder = new JournalFolder();
+    const { journal, metrics } = folder.agent();
+    const many = Array.from({ length: 10_000 }, (_, n) => knownHold(n));
+    await journal.load();
+    await journal.store(nodeState({ holds: holdsOf(...many) }));
+    const before = bytesIn(await metrics.text());
+
+    await journal.store(nodeState({ holds: holdsOf(...many, knownHold(10_000)) }));
+
+    expect(bytesIn(await metrics.text()) - before).toBeLessThan(8 * 4_096);
+  });
+});
+
+function bytesIn(text: string): number {
+  return Number(/^mooring_journal_written_bytes_total (\d+)$/m.exec(text)?.[1]);
+}
+
+describe("two agents on one node", () => {
+  it("have one journal: the second is told so until the first has ended", async () => {
+    await using folder = new JournalFolder();
+    const [first, second] = [folder.journal(), folder.journal()];
+    await first.load();
+    await first.store(FULL);
+
+    await expect(second.load()).rejects.toThrow("another agent holds it");
+    await expect(second.store(FULL)).rejects.toThrow("another agent holds it");
+    await first.close?.();
+    await expect(second.load(), "it is not asked for all the time").rejects.toThrow("another agent holds it");
+    await folder.clock.advance(5_000);
+
+    const found = await second.load();
+    expect(found && essence(found)).toEqual(essence(FULL));
+  });
+});
+
+describe("a journal that cannot be used", () => {
+  it.each<{ readonly name: string; readonly why: string; readonly arrange: (folder: JournalFolder) => void }>([
+    {
+      name: "because its directory is not there",
+      why: "cannot be opened",
+      arrange: ({ path }) => rmSync(path, { recursive: true }),
+    },
+    { name: "because a folder is in its place", why: "cannot be opened", arrange: ({ file }) => mkdirSync(file) },
+    {
+      name: "because a newer agent wrote it",
+      why: "a newer agent wrote it (format 2); it is left alone",
+      arrange: ({ file }) =>
+        inDatabase(file, "PRAGMA application_id = 0x4d4f4f52; PRAGMA user_version = 2; CREATE TABLE x (y)"),
+    },
+    {
+      name: "because another program's database is in its place",
+      why: "left alone",
+      arrange: ({ file }) => inDatabase(file, "PRAGMA application_id = 7; CREATE TABLE x (y)"),
+    },
+    {
+      name: "because another program's tables are in its place",
+      why: "left alone",
+      arrange: ({ file }) => inDatabase(file, "CREATE TABLE x (y)"),
+    },
+  ])("says so $name, and leaves what is there as it is", async ({ why, arrange }) => {
+    await using folder = new JournalFolder();
+    arrange(folder);
+    const before = contentOf(folder.file);
+    const { journal, metrics } = folder.agent();
+
+    await expect(journal.load()).rejects.toMatchObject({
+      code: "journal-unusable",
+      message: expect.stringContaining(why),
+    });
+    await expect(journal.store(FULL)).rejects.toMatchObject({ code: "journal-unusable" });
+
+    expect(contentOf(folder.file)).toEqual(before);
+    expect(await metrics.text()).toContain("mooring_journal_usable 0");
+  });
+
+  it.each([
+    {
+      name: "its file was removed",
+      arrange: ({ path, file }: JournalFolder) => {
+        rmSync(file);
+        mkdirSync(path, { recursive: true });
+      },
+    },
+    {
+      name: "its directory was removed and made again",
+      arrange: ({ path }: JournalFolder) => {
+        rmSync(path, { recursive: true });
+        mkdirSync(path);
+      },
+    },
+  ])("is begun anew when $name", async ({ arrange }) => {
+    await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(FULL);
+    arrange(folder);
+
+    await expect(first.store(nodeState())).rejects.toThrow("removed or replaced");
+    await folder.clock.advance(5_000);
+    expect(await first.load()).toBeUndefined();
+    await first.store(FULL);
+    await first.close?.();
+
+    const found = await folder.journal().load();
+    expect(found && essence(found)).toEqual(essence(FULL));
+  });
+
+  it("is another one's when its file was replaced: what that one wrote stays", async () => {
+    await using folder = new JournalFolder();
+    const [first, second] = [folder.journal(), folder.journal()];
+    await first.load();
+    await first.store(nodeState());
+    for (const name of readdirSync(folder.path)) rmSync(`${folder.path}/${name}`);
+    await second.load();
+    await second.store(FULL);
+
+    await expect(first.store(nodeState({ holds: holdsOf(knownHold(1)) }))).rejects.toThrow("removed or replaced");
+    await first.close?.();
+    await second.store({ ...FULL, releases: [] });
+    using killed = new JournalFolder();
+    cpSync(folder.path, killed.path, { recursive: true });
+
+    const after = killed.journal();
+    expect(await after.load()).toMatchObject({ releases: [], holds: { size: 3 } });
+    await after.close?.();
+  });
+
+  it.each([
+    { name: "is no database", damage: () => Buffer.from("something else".repeat(1_000)), why: "not a database" },
+    { name: "lacks a page", damage: (bytes: Buffer) => bytes.subarray(0, 4_096), why: "" },
+  ])("is set aside when its file $name, and begun anew", async ({ damage, why }) => {
+    await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(FULL);
+    await first.close?.();
+    writeFileSync(folder.file, damage(readFileSync(folder.file)));
+
+    const second = folder.journal();
+
+    expect(await second.load()).toBeUndefined();
+    await second.store(FULL);
+    expect(folder.logger.lines).toMatchObject([
+      {
+        level: "warn",
+        message: "journal cannot be believed, set aside",
+        fields: { why: expect.stringContaining(why) },
+      },
+    ]);
+    expect(existsSync(`${folder.file}.damaged-1`)).toBe(true);
+  });
+
+  it("is set aside when it is another node's, as in a copy of a machine", async () => {
+    await using folder = new JournalFolder();
+    const first = folder.journal("node-2");
+    await first.load();
+    await first.store(FULL);
+    await first.close?.();
+
+    expect(await folder.journal("node-1").load()).toBeUndefined();
+    expect(folder.logger.lines).toMatchObject([{ fields: { why: "it is the journal of node node-2" } }]);
+  });
+
+  it("leaves no more than three damaged files behind", async () => {
+    await using folder = new JournalFolder();
+    for (let times = 0; times < 5; times += 1) {
+      writeFileSync(folder.file, `damage ${times}`.repeat(1_000));
+      const journal = folder.journal();
+      await journal.load();
+      await journal.close?.();
+    }
+
+    expect(readdirSync(folder.path).filter((name) => name.includes("damaged"))).toHaveLength(3);
+  });
+});
+
+function inDatabase(file: string, statements: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(statements);
+  db.close();
+}
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file).toString("hex");
+  } catch {
+    return undefined;
+  }
+}
