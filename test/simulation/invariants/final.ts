@@ -1,0 +1,103 @@
+import type { Published } from "../published.ts";
+import type { Use } from "../truth.ts";
+import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
+import type { World } from "../world/world.ts";
+import { promisedEnd } from "./ends.ts";
+import { BrokenPromise } from "./promises.ts";
+import { describe, publishedNow, referencesOf } from "./states.ts";
+import { apiWallOf } from "./wall.ts";
+
+/**
+ * How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second of what the API server's
+ * `Date` leaves open, and what a read takes. Milliseconds.
+ */
+const EXACT_MS = 3_000;
+
+/** A use of a slewed clock, or one that is so short that perhaps no read showed it. Milliseconds. */
+const SHORT_MS = 3_000;
+
+/** All faults have ended, and enough time has passed: each claim has the right status, with the right time. */
+export function checkFinal(world: World, quietFromMs: number): void {
+  for (const claim of world.cluster.claims.all) {
+    if (claim.isDeleting) continue;
+    const published = publishedNow(world, claim);
+    if (published === undefined) throw new BrokenPromise("exact", `${claim.name} has no status`);
+    checkState(world, claim, published);
+    if (published.isUnused) checkTime(world, claim, { published, quietFromMs });
+  }
+}
+
+function checkState(world: World, claim: ClaimRecord, { isUnused, reason }: Published): void {
+  const uses = world.truth.usesOf(claim.uid);
+  const users = uses.filter((use) => use.isShown && promisedEnd(world, use) === undefined && isWatched(world, use));
+  const references = referencesOf(world, claim);
+  // What an earlier claim left mounted, or somebody unmounted under a running pod, may count as use for longer than it is one.
+  const isVague = world.cluster.claims.shadowed.has(claim.uid) || world.unclear.has(claim.uid);
+  const isInUse = users.length > 0 || references.length > 0;
+  if (isUnused && isInUse && !isVague) {
+    const who = users[0] === undefined ? `${references[0]?.key} refers to it` : describe(users[0]);
+    throw new BrokenPromise("exact", `${claim.name} is called unused (${reason}), but ${who}`);
+  }
+  if (!isUnused && !isInUse && !isVague) throw new BrokenPromise("exact", `${claim.name} is still called ${reason}`);
+  if (isVague || isUnused) return;
+  const expected = users.length > 0 ? "Mounted" : "Referenced";
+  if (reason !== expected) throw new BrokenPromise("exact", `${claim.name} is called ${reason} and is ${expected}`);
+}
+
+function isWatched(world: World, { node }: Use): boolean {
+  return world.nodes.some(({ name, agentPodUid }) => name === node && agentPodUid !== undefined);
+}
+
+interface Told {
+  readonly published: Published;
+  readonly quietFromMs: number;
+}
+
+function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }: Told): void {
+  const wall = apiWallOf(world);
+  const uses = world.truth.usesOf(claim.uid);
+  const ends = uses.map((use) => promisedEnd(world, use) ?? 0);
+  const latestUse = Math.max(0, ...ends);
+  if (published.sinceMs < wall.earliest(latestUse))
+    throw new BrokenPromise(
+      "never-longer",
+      `${claim.name} counts since ${wall.trueMs(published.sinceMs)}, was used until ${latestUse}`,
+    );
+  const isVague = world.cluster.claims.shadowed.has(claim.uid) || world.unclear.has(claim.uid);
+  const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
+  const latestPod = Math.max(0, ...pods.map(({ overAt }) => overAt ?? 0));
+  const latest = Math.max(latestUse, latestPod, ...uses.map(({ endedAt }) => endedAt ?? 0));
+  if (isVague || latest < quietFromMs) return;
+  if (published.sinceMs > wall.latest(latest) + EXACT_MS) {
+    const late = Math.round(published.sinceMs - wall.latest(latest));
+    throw new BrokenPromise(
+      "exact",
+      `${claim.name} (${published.reason}) is ${late} ms late, although nothing went wrong`,
+    );
+  }
+  checkLastUser(world, claim, published);
+}
+
+/** Of several that ended within the uncertainty any may be named. */
+function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published): void {
+  const uses = world.truth.usesOf(claim.uid).filter(({ isShown, node, beganAt, endedAt = 0 }) => {
+    return isShown && endedAt - beganAt > SHORT_MS && !world.agentless.some((one) => one.node === node);
+  });
+  const last = Math.max(0, ...uses.map(({ endedAt }) => endedAt ?? 0));
+  if (uses.length === 0) return;
+  const users = world.truth.usesOf(claim.uid).filter(({ endedAt = 0 }) => endedAt >= last - EXACT_MS);
+  if (users.some(({ podUid }) => podUid === lastUse?.podUid)) return;
+  const who = users.map(({ pod }) => pod).join(" or ");
+  throw new BrokenPromise(
+    "last-user",
+    `${claim.name} was last used by ${who}, named is ${lastUse?.podUid ?? "nobody"}`,
+  );
+}
+
+/** Nothing that is settled is kept on any node. */
+export function checkJournals(world: World): void {
+  for (const { name, disk } of world.nodes) {
+    const kept = disk.newest?.releases ?? [];
+    if (kept.length > 0) throw new BrokenPromise("journal", `${name} keeps ${kept.map(({ id }) => id).join(", ")}`);
+  }
+}

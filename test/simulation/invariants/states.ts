@@ -1,0 +1,60 @@
+import { type Published, publishedIn } from "../published.ts";
+import type { Use } from "../truth.ts";
+import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
+import { NAMESPACE } from "../world/objects.ts";
+import type { PodRecord } from "../world/pods.ts";
+import type { World } from "../world/world.ts";
+import { promisedEnd } from "./ends.ts";
+import { BrokenPromise } from "./promises.ts";
+import { apiWallOf } from "./wall.ts";
+
+/** After everything has worked for so long, what stands in a status is to be true. Milliseconds of true time. */
+export const CATCHES_UP_MS = 60_000;
+
+/** What stands in a claim's status now. */
+export function publishedNow({ engine }: World, { name }: ClaimRecord): Published | undefined {
+  const claim = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name });
+  return claim && publishedIn(claim);
+}
+
+/** No claim is called unused since before the end of a use that Mooring has had the time to learn of. */
+export function checkNeverLonger(world: World): void {
+  const quietSince = world.windows.quietSince();
+  if (quietSince === undefined || world.now - quietSince < CATCHES_UP_MS) return;
+  // What stands in the status of a claim that is being deleted is left as it is.
+  for (const claim of world.cluster.claims.all) if (!claim.isDeleting) checkClaim(world, claim, quietSince);
+}
+
+function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void {
+  const published = publishedNow(world, claim);
+  if (published?.isUnused !== true) return;
+  const wall = apiWallOf(world);
+  for (const use of world.truth.usesOf(claim.uid)) {
+    const end = promisedEnd(world, use);
+    // The use may have begun, or ended, a moment ago.
+    if (world.now - Math.max(quietSince, end ?? use.beganAt) < CATCHES_UP_MS) continue;
+    if (end !== undefined && published.sinceMs >= wall.earliest(end)) continue;
+    if (end === undefined && isUnderEarlierClaim(world, use)) continue;
+    const told = `unused since ${Math.round(wall.trueMs(published.sinceMs))} (${published.reason})`;
+    throw new BrokenPromise("never-longer", `${claim.name} is called ${told}, but ${describe(use)}`);
+  }
+}
+
+/** A claim of a pod that is gone from the API, mounted on: nothing tells whose that is. */
+function isUnderEarlierClaim(world: World, { claimUid }: Use): boolean {
+  return world.cluster.claims.shadowed.has(claimUid);
+}
+
+export function describe({ pod, node, beganAt, endedAt }: Use): string {
+  const until = endedAt === undefined ? "goes on" : `ended at ${Math.round(endedAt)}`;
+  return `the use by ${pod} on ${node} that began at ${Math.round(beganAt)} ${until}`;
+}
+
+/** Pods that refer to the claim and are not over. */
+export function referencesOf({ cluster }: World, { name, owner }: ClaimRecord): readonly PodRecord[] {
+  return cluster.pods.there.filter((pod) => {
+    if (pod.isOver || !claimNamesOf(pod).includes(name)) return false;
+    const isPlain = pod.volumes.some((volume) => volume.by === "claim" && volume.claim === name);
+    return isPlain || owner === pod.uid;
+  });
+}

@@ -1,0 +1,88 @@
+import type { StoreEvent } from "../engine/api/api.ts";
+import { type Published, publishedIn } from "../published.ts";
+import type { World } from "../world/world.ts";
+import { BrokenPromise } from "./promises.ts";
+import { type ApiWall, apiWallOf } from "./wall.ts";
+
+/** Looks at each write that Mooring makes, at the moment when it is made. */
+export class WriteWatch {
+  readonly #world: World;
+  readonly #wall: ApiWall;
+  /** Of each claim: how often it was written. */
+  readonly #counts = new Map<string, number>();
+  /** The first promise that a write broke. */
+  broken: BrokenPromise | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#wall = apiWallOf(world);
+    world.engine.api.observe((event) => this.#onEvent(event));
+  }
+
+  /** All writes to claims. */
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  countOf(claimUid: string): number {
+    return this.#counts.get(claimUid) ?? 0;
+  }
+
+  #onEvent({ resource, by, type, object, previous }: StoreEvent): void {
+    if (resource !== "persistentvolumeclaims" || by === undefined || type !== "MODIFIED" || previous === undefined)
+      return;
+    const { uid } = object.metadata;
+    this.#counts.set(uid, this.countOf(uid) + 1);
+    try {
+      const now = publishedIn(object);
+      if (now !== undefined) this.#check(object.metadata.name, now, publishedIn(previous));
+    } catch (error) {
+      if (!(error instanceof BrokenPromise)) throw error;
+      this.broken ??= error;
+    }
+  }
+
+  #check(name: string, now: Published, before: Published | undefined): void {
+    if (before !== undefined && now.sinceMs < before.sinceMs)
+      throw new BrokenPromise("never-earlier", `${name} went back by ${before.sinceMs - now.sinceMs} ms`);
+    if (before !== undefined && isSame(now, before))
+      throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
+    this.#checkAnew(name, now);
+    if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
+      this.#checkUncertainty(name, now);
+  }
+
+  #checkAnew(name: string, { claimUid, sinceMs }: Published): void {
+    const madeAt = this.#world.cluster.claims.madeAt(claimUid);
+    if (madeAt !== undefined && sinceMs < this.#wall.earliest(madeAt))
+      throw new BrokenPromise("anew", `${name} counts since before it was made`);
+  }
+
+  /** An end that was read in the mount table lies between what is published and what that says of its uncertainty. */
+  #checkUncertainty(name: string, { claimUid, lastUse }: Published): void {
+    const { truth, cluster, sky } = this.#world;
+    if (lastUse?.uncertaintyMs === undefined || lastUse.evidence !== "mount-table") return;
+    if (cluster.claims.shadowed.has(claimUid) || this.#world.unclear.has(claimUid)) return;
+    const { podUid, node, releasedAtMs, uncertaintyMs } = lastUse;
+    const uses = truth.usesOf(claimUid).filter((use) => use.podUid === podUid && use.node === node);
+    if (uses.length === 0) return;
+    // The clock that ages are measured on stands still as long as its machine does.
+    const stoodStillMs = this.#world.nodes.find(({ name }) => name === node)?.suspendedMs ?? 0;
+    const isWithin = uses.some(({ endedAt }) => {
+      if (endedAt === undefined) return false;
+      const least = releasedAtMs - uncertaintyMs - sky.longestMs - stoodStillMs - ROUNDED_MS;
+      return releasedAtMs >= this.#wall.earliest(endedAt) && least <= this.#wall.latest(endedAt);
+    });
+    if (isWithin) return;
+    const ends = uses.map(({ endedAt }) => endedAt && Math.round(endedAt)).join(", ");
+    const told = `${Math.round(this.#wall.trueMs(releasedAtMs))} with ${uncertaintyMs} ms of uncertainty`;
+    throw new BrokenPromise("uncertainty", `${name} on ${node}: released at ${told}, in truth at ${ends || "no time"}`);
+  }
+}
+
+/** Milliseconds are rounded up, and so is the width. */
+const ROUNDED_MS = 2;
+
+function isSame(one: Published, other: Published): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,86 @@
+import { createDice, type Dice } from "../world/dice.ts";
+import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
+import { HAPPENINGS } from "./happenings.ts";
+import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+
+/** No plan has fewer steps. */
+export const LEAST_STEPS = 200;
+
+/** Steps that every world has: without them there is nothing to be right or wrong about. */
+const ALWAYS: readonly StepKind[] = ["new-pod", "pod-ends", "delete-pod", "rest"];
+
+/** How often a kind of step is chosen, where it is chosen at all; 1 unless told. */
+const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
+  "new-pod": 12,
+  "pod-ends": 8,
+  "delete-pod": 8,
+  rest: 4,
+  "other-mounts": 2,
+  "crash-at": 4,
+  network: 3,
+};
+
+/** One seed in so many is of a world in which nothing fails: there, times have to be exact. */
+const CALM_EVERY = 8;
+
+/** Kinds of steps that are no faults of anything. */
+const CALM: readonly StepKind[] = [...ALWAYS, "other-mounts", "delete-claim", "upgrade-all"];
+
+/** The plan that a seed stands for. */
+export function planOf(seed: number): Plan {
+  const dice = createDice(`plan ${seed}`);
+  const isCalm = seed % CALM_EVERY === 0;
+  const setup = setupOf(dice, isCalm);
+  const kinds = kindsOf(dice, isCalm);
+  const count = LEAST_STEPS + dice.between(0, 60);
+  const steps = Array.from({ length: count }, () => stepOf(dice, setup, kinds));
+  return { seed, setup, steps };
+}
+
+/** Not every fault in every world: of all at once, most would hide behind a few. */
+function kindsOf(dice: Dice, isCalm: boolean): readonly StepKind[] {
+  const all = HAPPENINGS.map(([kind]) => kind);
+  if (isCalm) return all.filter((kind) => CALM.includes(kind));
+  const share = dice.pick([0.15, 0.3, 0.6, 1]);
+  return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(share));
+}
+
+function stepOf(dice: Dice, setup: Setup, kinds: readonly StepKind[]): Step {
+  const weighted = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
+  const kind = dice.pick(weighted);
+  const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
+  if (make === undefined) throw new Error(`no step of kind ${kind}`);
+  return { ...make(dice, setup), thenMs: gapOf(dice) };
+}
+
+/** Mostly so short that things overlap, now and then long enough for every limit to pass. */
+function gapOf(dice: Dice): number {
+  const roll = dice.fraction();
+  if (roll < 0.45) return dice.between(0, 400);
+  if (roll < 0.9) return dice.between(400, 6_000);
+  if (roll < 0.99) return dice.between(6_000, 40_000);
+  return dice.between(40_000, 240_000);
+}
+
+function setupOf(dice: Dice, isCalm: boolean): Setup {
+  const nodes = Array.from({ length: dice.between(1, 3) }, (_, index) => nodeOf(dice, isCalm || index === 0));
+  const claims = Array.from({ length: dice.between(2, 5) }, (): ClaimSetup => {
+    return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
+  });
+  const offset = dice.chance(0.5) ? 0 : dice.between(-3_600_000, 3_600_000);
+  const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
+  return { nodes, claims, replicas: dice.between(1, 2), serverOffsetsMs: isCalm ? [offset] : [offset, ...second] };
+}
+
+function nodeOf(dice: Dice, isPlain: boolean): NodeSetup {
+  const hasAgent = isPlain || dice.chance(0.85);
+  return {
+    hasAgent,
+    isOldKernel: dice.chance(0.15),
+    root: dice.pick(["/var/lib/kubelet", "/var/lib/kubelet", "/data/kube let"]),
+    driftPpm: dice.between(-200, 200),
+    slewPpm: dice.chance(0.3) ? dice.between(-500, 500) : 0,
+    wallOffsetMs: !hasAgent || dice.chance(0.5) ? 0 : dice.between(-100_000_000_000, 100_000_000_000),
+    isSlewed: !isPlain && dice.chance(0.1),
+  };
+}

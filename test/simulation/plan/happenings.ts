@@ -1,0 +1,154 @@
+import type { Dice } from "../world/dice.ts";
+import type { PodVolume } from "../world/objects.ts";
+import type { PodPace } from "../world/pods.ts";
+import { NETWORK_FAULTS } from "../world/weather.ts";
+import { CRASH_SITES } from "./crash-sites.ts";
+import type { Happening, Setup, StepKind } from "./step.ts";
+
+type Maker = (dice: Dice, setup: Setup) => Happening;
+
+/** A number that is taken modulo how many there are. */
+function pick(dice: Dice): { readonly pick: number } {
+  return { pick: dice.between(0, 999) };
+}
+
+function node(dice: Dice, { nodes }: Setup): { readonly node: number } {
+  return { node: dice.between(0, nodes.length - 1) };
+}
+
+/** A time that may be over before anybody notices, or so long that every limit passes. */
+function forMs(dice: Dice): { readonly forMs: number } {
+  const [least, most] = dice.pick([
+    [50, 3_000],
+    [1_000, 30_000],
+    [20_000, 120_000],
+    [60_000, 400_000],
+  ] as const);
+  return { forMs: dice.between(least, most) };
+}
+
+function paceOf(dice: Dice): PodPace {
+  const usual = (most: number): number => dice.between(5, most);
+  const isSlow = dice.chance(0.1);
+  return {
+    mountMs: usual(isSlow ? 20_000 : 1_200),
+    publishMs: usual(isSlow ? 5_000 : 300),
+    startMs: usual(isSlow ? 10_000 : 1_500),
+    graceMs: dice.pick([0, 200, 2_000]),
+    statusMs: usual(dice.chance(0.2) ? 8_000 : 400),
+    unmountMs: usual(dice.chance(0.2) ? 15_000 : 700),
+    unstageMs: usual(20_000),
+    isStagingLeaked: dice.chance(0.08),
+    isStacked: dice.chance(0.08),
+    hasSubPaths: dice.chance(0.25),
+  };
+}
+
+function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
+  const claim = (): PodVolume => ({ by: "claim", claim: `data-${dice.between(0, claims.length - 1)}` });
+  const roll = dice.fraction();
+  if (roll < 0.8) return [claim()];
+  if (roll < 0.88) return [claim(), { by: "inline", name: `pv-${dice.between(1, claims.length)}` }];
+  if (roll < 0.92) return [{ by: "inline", name: `pv-${dice.between(1, claims.length)}` }];
+  return [{ by: "ephemeral", name: "scratch" }];
+}
+
+/** How each kind of step is made. */
+export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
+  ["rest", () => ({ kind: "rest" })],
+  [
+    "new-pod",
+    (dice, setup) => ({ kind: "new-pod", ...node(dice, setup), volumes: volumesOf(dice, setup), pace: paceOf(dice) }),
+  ],
+  ["pod-ends", (dice) => ({ kind: "pod-ends", ...pick(dice) })],
+  ["delete-pod", (dice) => ({ kind: "delete-pod", ...pick(dice), isForced: dice.chance(0.3) })],
+  [
+    "delete-claim",
+    (dice) => ({
+      kind: "delete-claim",
+      ...pick(dice),
+      next: dice.pick(["new-volume", "same-volume", "new-volume"] as const),
+    }),
+  ],
+  [
+    "unmount-behind",
+    (dice) => ({
+      kind: "unmount-behind",
+      ...pick(dice),
+      againAfterMs: dice.chance(0.6) ? dice.between(1, 4_000) : undefined,
+    }),
+  ],
+  ["other-mounts", (dice, setup) => ({ kind: "other-mounts", ...node(dice, setup), count: dice.between(1, 4) })],
+  ["freeze-kubelet", (dice, setup) => ({ kind: "freeze-kubelet", ...node(dice, setup), ...forMs(dice) })],
+  [
+    "power-cut",
+    (dice, setup) => ({ kind: "power-cut", ...node(dice, setup), ...forMs(dice), lostWrites: dice.between(0, 3) }),
+  ],
+  ["suspend-node", (dice, setup) => ({ kind: "suspend-node", ...node(dice, setup), ...forMs(dice) })],
+  ["cut-off-node", (dice, setup) => ({ kind: "cut-off-node", ...node(dice, setup), ...forMs(dice) })],
+  ["delete-node", (dice, setup) => ({ kind: "delete-node", ...node(dice, setup), ...forMs(dice) })],
+  [
+    "out-of-service",
+    (dice, setup) => ({ kind: "out-of-service", ...node(dice, setup), ...forMs(dice), isOff: dice.chance(0.7) }),
+  ],
+  [
+    "step-clock",
+    (dice, { nodes }) => ({
+      kind: "step-clock",
+      node: dice.between(-1, nodes.length - 1),
+      byMs: dice.pick([-1, 1]) * dice.pick([1_500, 3_600_000, 63_000_000_000]),
+    }),
+  ],
+  [
+    "drift-clock",
+    (dice, { nodes }) => ({
+      kind: "drift-clock",
+      node: dice.between(-1, nodes.length - 1),
+      ppm: dice.between(-200, 200),
+    }),
+  ],
+  ["crash-agent", (dice, setup) => ({ kind: "crash-agent", ...node(dice, setup) })],
+  ["pause-agent", (dice, setup) => ({ kind: "pause-agent", ...node(dice, setup), ...forMs(dice) })],
+  ["roll-agent", (dice, setup) => ({ kind: "roll-agent", ...node(dice, setup), isSurge: dice.chance(0.5) })],
+  ["remove-agent", (dice, setup) => ({ kind: "remove-agent", ...node(dice, setup), ...forMs(dice) })],
+  [
+    "damaged-reads",
+    (dice, setup) => {
+      const kinds = ["cut", "short-line", "empty", "foreign", "failing"] as const;
+      const damage = Array.from({ length: dice.between(1, 5) }, () => dice.pick(kinds));
+      return { kind: "damaged-reads", ...node(dice, setup), damage };
+    },
+  ],
+  [
+    "slow-reads",
+    (dice, setup) => ({ kind: "slow-reads", ...node(dice, setup), readMs: dice.between(5, 1_500), ...forMs(dice) }),
+  ],
+  [
+    "disk",
+    (dice, setup) => ({
+      kind: "disk",
+      ...node(dice, setup),
+      fault: dice.pick(["full", "read-only", "torn", "wiped", "older"] as const),
+      ...forMs(dice),
+    }),
+  ],
+  ["crash-aggregator", (dice) => ({ kind: "crash-aggregator", replica: dice.between(0, 1), ...forMs(dice) })],
+  ["pause-aggregator", (dice) => ({ kind: "pause-aggregator", replica: dice.between(0, 1), ...forMs(dice) })],
+  ["stop-aggregators", (dice) => ({ kind: "stop-aggregators", ...forMs(dice) })],
+  ["upgrade-all", () => ({ kind: "upgrade-all" })],
+  [
+    "network",
+    (dice, { nodes }) => ({
+      kind: "network",
+      fault: dice.pick(NETWORK_FAULTS),
+      from: dice.between(-2, nodes.length - 1),
+      to: dice.pick(["api", "aggregator", "both"] as const),
+      probability: dice.pick([0.1, 0.5, 1]),
+      ...forMs(dice),
+    }),
+  ],
+  ["restart-api", (dice) => ({ kind: "restart-api", forMs: dice.between(0, 40_000) })],
+  ["compact-api", () => ({ kind: "compact-api" })],
+  ["lagging-watches", (dice) => ({ kind: "lagging-watches", lagMs: dice.pick([100, 3_000, 20_000]), ...forMs(dice) })],
+  ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
+];

@@ -1,0 +1,101 @@
+import type { NextClaim } from "../world/claims.ts";
+import type { VolumeKind } from "../world/kubelet-paths.ts";
+import type { PodVolume } from "../world/objects.ts";
+import type { PodPace } from "../world/pods.ts";
+import type { ReadDamage } from "../world/table-read.ts";
+import type { NetworkFault } from "../world/weather.ts";
+
+/**
+ * One step of a plan: a plain value, so that a plan can be shortened, printed and played again. Nodes, pods and replicas are numbers
+ * that are taken modulo how many there are: what a step means does not depend on the steps before it more than it must.
+ */
+export type Step = {
+  /** True time that passes after it, milliseconds. */
+  readonly thenMs: number;
+} & Happening;
+
+/** What happens in a step. Nodes are counted from 0. */
+export type Happening =
+  | { readonly kind: "rest" }
+  | { readonly kind: "new-pod"; readonly node: number; readonly volumes: readonly PodVolume[]; readonly pace: PodPace }
+  /** The containers of a pod end by themselves. */
+  | { readonly kind: "pod-ends"; readonly pick: number }
+  | { readonly kind: "delete-pod"; readonly pick: number; readonly isForced: boolean }
+  | { readonly kind: "delete-claim"; readonly pick: number; readonly next: NextClaim | undefined }
+  /** Somebody at the node unmounts what a running pod uses; the kubelet may mount it again. */
+  | { readonly kind: "unmount-behind"; readonly pick: number; readonly againAfterMs: number | undefined }
+  /** Mounts that are nobody's volume come and go, or change their options. */
+  | { readonly kind: "other-mounts"; readonly node: number; readonly count: number }
+  | { readonly kind: "freeze-kubelet"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "power-cut"; readonly node: number; readonly forMs: number; readonly lostWrites: number }
+  | { readonly kind: "suspend-node"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "cut-off-node"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "delete-node"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "out-of-service"; readonly node: number; readonly forMs: number; readonly isOff: boolean }
+  /** Node 0 and up; the machine of the aggregators is -1. */
+  | { readonly kind: "step-clock"; readonly node: number; readonly byMs: number }
+  | { readonly kind: "drift-clock"; readonly node: number; readonly ppm: number }
+  | { readonly kind: "crash-agent"; readonly node: number }
+  | { readonly kind: "pause-agent"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "roll-agent"; readonly node: number; readonly isSurge: boolean }
+  | { readonly kind: "remove-agent"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "damaged-reads"; readonly node: number; readonly damage: readonly ReadDamage[] }
+  | { readonly kind: "slow-reads"; readonly node: number; readonly readMs: number; readonly forMs: number }
+  | { readonly kind: "disk"; readonly node: number; readonly fault: DiskStep; readonly forMs: number }
+  | { readonly kind: "crash-aggregator"; readonly replica: number; readonly forMs: number }
+  | { readonly kind: "pause-aggregator"; readonly replica: number; readonly forMs: number }
+  | { readonly kind: "stop-aggregators"; readonly forMs: number }
+  /** All agents and aggregators are replaced by a new version. */
+  | { readonly kind: "upgrade-all" }
+  /** `from`: a node, or -1 for the aggregators, or -2 for all. */
+  | {
+      readonly kind: "network";
+      readonly fault: NetworkFault;
+      readonly from: number;
+      readonly to: "api" | "aggregator" | "both";
+      readonly probability: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: "restart-api"; readonly forMs: number }
+  | { readonly kind: "compact-api" }
+  | { readonly kind: "lagging-watches"; readonly lagMs: number; readonly forMs: number }
+  /** The next process of that role that comes by this place dies there, after so many that do not. */
+  | { readonly kind: "crash-at"; readonly site: string; readonly skip: number };
+
+/** What befalls a node's disk. */
+export type DiskStep = "full" | "read-only" | "torn" | "wiped" | "older";
+
+export type StepKind = Step["kind"];
+
+/** How a world begins. */
+export interface Setup {
+  readonly nodes: readonly NodeSetup[];
+  readonly claims: readonly ClaimSetup[];
+  readonly replicas: number;
+  /** Wall clocks of API servers minus true time, milliseconds; one each. */
+  readonly serverOffsetsMs: readonly number[];
+}
+
+export interface NodeSetup {
+  readonly hasAgent: boolean;
+  readonly isOldKernel: boolean;
+  readonly root: string;
+  readonly driftPpm: number;
+  readonly slewPpm: number;
+  readonly wallOffsetMs: number;
+  /** The agent cannot read CLOCK_MONOTONIC_RAW. */
+  readonly isSlewed: boolean;
+}
+
+export interface ClaimSetup {
+  readonly kind: VolumeKind;
+  /** Its volume has the handle of the first claim's. */
+  readonly sharesHandle: boolean;
+}
+
+/** All that decides a world: with the seed, which decides delays and the order of what happens at once, it replays exactly. */
+export interface Plan {
+  readonly seed: number;
+  readonly setup: Setup;
+  readonly steps: readonly Step[];
+}

@@ -1,0 +1,77 @@
+import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import type { ApiObject, Json, JsonObject } from "./engine/api/objects.ts";
+
+/** What stands in a claim's status, as anybody reads it. Milliseconds since the epoch. */
+export interface Published {
+  readonly claimUid: string;
+  readonly isUnused: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly sinceMs: number;
+  readonly lastUse: PublishedUse | undefined;
+  readonly mountedOn: readonly string[];
+}
+
+export interface PublishedUse {
+  readonly release: string;
+  readonly node: string | undefined;
+  readonly podUid: string | undefined;
+  readonly releasedAtMs: number;
+  /** Nothing when it is not known. */
+  readonly uncertaintyMs: number | undefined;
+  readonly evidence: string;
+  readonly hasBlindGap: boolean;
+}
+
+/** Reads the condition by its name in README; nothing while there is none. */
+export function publishedIn(claim: ApiObject): Published | undefined {
+  const conditions = objectIn(claim.status).conditions;
+  const condition = Array.isArray(conditions)
+    ? conditions.map(objectIn).find(({ type }) => type === "mooring.dev/Unused")
+    : undefined;
+  if (condition === undefined) return undefined;
+  const { uid, annotations = {} } = claim.metadata;
+  const sinceMs = parseTimestamp(textIn(condition.lastTransitionTime));
+  if (sinceMs === undefined) throw new Error("a condition without a time");
+  const mounted = objectIn(jsonIn(annotations["mooring.dev/mounted-on"]));
+  return {
+    claimUid: uid,
+    isUnused: condition.status === "True",
+    reason: textIn(condition.reason) ?? "",
+    message: textIn(condition.message) ?? "",
+    sinceMs,
+    lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
+    mountedOn: Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
+  };
+}
+
+function lastUseIn(claimUid: string, value: Json | undefined): PublishedUse | undefined {
+  const use = objectIn(value);
+  const releasedAtMs = parseTimestamp(textIn(use.releasedAt));
+  if (use.claimUID !== claimUid || releasedAtMs === undefined) return undefined;
+  return {
+    release: textIn(use.release) ?? "",
+    node: textIn(use.node),
+    podUid: textIn(use.podUID),
+    releasedAtMs,
+    uncertaintyMs: typeof use.uncertaintyMs === "number" ? use.uncertaintyMs : undefined,
+    evidence: textIn(use.evidence) ?? "",
+    hasBlindGap: use.blindGap !== undefined,
+  };
+}
+
+function textIn(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function objectIn(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function jsonIn(value: Json | undefined): Json | undefined {
+  return typeof value === "string" ? JSON.parse(value) : undefined;
+}

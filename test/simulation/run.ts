@@ -1,0 +1,160 @@
+import { createEngine } from "./engine/engine.ts";
+import type { CrashSites } from "./engine/sites.ts";
+import { checkFinal, checkJournals } from "./invariants/final.ts";
+import { BrokenPromise, type PromiseName } from "./invariants/promises.ts";
+import { checkNeverLonger } from "./invariants/states.ts";
+import { WriteWatch } from "./invariants/writes.ts";
+import type { Plan } from "./plan/step.ts";
+import { act } from "./world/deeds.ts";
+import { createDice } from "./world/dice.ts";
+import { Sky } from "./world/weather.ts";
+import { World } from "./world/world.ts";
+
+/** A promise that a world broke, and where. */
+export interface Failure {
+  readonly promise: PromiseName | "crash of the simulation";
+  readonly detail: string;
+  /** How many steps had been done. */
+  readonly step: number;
+  /** True time, milliseconds. */
+  readonly atMs: number;
+}
+
+/** What became of a plan. */
+export interface Outcome {
+  readonly failure: Failure | undefined;
+  readonly steps: number;
+  readonly virtualMs: number;
+  readonly events: number;
+  readonly writes: number;
+  readonly uses: number;
+  readonly networkHits: ReadonlyMap<string, number>;
+}
+
+export interface RunOptions {
+  readonly sites?: CrashSites | undefined;
+  /** Told what happens, for people. */
+  readonly tell?: ((line: string) => void) | undefined;
+}
+
+/** Milliseconds of true time. */
+const SETTLES_MS = 240_000;
+const RESTS_MS = 120_000;
+/** Releases of claims that are gone are kept for a quarter of an hour. */
+const FORGETS_MS = 1_000_000;
+/** One plan in so many waits until every journal has to be empty. */
+const JOURNALS_EVERY = 4;
+
+/** Plays a plan in a new world, and looks all the while whether what was promised is kept. */
+export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> {
+  const stage = newStage(plan, options);
+  const progress = { steps: 0 };
+  let failure: Failure | undefined;
+  try {
+    await play(stage, plan, progress);
+    await finish(stage, plan);
+  } catch (error) {
+    failure = failureOf(error, { step: progress.steps, atMs: stage.world.now });
+  }
+  const { world, watch, sky } = stage;
+  return {
+    failure,
+    steps: progress.steps,
+    virtualMs: world.now,
+    events: world.engine.scheduler.events(),
+    writes: watch.total,
+    uses: world.truth.all.length,
+    networkHits: sky.hits,
+  };
+}
+
+interface Stage {
+  readonly world: World;
+  readonly watch: WriteWatch;
+  readonly sky: Sky;
+  readonly tell: (line: string) => void;
+}
+
+function newStage({ seed, setup }: Plan, { sites, tell = () => {} }: RunOptions): Stage {
+  const found: { world: World | undefined } = { world: undefined };
+  const servers = setup.serverOffsetsMs.length;
+  const dice = (name: string) => createDice(`${seed} ${name}`);
+  const sky = new Sky({
+    dice: dice("weather"),
+    touchClaim: (path) => found.world?.touchClaim(path),
+    servers: () => servers,
+  });
+  const engine = createEngine({
+    seed,
+    sites,
+    servers,
+    weather: sky.weather,
+    mayCrash: (visit) => found.world?.mayCrash(visit) ?? false,
+    onLog: (process, { level, message, fields }) =>
+      tell(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`),
+  });
+  const world = new World({ engine, sky, dice }, setup);
+  found.world = world;
+  return { world, watch: new WriteWatch(world), sky, tell };
+}
+
+async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {
+  const { world, tell } = stage;
+  for (const step of steps) {
+    tell(`${Math.round(world.now)} step ${progress.steps} ${JSON.stringify(step)}`);
+    act(world, step, progress.steps);
+    progress.steps += 1;
+    await pass(stage, step.thenMs);
+  }
+}
+
+async function pass({ world, watch }: Stage, ms: number): Promise<void> {
+  await world.engine.scheduler.runUntil(world.now + ms);
+  if (watch.broken !== undefined) throw watch.broken;
+  const [bug] = world.bugs;
+  if (bug !== undefined) throw bug;
+  checkProcesses(world);
+  checkNeverLonger(world);
+}
+
+function checkProcesses({ nodes, replicas }: World): void {
+  const processes = [...nodes.map(({ agent }) => agent), ...replicas.map(({ process }) => process)];
+  for (const process of processes) {
+    if (process?.state() === "failed")
+      throw new BrokenPromise("no-failure", `${process.name}: ${describeError(process.failure())}`);
+  }
+}
+
+/** Everything works again; then all pods end, one after the other; then nothing happens any more. */
+async function finish(stage: Stage, { seed }: Plan): Promise<void> {
+  const { world, watch, tell } = stage;
+  tell(`${Math.round(world.now)} everything works again`);
+  world.heal();
+  const healedAt = world.now;
+  await pass(stage, SETTLES_MS);
+  checkFinal(world, Number.POSITIVE_INFINITY);
+  for (const pod of world.cluster.pods.there) {
+    world.cluster.pods.delete(pod, false);
+    await pass(stage, 300);
+  }
+  tell(`${Math.round(world.now)} all pods end`);
+  await pass(stage, SETTLES_MS);
+  checkFinal(world, healedAt + SETTLES_MS / 2);
+  if (seed % JOURNALS_EVERY === 0) {
+    await pass(stage, FORGETS_MS);
+    checkJournals(world);
+  }
+  const writes = watch.total;
+  await pass(stage, RESTS_MS);
+  if (watch.total !== writes)
+    throw new BrokenPromise("no-write-at-rest", `${watch.total - writes} writes in ${RESTS_MS} ms`);
+}
+
+function failureOf(error: unknown, where: Pick<Failure, "step" | "atMs">): Failure {
+  if (error instanceof BrokenPromise) return { promise: error.promise, detail: error.message, ...where };
+  return { promise: "crash of the simulation", detail: describeError(error), ...where };
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

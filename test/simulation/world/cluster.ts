@@ -1,0 +1,158 @@
+import type { SimApi, WriteOptions } from "../engine/api/api.ts";
+import type { ApiObject, JsonObject } from "../engine/api/objects.ts";
+import { type ClaimRecord, Claims } from "./claims.ts";
+import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
+import { attachmentObject, leaseObject, NAMESPACE, nodeObject, nodeStatus, type PodVolume } from "./objects.ts";
+import { type PodRecord, Pods } from "./pods.ts";
+
+/** A volume of a pod as its kubelet mounts it. */
+export interface ResolvedVolume extends KubeletVolume {
+  /** `namespace/name` */
+  readonly claim: string;
+  /** Nothing for an inline volume. */
+  readonly claimUid: string | undefined;
+  readonly device: string;
+  readonly hasSubPaths: boolean;
+}
+
+interface ClusterParts {
+  readonly api: SimApi;
+  /** True time. */
+  readonly now: () => number;
+  /** The API server's clock. */
+  readonly wallMs: () => number;
+  readonly after: (ms: number, act: () => void) => void;
+}
+
+/** As the API server takes a status, and nothing else. */
+const STATUS = { subresource: "status" } as const;
+
+/** What the API server has, and what Kubernetes' own controllers do with it. */
+export class Cluster {
+  readonly pods: Pods;
+  readonly claims: Claims;
+  /** Nodes that do not reach the API server. */
+  readonly cutOff = new Set<string>();
+  readonly #parts: ClusterParts;
+  /** Nodes that have an object, and since when, by true time, the others have had none. */
+  readonly #goneSince = new Map<string, number>();
+
+  constructor(parts: ClusterParts) {
+    const { api, now, wallMs, after } = parts;
+    this.#parts = parts;
+    this.pods = new Pods({ api, now, wallMs });
+    this.claims = new Claims({ api, now, wallMs, after, pods: () => this.pods.all });
+  }
+
+  isReachableFrom(node: string): boolean {
+    return !this.cutOff.has(node) && this.#parts.api.servers.some(({ isUp }) => isUp);
+  }
+
+  /** What the pod's kubelet is to mount; nothing while it cannot know. */
+  resolve(pod: PodRecord): readonly ResolvedVolume[] | undefined {
+    const found = pod.volumes.map((volume) => this.#resolveOne(pod, volume));
+    return found.includes(undefined) ? undefined : found.filter((one) => one !== undefined);
+  }
+
+  #resolveOne(pod: PodRecord, volume: PodVolume): ResolvedVolume | undefined {
+    const { hasSubPaths } = pod.pace;
+    if (volume.by === "inline") {
+      const inline = { pv: volume.name, kind: "csi-plain", handle: "", claim: "", claimUid: undefined } as const;
+      return { ...inline, device: "0:77", hasSubPaths: false };
+    }
+    const claim = this.claims.get(volume.by === "claim" ? volume.claim : `${pod.name}-${volume.name}`);
+    // The kubelet refuses a claim that somebody else made where it expects the pod's own (ephemeral.VolumeIsForPod).
+    if (claim === undefined || (volume.by === "ephemeral" && claim.owner !== pod.uid)) return undefined;
+    // It also mounts no claim that is being deleted (getPVCExtractPV of the desired state's populator).
+    if (claim.isDeleting) return undefined;
+    return { ...toVolume(claim), hasSubPaths: hasSubPaths && canHavePieces(claim) };
+  }
+
+  /** The attach controller and the kubelet say so before anything is mounted. */
+  attach({ pv, kind, handle }: ResolvedVolume, node: string): void {
+    if (kind !== "csi" && kind !== "csi-block") return;
+    const { api } = this.#parts;
+    const name = `csi-${pv}-${node}`;
+    if (api.get({ resource: "volumeattachments", name }) === undefined)
+      api.create("volumeattachments", attachmentObject(pv, node));
+    this.#setInUse(node, handle, true);
+  }
+
+  detach({ pv, handle }: ResolvedVolume, node: string): void {
+    this.#parts.api.delete({ resource: "volumeattachments", name: `csi-${pv}-${node}` });
+    this.#setInUse(node, handle, false);
+  }
+
+  #setInUse(node: string, handle: string, isInUse: boolean): void {
+    const key = `kubernetes.io/csi/${CSI_DRIVER}^${handle}`;
+    this.#updateNode(
+      node,
+      (object) => {
+        const status = jsonObject(object.status);
+        const before = Array.isArray(status.volumesInUse) ? status.volumesInUse : [];
+        const others = before.filter((one) => one !== key);
+        return { ...object, status: { ...status, volumesInUse: isInUse ? [...others, key] : others } };
+      },
+      STATUS,
+    );
+  }
+
+  /** A kubelet says that its node is there, in this boot. */
+  register(node: string, bootId: string): void {
+    this.#goneSince.delete(node);
+    const { api } = this.#parts;
+    if (api.get({ resource: "nodes", name: node }) === undefined) api.create("nodes", nodeObject(node, bootId));
+    else this.setReady(node, bootId, true);
+  }
+
+  setReady(node: string, bootId: string, isReady: boolean): void {
+    const told = nodeStatus(bootId, isReady ? "True" : "Unknown");
+    this.#updateNode(node, (object) => ({ ...object, status: { ...jsonObject(object.status), ...told } }), STATUS);
+  }
+
+  deleteNode(node: string): void {
+    this.#parts.api.delete({ resource: "nodes", name: node });
+    this.#goneSince.set(node, this.#parts.now());
+  }
+
+  /** Since when, by true time, the node has had no object; nothing while it has one. */
+  nodeGoneSince(node: string): number | undefined {
+    return this.#goneSince.get(node);
+  }
+
+  /** Somebody vouches that the machine is off, or takes it back. */
+  taint(node: string, isOutOfService: boolean): void {
+    const taints = isOutOfService ? [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] : [];
+    this.#updateNode(node, (object) => ({ ...object, spec: { ...jsonObject(object.spec), taints } }));
+  }
+
+  #updateNode(name: string, change: (object: ApiObject) => ApiObject, options?: WriteOptions): void {
+    this.#parts.api.update({ resource: "nodes", name }, change, options);
+  }
+
+  renewLease(node: string, renewTime: string): void {
+    const { api } = this.#parts;
+    const ref = { resource: "leases", namespace: "kube-node-lease", name: node } as const;
+    const lease = leaseObject(node, renewTime);
+    if (api.get(ref) === undefined) api.create("leases", lease);
+    else api.update(ref, (object) => ({ ...object, spec: lease.spec }));
+  }
+}
+
+function toVolume({ name, uid, volume }: ClaimRecord): Omit<ResolvedVolume, "hasSubPaths"> {
+  const device = `8:${16 + Number(volume.pv.slice("pv-".length))}`;
+  return { ...volume, claim: `${NAMESPACE}/${name}`, claimUid: uid, device };
+}
+
+/** A device has no folders, and what the runtime binds itself needs no bind of the kubelet's. */
+function canHavePieces({ volume: { kind } }: ClaimRecord): boolean {
+  return kind !== "csi-block" && kind !== "host-path";
+}
+
+function jsonObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

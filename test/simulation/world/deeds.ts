@@ -1,0 +1,82 @@
+import type { Step } from "../plan/step.ts";
+import { foreignMounts } from "./kubelet-paths.ts";
+import { actOnMooring } from "./mooring-deeds.ts";
+import { actOnNodes } from "./node-deeds.ts";
+import type { PodRecord } from "./pods.ts";
+import type { SimNode } from "./sim-node.ts";
+import type { World } from "./world.ts";
+
+/** Does what a step says. Where there is nothing to do it to, nothing is done. */
+export function act(world: World, step: Step, number: number): void {
+  if (!actOnPods(world, step, number) && !actOnNodes(world, step)) actOnMooring(world, step);
+}
+
+function actOnPods(world: World, step: Step, number: number): boolean {
+  const { pods, claims } = world.cluster;
+  switch (step.kind) {
+    case "rest":
+      return true;
+    case "new-pod": {
+      const { volumes, pace } = step;
+      pods.create({ name: `pod-${number}`, node: world.node(step.node).name, volumes, pace });
+      return true;
+    }
+    case "pod-ends": {
+      const pod = picked(
+        pods.there.filter(({ isOver }) => !isOver),
+        step.pick,
+      );
+      if (pod !== undefined) kubeletOf(world, pod)?.exit(pod.uid);
+      return true;
+    }
+    case "delete-pod": {
+      const pod = picked(pods.there, step.pick);
+      if (pod !== undefined) pods.delete(pod, step.isForced);
+      return true;
+    }
+    case "delete-claim": {
+      const claim = picked(claims.all, step.pick);
+      if (claim !== undefined) claims.delete(claim.name, step.next);
+      return true;
+    }
+    case "unmount-behind":
+      unmountBehind(world, step);
+      return true;
+    case "other-mounts":
+      otherMounts(world.node(step.node), step.count);
+      return true;
+    default:
+      return false;
+  }
+}
+
+function picked<T>(list: readonly T[], pick: number): T | undefined {
+  return list[pick % Math.max(1, list.length)];
+}
+
+function kubeletOf({ nodes }: World, pod: PodRecord): SimNode["kubelet"] | undefined {
+  const node = nodes.find(({ name }) => name === pod.node);
+  return node?.power.isOn ? node.kubelet : undefined;
+}
+
+function unmountBehind(world: World, { pick, againAfterMs }: Extract<Step, { kind: "unmount-behind" }>): void {
+  const pod = picked(
+    world.cluster.pods.there.filter(({ isOver }) => !isOver),
+    pick,
+  );
+  const kubelet = pod && kubeletOf(world, pod);
+  if (pod === undefined || kubelet === undefined) return;
+  for (const claimUid of kubelet.unmountBehind(pod.uid)) world.unclear.add(claimUid);
+  if (againAfterMs !== undefined) world.engine.scheduler.after(againAfterMs, () => kubelet.mountAgain(pod.uid));
+}
+
+/** Mounts of containers come and go. */
+function otherMounts({ table, root }: SimNode, count: number): void {
+  for (let index = 0; index < count; index += 1) {
+    const point = `/run/containerd/io.containerd.runtime.v2.task/k8s.io/c${table.all.length}-${index}/rootfs`;
+    table.mount({ point, fsType: "overlay", source: "overlay" });
+    if (index % 2 === 1) table.unmount(point);
+  }
+  const [folder] = foreignMounts(root).slice(-1);
+  if (folder !== undefined) table.remount(folder.point, count % 2 === 0 ? "ro" : "rw");
+}

@@ -1,0 +1,237 @@
+import type { Truth } from "../truth.ts";
+import type { Cluster, ResolvedVolume } from "./cluster.ts";
+import { inlineMount, stagingMount, subPathMounts, tokenMount, useMounts } from "./kubelet-paths.ts";
+import { createLatch, type Latch } from "./latch.ts";
+import type { MountTable } from "./mount-table.ts";
+import type { PodRecord } from "./pods.ts";
+import { type Power, PoweredOff } from "./power.ts";
+
+interface KubeletParts {
+  readonly node: string;
+  /** Its root folder. */
+  readonly root: string;
+  readonly power: Power;
+  readonly cluster: Cluster;
+  readonly truth: Truth;
+  /** The mount table of the present boot. */
+  readonly table: () => MountTable;
+  /** Runs beside everything else; what it throws ends the simulation. */
+  readonly start: (work: Promise<void>) => void;
+}
+
+/** What a kubelet has in hand of one pod. */
+interface Work {
+  readonly pod: PodRecord;
+  /** Its containers are to end, or have. */
+  readonly over: Latch;
+  isRunning: boolean;
+  volumes: readonly ResolvedVolume[];
+}
+
+/** How often a kubelet tries again what it could not do. Milliseconds. */
+const RETRY_MS = 1_500;
+
+/**
+ * What a kubelet does with volumes, in its order: staged, published, pieces bound, containers started; at the end containers
+ * stopped, the final status posted, pieces unbound, unpublished, the object removed, and later unstaged (kubernetes/kubernetes 1.36,
+ * pkg/kubelet/kubelet.go SyncTerminatingPod and SyncTerminatedPod, pkg/kubelet/volumemanager/reconciler).
+ */
+export class Kubelet {
+  readonly #parts: KubeletParts;
+  #works = new Map<string, Work>();
+
+  constructor(parts: KubeletParts) {
+    this.#parts = parts;
+  }
+
+  /** A machine that starts anew knows nothing. */
+  forget(): void {
+    for (const { volumes, pod } of this.#works.values()) this.#endUses(pod, volumes);
+    this.#works = new Map();
+  }
+
+  /** Pods that it works on. */
+  get busy(): number {
+    return this.#works.size;
+  }
+
+  /** Brings what it does to what the API server says of its pods. */
+  sync(): void {
+    const { cluster, node, power, start } = this.#parts;
+    if (!power.isOn || power.isFrozen) return;
+    for (const pod of cluster.pods.on(node)) {
+      if (this.#works.has(pod.uid) || pod.isOver || pod.isDeleting) continue;
+      const work = { pod, over: createLatch(), isRunning: false, volumes: [] };
+      this.#works.set(pod.uid, work);
+      start(this.#run(work));
+    }
+    for (const { pod, over } of this.#works.values()) if (!pod.isThere || pod.isDeleting || pod.isOver) over.open();
+    for (const pod of cluster.pods.on(node)) {
+      // Nobody works on it, so nothing of it is left here.
+      if (pod.isDeleting && !this.#works.has(pod.uid)) cluster.pods.remove(pod);
+    }
+  }
+
+  /** The containers of a pod end by themselves. */
+  exit(podUid: string): void {
+    this.#works.get(podUid)?.over.open();
+  }
+
+  /** Somebody at the node unmounts what a running pod uses. Answers the UIDs of the claims. */
+  unmountBehind(podUid: string): readonly string[] {
+    const work = this.#works.get(podUid);
+    for (const volume of work?.volumes ?? []) {
+      for (const point of this.#usePoints(podUid, volume)) this.#parts.table().unmount(point);
+    }
+    if (work === undefined) return [];
+    this.#noteUses(work);
+    return work.volumes.flatMap(({ claimUid }) => claimUid ?? []);
+  }
+
+  /** The kubelet notices that, and mounts again. */
+  mountAgain(podUid: string): void {
+    const work = this.#works.get(podUid);
+    if (work === undefined || !work.isRunning || this.#parts.power.isFrozen) return;
+    for (const volume of work.volumes) this.#publish(work, volume);
+  }
+
+  async #run(work: Work): Promise<void> {
+    const { power } = this.#parts;
+    try {
+      await this.#begin(work);
+      await power.waitFor(work.over);
+      await this.#stop(work);
+      await this.#tearDown(work);
+      await this.#unstage(work);
+    } catch (error) {
+      if (!(error instanceof PoweredOff)) throw error;
+    }
+  }
+
+  async #begin(work: Work): Promise<void> {
+    const { power, cluster, node, root } = this.#parts;
+    const { pod } = work;
+    const { pace } = pod;
+    await power.pause(pace.mountMs);
+    let found = cluster.resolve(pod);
+    while (found === undefined && !work.over.isOpen()) {
+      await power.pause(RETRY_MS);
+      found = cluster.resolve(pod);
+    }
+    if (found === undefined || work.over.isOpen()) return;
+    work.volumes = found;
+    this.#parts.table().mount({ point: tokenMount(root, pod.uid), fsType: "tmpfs", source: "tmpfs" });
+    for (const volume of found) {
+      cluster.attach(volume, node);
+      this.#stage(volume);
+      await power.pause(pace.publishMs);
+      this.#publish(work, volume);
+    }
+    await power.pause(pace.startMs);
+    if (work.over.isOpen()) return;
+    work.isRunning = true;
+    for (const volume of found)
+      if (volume.claimUid !== undefined && volume.kind === "host-path") this.#beginUse(pod, volume);
+    await this.#post(pod, "Running");
+  }
+
+  #stage(volume: ResolvedVolume): void {
+    const { root } = this.#parts;
+    const table = this.#parts.table();
+    const point = volume.claimUid === undefined ? undefined : stagingMount(root, volume);
+    if (point !== undefined && !table.isMounted(point)) table.mount({ point, device: volume.device });
+  }
+
+  #publish(work: Work, volume: ResolvedVolume): void {
+    const table = this.#parts.table();
+    for (const point of this.#usePoints(work.pod.uid, volume)) {
+      if (!table.isMounted(point)) table.mount({ point, device: volume.device });
+      // A driver that is asked twice may mount twice.
+      if (work.pod.pace.isStacked) table.mount({ point, device: volume.device });
+    }
+    this.#noteUses(work);
+  }
+
+  /** Where the pod's use of a volume shows, in the order in which it is mounted. */
+  #usePoints(podUid: string, volume: ResolvedVolume): readonly string[] {
+    const { root } = this.#parts;
+    if (volume.claimUid === undefined) return [inlineMount(root, podUid, volume.pv)];
+    const pieces = volume.hasSubPaths ? subPathMounts(root, podUid, volume.pv) : [];
+    return [...useMounts(root, podUid, volume), ...pieces];
+  }
+
+  async #stop(work: Work): Promise<void> {
+    const { power } = this.#parts;
+    const { pod } = work;
+    if (pod.isDeleting) await power.pause(pod.pace.graceMs);
+    work.isRunning = false;
+    for (const volume of work.volumes) if (volume.kind === "host-path") this.#endUse(pod, volume);
+    await power.pause(pod.pace.statusMs);
+    if (pod.isThere) await this.#post(pod, pod.isDeleting ? "Failed" : "Succeeded");
+  }
+
+  async #post(pod: PodRecord, phase: "Running" | "Succeeded" | "Failed"): Promise<void> {
+    const { power, cluster, node } = this.#parts;
+    while (!cluster.isReachableFrom(node)) await power.pause(RETRY_MS);
+    cluster.pods.postStatus(pod, phase);
+  }
+
+  async #tearDown(work: Work): Promise<void> {
+    const { power, root, cluster, node } = this.#parts;
+    const { pod } = work;
+    const table = this.#parts.table();
+    for (const volume of work.volumes) {
+      for (const point of this.#usePoints(pod.uid, volume).toReversed()) {
+        await power.pause(pod.pace.unmountMs);
+        while (table.unmount(point));
+        this.#noteUses(work);
+      }
+    }
+    while (table.unmount(tokenMount(root, pod.uid)));
+    this.#works.delete(pod.uid);
+    while (!cluster.isReachableFrom(node)) await power.pause(RETRY_MS);
+    if (pod.isDeleting) cluster.pods.remove(pod);
+  }
+
+  /** When no other pod here uses the device any more. */
+  async #unstage({ pod, volumes }: Work): Promise<void> {
+    const { power, root, cluster, node } = this.#parts;
+    const table = this.#parts.table();
+    if (pod.pace.isStagingLeaked) return;
+    await power.pause(pod.pace.unstageMs);
+    for (const volume of volumes) {
+      const isUsed = [...this.#works.values()].some((work) =>
+        work.volumes.some(({ handle }) => handle === volume.handle),
+      );
+      if (isUsed) continue;
+      const point = stagingMount(root, volume);
+      if (point !== undefined) table.unmount(point);
+      cluster.detach(volume, node);
+    }
+  }
+
+  /** A use lasts from the first of its mounts to the last. */
+  #noteUses({ pod, volumes }: Work): void {
+    const table = this.#parts.table();
+    for (const volume of volumes) {
+      if (volume.kind === "host-path" || volume.claimUid === undefined) continue;
+      const isMounted = this.#usePoints(pod.uid, volume).some((point) => table.isMounted(point));
+      if (isMounted) this.#beginUse(pod, volume);
+      else this.#endUse(pod, volume);
+    }
+  }
+
+  #beginUse(pod: PodRecord, { claim, claimUid, kind }: ResolvedVolume): void {
+    const { truth, node } = this.#parts;
+    if (claimUid === undefined) return;
+    truth.begin({ claim, claimUid, node, pod: pod.key, podUid: pod.uid, isShown: kind !== "host-path" });
+  }
+
+  #endUse(pod: PodRecord, { claimUid }: ResolvedVolume): void {
+    if (claimUid !== undefined) this.#parts.truth.end({ claimUid, podUid: pod.uid, node: this.#parts.node });
+  }
+
+  #endUses(pod: PodRecord, volumes: readonly ResolvedVolume[]): void {
+    for (const volume of volumes) this.#endUse(pod, volume);
+  }
+}

@@ -1,0 +1,19 @@
+/** Something that happens once, and that others wait for. */
+export interface Latch {
+  readonly open: () => void;
+  readonly isOpen: () => boolean;
+  readonly opened: Promise<void>;
+}
+
+export function createLatch(): Latch {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isOpen = false;
+  return {
+    open: () => {
+      isOpen = true;
+      resolve();
+    },
+    isOpen: () => isOpen,
+    opened: promise,
+  };
+}

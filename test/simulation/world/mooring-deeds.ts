@@ -1,0 +1,170 @@
+import type { Step } from "../plan/step.ts";
+import type { Replica } from "./replica.ts";
+import type { Storm } from "./weather.ts";
+import type { World } from "./world.ts";
+
+type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
+
+/** What befalls agents and aggregators, and the ways between them and to the API server. */
+export function actOnMooring(world: World, step: Step): void {
+  switch (step.kind) {
+    case "crash-agent":
+      world.windows.strike();
+      world.node(step.node).agent?.crash();
+      return;
+    case "pause-agent":
+      pause(world, world.node(step.node).agent, step.forMs);
+      return;
+    case "roll-agent":
+      rollAgent(world, step);
+      return;
+    case "remove-agent":
+      removeAgent(world, step);
+      return;
+    case "damaged-reads":
+      world.windows.strike();
+      world.node(step.node).damage.push(...step.damage);
+      return;
+    case "slow-reads":
+      slowReads(world, step);
+      return;
+    case "disk":
+      spoilDisk(world, step);
+      return;
+    case "crash-aggregator":
+      keepDown(world, [replicaOf(world, step.replica)], step);
+      return;
+    case "pause-aggregator":
+      pause(world, replicaOf(world, step.replica).process, step.forMs);
+      return;
+    case "stop-aggregators":
+      keepDown(world, world.replicas, step);
+      return;
+    case "upgrade-all":
+      upgradeAll(world);
+      return;
+    default:
+      actOnWays(world, step);
+      return;
+  }
+}
+
+function actOnWays(world: World, step: Step): void {
+  const { api } = world.engine;
+  switch (step.kind) {
+    case "network":
+      disturb(world, step);
+      return;
+    case "restart-api":
+      api.restart(step.forMs);
+      world.windows.begin(step.forMs, () => {});
+      return;
+    case "compact-api":
+      world.windows.strike();
+      api.compact();
+      return;
+    case "lagging-watches":
+      for (const server of api.servers) server.lagMs = () => step.lagMs;
+      world.windows.begin(step.forMs, () => {
+        for (const server of api.servers) server.lagMs = () => 0;
+      });
+      return;
+    case "crash-at":
+      world.doomed.push({ site: step.site, skip: step.skip });
+      return;
+    default:
+      return;
+  }
+}
+
+function replicaOf({ replicas }: World, index: number): Replica {
+  const replica = replicas[index % replicas.length];
+  if (replica === undefined) throw new Error("a world without aggregators");
+  return replica;
+}
+
+function pause(world: World, process: Replica["process"], forMs: number): void {
+  if (process === undefined) return;
+  process.pause();
+  world.windows.begin(forMs, () => process.resume());
+}
+
+function rollAgent(world: World, { node: index, isSurge }: StepOf<"roll-agent">): void {
+  const node = world.node(index);
+  if (node.agentPodUid === undefined || node.power.isFrozen) return;
+  world.windows.strike();
+  if (isSurge) {
+    node.surgeAgent();
+    return;
+  }
+  node.removeAgent();
+  world.windows.begin(2_000, () => node.installAgent());
+}
+
+function removeAgent(world: World, { node: index, forMs }: StepOf<"remove-agent">): void {
+  const node = world.node(index);
+  if (node.agentPodUid === undefined || node.power.isFrozen) return;
+  node.removeAgent();
+  world.noteAgentless(node.name, forMs);
+  world.windows.begin(forMs, () => node.installAgent());
+}
+
+function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-reads">): void {
+  const node = world.node(index);
+  node.readMs = [readMs, readMs];
+  world.windows.begin(forMs, () => {
+    node.readMs = [0.2, 0.2];
+  });
+}
+
+function spoilDisk(world: World, { node: index, fault, forMs }: StepOf<"disk">): void {
+  const { disk } = world.node(index);
+  world.windows.strike();
+  if (fault === "wiped") disk.wipe();
+  if (fault === "older") disk.loseLast(3);
+  if (fault === "wiped" || fault === "older") return;
+  disk.fault = fault;
+  world.windows.begin(forMs, () => {
+    disk.fault = undefined;
+  });
+}
+
+function keepDown(
+  world: World,
+  replicas: readonly Replica[],
+  { forMs, kind }: { readonly forMs: number; readonly kind: Step["kind"] },
+): void {
+  for (const replica of replicas) replica.keepDown(kind === "crash-aggregator" ? "crash" : "stop");
+  world.windows.begin(forMs, () => {
+    for (const replica of replicas) replica.start();
+  });
+}
+
+/** As Kubernetes rolls out a DaemonSet and a Deployment: one after the other. */
+function upgradeAll(world: World): void {
+  const { scheduler } = world.engine;
+  for (const [index, node] of world.nodes.entries()) {
+    scheduler.after(index * 1_500, () => {
+      if (node.agentPodUid !== undefined && node.power.isOn && !node.power.isFrozen) node.surgeAgent();
+    });
+  }
+  for (const [index, replica] of world.replicas.entries())
+    scheduler.after(index * 4_000, () => replica.process?.stop());
+  world.windows.begin(8_000, () => {});
+}
+
+function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"network">): void {
+  const storm: Storm = {
+    kind: fault,
+    from: senderOf(world, from),
+    to,
+    probability: fault === "cut-off" ? 1 : probability,
+  };
+  world.sky.begin(storm);
+  world.windows.begin(forMs, () => world.sky.end(storm));
+}
+
+function senderOf(world: World, from: number): string {
+  if (from === -2) return "";
+  return from === -1 ? "aggregator" : world.node(from).name;
+}

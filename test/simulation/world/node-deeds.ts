@@ -1,0 +1,105 @@
+import type { Step } from "../plan/step.ts";
+import type { SimNode } from "./sim-node.ts";
+import type { World } from "./world.ts";
+
+type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
+
+/** What befalls machines, their kubelets and their objects in the API. False for any other step. */
+export function actOnNodes(world: World, step: Step): boolean {
+  switch (step.kind) {
+    case "freeze-kubelet":
+      return freeze(world, step);
+    case "power-cut":
+      return cutPower(world, step);
+    case "suspend-node":
+      return suspend(world, step);
+    case "cut-off-node":
+      return cutOff(world, step);
+    case "delete-node":
+      return deleteNode(world, step);
+    case "out-of-service":
+      return giveUp(world, step);
+    case "step-clock":
+      machineOf(world, step.node).stepWall(step.byMs);
+      return true;
+    case "drift-clock":
+      machineOf(world, step.node).drift(step.ppm);
+      return true;
+    default:
+      return false;
+  }
+}
+
+function machineOf(world: World, index: number): World["control"] {
+  return index < 0 ? world.control : world.node(index).machine;
+}
+
+/** No fault of Mooring's: what is mounted stays so, and the agent sees it. */
+function freeze(world: World, { node: index, forMs }: StepOf<"freeze-kubelet">): true {
+  const node = world.node(index);
+  node.power.freeze();
+  world.windows.begin(forMs, () => node.thaw(), false);
+  return true;
+}
+
+function cutPower(world: World, { node: index, forMs, lostWrites }: StepOf<"power-cut">): true {
+  const node = world.node(index);
+  node.cutPower(lostWrites);
+  world.windows.begin(forMs, () => node.boot());
+  return true;
+}
+
+function suspend(world: World, { node: index, forMs }: StepOf<"suspend-node">): true {
+  const node = world.node(index);
+  if (node.machine.isSuspended() || !node.power.isOn) return true;
+  node.suspend();
+  world.windows.begin(forMs, () => node.resume());
+  return true;
+}
+
+function cutOff(world: World, { node: index, forMs }: StepOf<"cut-off-node">): true {
+  const { name } = world.node(index);
+  const storm = { kind: "cut-off", from: name, to: "both", probability: 1 } as const;
+  world.sky.begin(storm);
+  world.cluster.cutOff.add(name);
+  world.windows.begin(forMs, () => {
+    world.sky.end(storm);
+    world.cluster.cutOff.delete(name);
+  });
+  return true;
+}
+
+function deleteNode(world: World, { node: index, forMs }: StepOf<"delete-node">): true {
+  const node = world.node(index);
+  world.deleteNode(node);
+  world.windows.begin(forMs, () => registerAgain(world, node));
+  return true;
+}
+
+/** A kubelet that runs makes its object anew when it is started again. */
+function registerAgain({ cluster }: World, node: SimNode): void {
+  if (node.power.isOn) cluster.register(node.name, node.machine.bootId());
+}
+
+/** The machine is off, or only believed to be: its kubelet hangs and its pods go on. */
+function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-service">): true {
+  const node = world.node(index);
+  const { cluster } = world;
+  if (isOff) node.cutPower(1);
+  else node.power.freeze();
+  cluster.setReady(node.name, node.machine.bootId(), false);
+  cluster.taint(node.name, true);
+  world.given.set(node.name, world.now);
+  world.collectPods(node.name, 1_000, () => world.given.has(node.name));
+  world.windows.begin(forMs, () => {
+    world.given.delete(node.name);
+    cluster.taint(node.name, false);
+    if (isOff) {
+      node.boot();
+      return;
+    }
+    node.thaw();
+    cluster.setReady(node.name, node.machine.bootId(), true);
+  });
+  return true;
+}

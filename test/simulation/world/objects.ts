@@ -1,0 +1,148 @@
+import type { JsonObject, NewObject } from "../engine/api/objects.ts";
+import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
+
+/** API objects as Kubernetes' own parts write them, cut to what anybody here looks at. */
+
+export const NAMESPACE = "shop";
+export const AGENTS = "mooring-agents";
+
+/** How a pod names what it wants. */
+export type PodVolume =
+  | { readonly by: "claim"; readonly claim: string }
+  /** The claim is called `<pod>-<name>` and controlled by the pod. */
+  | { readonly by: "ephemeral"; readonly name: string }
+  /** An inline CSI volume of that name. */
+  | { readonly by: "inline"; readonly name: string };
+
+interface PodText {
+  readonly name: string;
+  readonly node: string;
+  readonly volumes: readonly PodVolume[];
+}
+
+export function podObject({ name, node, volumes }: PodText): NewObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      nodeName: node,
+      containers: [{ name: "main", image: "main" }],
+      volumes: volumes.map((volume, index) => podVolumeObject(volume, index)),
+    },
+    status: { phase: "Pending" },
+  };
+}
+
+function podVolumeObject(volume: PodVolume, index: number): JsonObject {
+  if (volume.by === "claim") return { name: `volume-${index}`, persistentVolumeClaim: { claimName: volume.claim } };
+  if (volume.by === "ephemeral") return { name: volume.name, ephemeral: { volumeClaimTemplate: {} } };
+  return { name: volume.name, csi: { driver: CSI_DRIVER } };
+}
+
+/** What a kubelet writes into a pod's status. */
+export function podStatus(phase: "Running" | "Succeeded" | "Failed"): JsonObject {
+  const state = phase === "Running" ? { running: {} } : { terminated: { exitCode: phase === "Succeeded" ? 0 : 137 } };
+  return { phase, containerStatuses: [{ name: "main", state, lastState: {} }] };
+}
+
+export function agentPodObject(name: string, node: string): NewObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: AGENTS, labels: { "app.kubernetes.io/name": "mooring-agent" } },
+    spec: { nodeName: node, containers: [{ name: "agent", image: "mooring" }] },
+    status: podStatus("Running"),
+  };
+}
+
+/** A replica of the aggregator; where nobody is elected, it is labelled as the leader for ever. */
+export function aggregatorPodObject(name: string, isElected: boolean): NewObject {
+  const role = isElected ? {} : { "mooring.dev/role": "leader" };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "mooring", labels: { "app.kubernetes.io/name": "mooring-aggregator", ...role } },
+    spec: { nodeName: "control-plane", containers: [{ name: "aggregator", image: "mooring" }] },
+    status: podStatus("Running"),
+  };
+}
+
+interface ClaimText {
+  readonly name: string;
+  readonly pv: string;
+  readonly owner: { readonly name: string; readonly uid: string } | undefined;
+}
+
+export function claimObject({ name, pv, owner }: ClaimText): NewObject {
+  const owners = owner && { ownerReferences: [{ apiVersion: "v1", kind: "Pod", controller: true, ...owner }] };
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name, namespace: NAMESPACE, ...owners },
+    spec: { volumeName: pv, storageClassName: "standard" },
+    status: { phase: "Bound", capacity: { storage: "1Gi" } },
+  };
+}
+
+export function volumeObject(volume: KubeletVolume): NewObject {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: volume.pv },
+    spec: {
+      ...sourceOf(volume),
+      capacity: { storage: "1Gi" },
+      persistentVolumeReclaimPolicy: "Retain",
+      storageClassName: "standard",
+    },
+    status: { phase: "Available" },
+  };
+}
+
+function sourceOf({ pv, kind, handle }: KubeletVolume): JsonObject {
+  switch (kind) {
+    case "csi":
+    case "csi-plain":
+    case "csi-block":
+      return { csi: { driver: CSI_DRIVER, volumeHandle: handle } };
+    case "local":
+      return { local: { path: `/mnt/disks/${pv}` } };
+    case "nfs":
+      return { nfs: { server: "nfs.example", path: `/${pv}` } };
+    case "host-path":
+      return { hostPath: { path: `/data/${pv}` } };
+  }
+}
+
+export function nodeObject(name: string, bootId: string): NewObject {
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { "kubernetes.io/os": "linux" } },
+    spec: {},
+    status: nodeStatus(bootId, "True"),
+  };
+}
+
+export function nodeStatus(bootId: string, ready: "True" | "Unknown"): JsonObject {
+  return { nodeInfo: { bootID: bootId }, conditions: [{ type: "Ready", status: ready }] };
+}
+
+export function attachmentObject(pv: string, node: string): NewObject {
+  return {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "VolumeAttachment",
+    metadata: { name: `csi-${pv}-${node}` },
+    spec: { attacher: CSI_DRIVER, nodeName: node, source: { persistentVolumeName: pv } },
+  };
+}
+
+export function leaseObject(name: string, renewTime: string): NewObject {
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name, namespace: "kube-node-lease" },
+    spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime },
+  };
+}

@@ -1,0 +1,115 @@
+import type { SimApi } from "../engine/api/api.ts";
+import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import { NAMESPACE, type PodVolume, podObject, podStatus } from "./objects.ts";
+import { secondsText } from "./time.ts";
+
+/** How long what a kubelet does with a pod takes, milliseconds of true time, and how it does it. */
+export interface PodPace {
+  readonly mountMs: number;
+  readonly publishMs: number;
+  readonly startMs: number;
+  readonly graceMs: number;
+  /** From the end of the containers until the final status is in the API. */
+  readonly statusMs: number;
+  /** For each mount. */
+  readonly unmountMs: number;
+  readonly unstageMs: number;
+  readonly isStagingLeaked: boolean;
+  /** Its driver mounts twice over. */
+  readonly isStacked: boolean;
+  readonly hasSubPaths: boolean;
+}
+
+/** A pod as the API server has it, or had it. */
+export interface PodRecord {
+  readonly uid: string;
+  /** `namespace/name` */
+  readonly key: string;
+  readonly name: string;
+  readonly node: string;
+  readonly volumes: readonly PodVolume[];
+  readonly pace: PodPace;
+  isThere: boolean;
+  isDeleting: boolean;
+  /** Its phase is final. */
+  isOver: boolean;
+  /** When, by true time, the API server first showed that it was over: finished or gone. */
+  overAt: number | undefined;
+}
+
+interface PodsParts {
+  readonly api: SimApi;
+  readonly now: () => number;
+  /** The API server's clock. */
+  readonly wallMs: () => number;
+}
+
+/** All pods but those of Mooring. */
+export class Pods {
+  readonly #parts: PodsParts;
+  readonly #pods = new Map<string, PodRecord>();
+
+  constructor(parts: PodsParts) {
+    this.#parts = parts;
+  }
+
+  get all(): readonly PodRecord[] {
+    return [...this.#pods.values()];
+  }
+
+  get there(): readonly PodRecord[] {
+    return this.all.filter(({ isThere }) => isThere);
+  }
+
+  on(node: string): readonly PodRecord[] {
+    return this.there.filter((pod) => pod.node === node);
+  }
+
+  byUid(uid: string): PodRecord | undefined {
+    return this.#pods.get(uid);
+  }
+
+  create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace">): PodRecord {
+    const { name, node, volumes, pace } = pod;
+    const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes })).metadata;
+    const live = { isThere: true, isDeleting: false, isOver: false, overAt: undefined };
+    const record: PodRecord = { uid, key: `${NAMESPACE}/${name}`, name, node, volumes, pace, ...live };
+    this.#pods.set(uid, record);
+    return record;
+  }
+
+  /** With grace: the kubelet takes it away when it is done. Without, or when it is finished: at once. */
+  delete(pod: PodRecord, isForced: boolean): void {
+    if (!pod.isThere) return;
+    if (isForced || pod.isOver) this.remove(pod);
+    if (pod.isDeleting || !pod.isThere) return;
+    pod.isDeleting = true;
+    const deletionTimestamp = secondsText(this.#parts.wallMs() + 30_000);
+    this.#parts.api.update(refOf(pod), (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp, deletionGracePeriodSeconds: 30 },
+    }));
+  }
+
+  remove(pod: PodRecord): void {
+    if (!pod.isThere) return;
+    pod.isThere = false;
+    pod.overAt ??= this.#parts.now();
+    this.#parts.api.delete(refOf(pod));
+  }
+
+  /** A status of another pod of that name is refused by its UID. A final phase stays. */
+  postStatus(pod: PodRecord, phase: "Running" | "Succeeded" | "Failed"): void {
+    if (!pod.isThere || pod.isOver) return;
+    if (phase !== "Running") {
+      pod.isOver = true;
+      pod.overAt = this.#parts.now();
+    }
+    const status: JsonObject = podStatus(phase);
+    this.#parts.api.update(refOf(pod), (object) => ({ ...object, status }), { subresource: "status" });
+  }
+}
+
+function refOf({ name }: PodRecord): ObjectRef {
+  return { resource: "pods", namespace: NAMESPACE, name };
+}

@@ -1,0 +1,236 @@
+import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { KernelTable } from "../engine/kernel.ts";
+import type { SimMachine } from "../engine/machine.ts";
+import type { SimProcess } from "../engine/process.ts";
+import type { Truth } from "../truth.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Dice } from "./dice.ts";
+import { Disk } from "./disk.ts";
+import { Kubelet } from "./kubelet.ts";
+import { foreignMounts, tokenMount } from "./kubelet-paths.ts";
+import { MountTable } from "./mount-table.ts";
+import { AGENTS, agentPodObject } from "./objects.ts";
+import { Power } from "./power.ts";
+import { type KernelKind, type ReadDamage, readTable } from "./table-read.ts";
+
+interface NodeParts {
+  readonly engine: Engine;
+  readonly cluster: Cluster;
+  readonly truth: Truth;
+  readonly dice: Dice;
+  /** Runs beside everything else; what it throws ends the simulation. */
+  readonly start: (work: Promise<void>) => void;
+}
+
+interface NodeOptions {
+  readonly name: string;
+  readonly machine: SimMachine;
+  readonly kernel: KernelKind;
+  readonly root: string;
+}
+
+/** Milliseconds of true time. */
+const LEASE_MS = 10_000;
+/** A third of what makes a node silent in these worlds. */
+const HEARTBEAT_MS = 10_000;
+const BOOT_MS = 4_000;
+const AGENT_START_MS = 1_500;
+const WATCH_MS = 30;
+
+/** A machine with its kernel, its kubelet, its disk and the agent on it. */
+export class SimNode {
+  readonly name: string;
+  readonly machine: SimMachine;
+  readonly power: Power;
+  readonly kubelet: Kubelet;
+  readonly disk = new Disk();
+  readonly root: string;
+  /** What goes wrong with the next reads of the mount table, one each. */
+  damage: ReadDamage[] = [];
+  /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
+  readMs: readonly [number, number] = [0.2, 0.2];
+  agent: SimProcess | undefined;
+  /** For how long it has been suspended in all. */
+  suspendedMs = 0;
+  #suspendedAt = 0;
+  readonly #parts: NodeParts;
+  readonly #kernel: KernelKind;
+  #table: MountTable;
+  #agentPod: { readonly name: string; readonly uid: string } | undefined;
+  #agentPods = 0;
+
+  constructor(parts: NodeParts, { name, machine, kernel, root }: NodeOptions) {
+    const { scheduler } = parts.engine;
+    this.name = name;
+    this.machine = machine;
+    this.root = root;
+    this.#parts = parts;
+    this.#kernel = kernel;
+    this.power = new Power(scheduler);
+    this.#table = this.#newTable();
+    this.kubelet = new Kubelet({ ...parts, node: name, root, power: this.power, table: () => this.#table });
+    parts.cluster.register(name, machine.bootId());
+    this.#renewLease();
+  }
+
+  get table(): MountTable {
+    return this.#table;
+  }
+
+  /** UID of the agent's pod; nothing while none belongs here. */
+  get agentPodUid(): string | undefined {
+    return this.#agentPod?.uid;
+  }
+
+  #newTable(): MountTable {
+    const table = new MountTable(this.#parts.engine.scheduler.nowMs);
+    for (const mount of foreignMounts(this.root)) table.mount(mount);
+    return table;
+  }
+
+  /** The kubelet hears of a change of its pods. */
+  notice(): void {
+    this.#parts.engine.scheduler.after(WATCH_MS, () => this.kubelet.sync());
+  }
+
+  thaw(): void {
+    // A machine that is suspended is so until it resumes, whatever ends meanwhile.
+    if (this.machine.isSuspended()) return;
+    this.power.thaw();
+    this.kubelet.sync();
+    this.startAgent();
+  }
+
+  suspend(): void {
+    this.machine.suspend();
+    this.power.freeze();
+    this.#suspendedAt = this.#parts.engine.scheduler.nowMs();
+  }
+
+  resume(): void {
+    if (!this.machine.isSuspended()) return;
+    this.suspendedMs += this.#parts.engine.scheduler.nowMs() - this.#suspendedAt;
+    this.machine.resume();
+    this.thaw();
+  }
+
+  /** All that runs or is mounted there ends; the disk may not have got its last writes. */
+  cutPower(lostWrites: number): void {
+    if (!this.power.isOn) return;
+    this.resume();
+    this.power.cut();
+    this.kubelet.forget();
+    this.machine.powerOff();
+    this.disk.loseLast(lostWrites);
+    this.agent = undefined;
+  }
+
+  boot(): void {
+    if (this.power.isOn) return;
+    this.machine.powerOn();
+    this.power.boot();
+    this.#table = this.#newTable();
+    const { signal } = this.power;
+    this.#parts.engine.scheduler.after(BOOT_MS, () => {
+      if (!signal.aborted) this.#onBooted();
+    });
+  }
+
+  #onBooted(): void {
+    this.#parts.cluster.register(this.name, this.machine.bootId());
+    this.#renewLease();
+    this.kubelet.sync();
+    this.startAgent();
+  }
+
+  #renewLease(): void {
+    const { cluster, engine } = this.#parts;
+    const { signal } = this.power;
+    const isRunning = !this.power.isFrozen && !this.machine.isSuspended() && cluster.isReachableFrom(this.name);
+    if (isRunning) cluster.renewLease(this.name, formatMicroTime(this.machine.clock.wallMs()));
+    engine.scheduler.after(LEASE_MS, () => {
+      if (!signal.aborted) this.#renewLease();
+    });
+  }
+
+  /** An agent's pod comes to the node, beside the present one if there is any. */
+  installAgent(): void {
+    this.#agentPods += 1;
+    const name = `agent-${this.name}-${this.#agentPods}`;
+    const { uid } = this.#parts.engine.api.create("pods", agentPodObject(name, this.name)).metadata;
+    this.#agentPod = { name, uid };
+    this.startAgent();
+  }
+
+  /** Its process ends in its own time, and its pod is deleted. */
+  removeAgent(): void {
+    const pod = this.#agentPod;
+    if (pod === undefined) return;
+    this.#agentPod = undefined;
+    this.agent?.stop();
+    this.agent = undefined;
+    this.#parts.engine.api.delete({ resource: "pods", namespace: AGENTS, name: pod.name });
+    const { table } = this;
+    this.#parts.engine.scheduler.after(AGENT_START_MS, () => table.unmount(tokenMount(this.root, pod.uid)));
+  }
+
+  /** A new agent's pod comes, and the old one goes when that runs: for a while there are two. */
+  surgeAgent(): void {
+    const [old, pod] = [this.agent, this.#agentPod];
+    if (pod === undefined) return;
+    this.agent = undefined;
+    this.installAgent();
+    const { engine } = this.#parts;
+    engine.scheduler.after(2 * AGENT_START_MS, () => {
+      old?.stop();
+      engine.api.delete({ resource: "pods", namespace: AGENTS, name: pod.name });
+    });
+  }
+
+  /** The kubelet starts the agent's container, and again whenever it has ended. */
+  startAgent(): void {
+    const pod = this.#agentPod;
+    if (pod === undefined || this.agent !== undefined || !this.power.isOn) return;
+    // Nothing starts while the machine, or its kubelet, stands still: that comes back to it.
+    if (this.power.isFrozen) return;
+    const point = tokenMount(this.root, pod.uid);
+    if (!this.#table.isMounted(point)) this.#table.mount({ point, fsType: "tmpfs", source: "tmpfs" });
+    const { engine } = this.#parts;
+    const agent = engine.startAgent({
+      machine: this.machine,
+      node: this.name,
+      podUid: pod.uid,
+      table: this.#kernelTable(),
+      journal: this.disk.journal(),
+      config: { heartbeatMs: HEARTBEAT_MS },
+    });
+    this.agent = agent;
+    agent.onEnd(() => {
+      if (this.agent !== agent) return;
+      this.agent = undefined;
+      const { signal } = this.power;
+      engine.scheduler.after(AGENT_START_MS, () => {
+        if (!signal.aborted) this.startAgent();
+      });
+    });
+  }
+
+  #kernelTable(): KernelTable {
+    const table = this.#table;
+    const { dice } = this.#parts;
+    return {
+      needsAgreement: this.#kernel === "line-count",
+      readMs: () => this.readMs,
+      text: () =>
+        readTable(table, {
+          kernel: this.#kernel,
+          dice,
+          windowMs: this.readMs[0],
+          damage: this.damage.shift(),
+          root: this.root,
+        }),
+      onChange: (listener) => table.onChange(listener),
+    };
+  }
+}

@@ -1,0 +1,114 @@
+import type { Call, Fate, Weather } from "../engine/fate.ts";
+import type { Dice } from "./dice.ts";
+
+/** What can befall requests for a time. */
+export const NETWORK_FAULTS = [
+  "cut-off",
+  "lost-requests",
+  "lost-answers",
+  "slow",
+  "repeated",
+  "overloaded",
+  "failing",
+  "broken-streams",
+  "other-writers",
+] as const;
+
+export type NetworkFault = (typeof NETWORK_FAULTS)[number];
+
+/** A fault and whom it befalls. */
+export interface Storm {
+  readonly kind: NetworkFault;
+  /** A part of the name of the processes whose requests it befalls. */
+  readonly from: string;
+  readonly to: "api" | "aggregator" | "both";
+  /** Of each request; a way that is cut off is so for all. */
+  readonly probability: number;
+}
+
+interface SkyParts {
+  readonly dice: Dice;
+  /** Changes the claim that a write is on its way to. */
+  readonly touchClaim: (path: string) => void;
+  readonly servers: () => number;
+}
+
+/** What the weather is at present. */
+export class Sky {
+  readonly #parts: SkyParts;
+  readonly #storms = new Set<Storm>();
+  /** How often each fault has befallen a request. */
+  readonly hits = new Map<NetworkFault, number>();
+  /** The longest that anything was on its way, milliseconds. */
+  longestMs = 1;
+
+  constructor(parts: SkyParts) {
+    this.#parts = parts;
+  }
+
+  begin(storm: Storm): void {
+    this.#storms.add(storm);
+  }
+
+  end(storm: Storm): void {
+    this.#storms.delete(storm);
+  }
+
+  clear(): void {
+    this.#storms.clear();
+  }
+
+  get isCalm(): boolean {
+    return this.#storms.size === 0;
+  }
+
+  readonly weather: Weather = (call) => {
+    const { dice, servers } = this.#parts;
+    const usual = {
+      requestMs: 0.2 + dice.fraction(),
+      answerMs: 0.2 + dice.fraction(),
+      server: dice.between(0, servers() - 1),
+    };
+    const fate = [...this.#storms]
+      .filter((storm) => befalls(storm, call) && dice.chance(storm.probability))
+      .reduce<Fate>((before, { kind }) => this.#strike(before, kind, call), usual);
+    this.longestMs = Math.max(this.longestMs, (fate.requestMs ?? 0) + (fate.answerMs ?? 0));
+    return fate;
+  };
+
+  #strike(fate: Fate, kind: NetworkFault, call: Call): Fate {
+    const struck = this.#fateOf(fate, kind, call);
+    if (struck !== fate) this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
+    return struck;
+  }
+
+  #fateOf(fate: Fate, kind: NetworkFault, { site, request }: Call): Fate {
+    const { dice, touchClaim } = this.#parts;
+    const broken = dice.chance(0.5) ? dice.between(1, 5_000) : undefined;
+    switch (kind) {
+      case "cut-off":
+      case "lost-requests":
+        return { ...fate, lost: "request", brokenAfterMs: broken };
+      case "lost-answers":
+        return { ...fate, lost: "answer", brokenAfterMs: broken };
+      case "slow":
+        return { ...fate, requestMs: dice.between(1, 9_000), answerMs: dice.between(1, 3_000) };
+      case "repeated":
+        return { ...fate, againAfterMs: [dice.between(1, 20), dice.between(1, 15_000)] };
+      case "overloaded":
+        return { ...fate, refusal: { status: 429, retryAfterS: dice.between(0, 2) } };
+      case "failing":
+        return { ...fate, refusal: { status: dice.pick([500, 502, 503, 504] as const) } };
+      case "broken-streams":
+        return { ...fate, cutAfterMs: dice.between(0, 4_000) };
+      case "other-writers":
+        return site.includes("claim") && request.method === "PATCH"
+          ? { ...fate, meanwhile: () => touchClaim(request.path) }
+          : fate;
+    }
+  }
+}
+
+function befalls({ from, to }: Storm, call: Call): boolean {
+  return call.from.includes(from) && (to === "both" || to === call.to);
+}

@@ -1,0 +1,180 @@
+import type { Engine } from "../engine/engine.ts";
+import type { SimMachine } from "../engine/machine.ts";
+import type { SiteVisit } from "../engine/sites.ts";
+import type { Setup } from "../plan/step.ts";
+import { Truth } from "../truth.ts";
+import { Cluster } from "./cluster.ts";
+import type { Dice } from "./dice.ts";
+import { NAMESPACE } from "./objects.ts";
+import { LIMITS, Replica } from "./replica.ts";
+import { SimNode } from "./sim-node.ts";
+import type { Sky } from "./weather.ts";
+import { Windows } from "./windows.ts";
+
+interface WorldParts {
+  readonly engine: Engine;
+  readonly sky: Sky;
+  readonly dice: (name: string) => Dice;
+}
+
+/** Milliseconds of true time. */
+const PODGC_MS = 40_000;
+const HEARS_MS = 30;
+const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
+
+/** Nodes, claims, pods, an API server, and Mooring in it. */
+export class World {
+  readonly engine: Engine;
+  readonly sky: Sky;
+  readonly truth: Truth;
+  readonly cluster: Cluster;
+  readonly windows: Windows;
+  readonly nodes: readonly SimNode[];
+  readonly replicas: readonly Replica[];
+  /** The machine that the aggregators run on. */
+  readonly control: SimMachine;
+  /** What a part of the world itself threw: a mistake in the simulation. */
+  readonly bugs: unknown[] = [];
+  /** UIDs of claims that were unmounted while their pods ran: when such a use ended is a matter of opinion. */
+  readonly unclear = new Set<string>();
+  /** Nodes that are out of service, and since when. */
+  readonly given = new Map<string, number>();
+  /** Places where the next process that comes by dies, after so many that do not. */
+  readonly doomed: { readonly site: string; skip: number }[] = [];
+  /** Times in which nodes had no agent and counted, or may have counted, as such. */
+  agentless: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[];
+  readonly #dice: WorldParts["dice"];
+  #touches = 0;
+
+  constructor({ engine, sky, dice }: WorldParts, setup: Setup) {
+    const { scheduler, api } = engine;
+    this.engine = engine;
+    this.sky = sky;
+    this.#dice = dice;
+    this.truth = new Truth(scheduler.nowMs);
+    this.windows = new Windows(scheduler);
+    this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
+      return hasAgent ? [] : [{ node: `node-${index}`, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
+    });
+    for (const [index, offset] of setup.serverOffsetsMs.entries()) {
+      const server = api.servers[index];
+      if (server !== undefined) server.clockOffsetMs = offset;
+    }
+    this.cluster = new Cluster({ api, now: scheduler.nowMs, wallMs: () => this.apiWallMs, after: scheduler.after });
+    this.nodes = setup.nodes.map((_, index) => this.#newNode(setup, index));
+    this.control = engine.machine({ name: "control-plane", upForMs: 90_000_000 });
+    for (const [index, { kind, sharesHandle }] of setup.claims.entries())
+      this.cluster.claims.create({ name: `data-${index}`, kind, handle: sharesHandle ? "handle-1" : undefined });
+    this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
+      return new Replica(engine, { name: `aggregator-${index}`, machine: this.control, isElected: setup.replicas > 1 });
+    });
+    for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
+    api.observe(({ resource, by }) => {
+      if (resource === "pods" && by === undefined) scheduler.after(HEARS_MS, () => this.#onPods());
+    });
+  }
+
+  /** Numbers are taken modulo how many there are. */
+  node(index: number): SimNode {
+    const node = this.nodes[index % this.nodes.length];
+    if (node === undefined) throw new Error("a world without nodes");
+    return node;
+  }
+
+  /** Truncated times of the API are of the first server. */
+  get apiWallMs(): number {
+    return this.engine.trueWallMs() + (this.engine.api.servers[0]?.clockOffsetMs ?? 0);
+  }
+
+  get now(): number {
+    return this.engine.scheduler.nowMs();
+  }
+
+  #newNode(setup: Setup, index: number): SimNode {
+    const options = setup.nodes[index];
+    if (options === undefined) throw new Error(`there is no node ${index}`);
+    const name = `node-${index}`;
+    const { driftPpm, slewPpm, wallOffsetMs, isSlewed, isOldKernel, root } = options;
+    const rate = isSlewed ? SLEWED : undefined;
+    const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
+    const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
+    const parts = { engine: this.engine, cluster: this.cluster, truth: this.truth, dice: this.#dice(name), start };
+    return new SimNode(parts, { name, machine, kernel: isOldKernel ? "line-count" : "stable-cursor", root });
+  }
+
+  /** Controllers and kubelets hear of what became of pods. */
+  #onPods(): void {
+    this.cluster.claims.release();
+    this.#makeEphemeralClaims();
+    for (const node of this.nodes) node.kubelet.sync();
+  }
+
+  /** As the ephemeral volume controller does, unless somebody has a claim of that name already. */
+  #makeEphemeralClaims(): void {
+    for (const { name, uid, volumes } of this.cluster.pods.there) {
+      for (const volume of volumes) {
+        const claim = volume.by === "ephemeral" ? `${name}-${volume.name}` : undefined;
+        if (claim === undefined || this.cluster.claims.get(claim) !== undefined) continue;
+        this.cluster.claims.create({ name: claim, kind: "csi", owner: { name, uid } });
+      }
+    }
+  }
+
+  /** The node's agent is taken away for a time: when that is long, what its pods' status says counts. */
+  noteAgentless(node: string, forMs: number): void {
+    const fromMs = this.now + 0.9 * LIMITS.agentlessAfterMs;
+    const toMs = this.now + forMs;
+    if (toMs > fromMs) this.agentless = [...this.agentless, { node, fromMs, toMs }];
+  }
+
+  /** Whether the process dies here. */
+  readonly mayCrash = ({ site, phase }: SiteVisit): boolean => {
+    const doom = this.doomed.find((one) => one.site === `${site}/${phase}`);
+    if (doom === undefined) return false;
+    doom.skip -= 1;
+    if (doom.skip >= 0) return false;
+    this.doomed.splice(this.doomed.indexOf(doom), 1);
+    this.windows.strike();
+    return true;
+  };
+
+  /** Another writer changes a claim, so that what was decided on the state before is refused. */
+  touchClaim(path: string): void {
+    const name = /persistentvolumeclaims\/([^/?]+)/.exec(path)?.[1];
+    if (name === undefined) return;
+    this.#touches += 1;
+    const touched = String(this.#touches);
+    this.engine.api.update({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name }, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, labels: { ...object.metadata.labels, touched } },
+    }));
+  }
+
+  /** What the pod garbage collector does with the pods of a node that is gone or given up. */
+  collectPods(node: string, afterMs: number, isStillGone: () => boolean): void {
+    this.engine.scheduler.after(afterMs, () => {
+      if (!isStillGone()) return;
+      for (const pod of this.cluster.pods.on(node)) this.cluster.pods.delete(pod, true);
+    });
+  }
+
+  deleteNode(node: SimNode): void {
+    this.cluster.deleteNode(node.name);
+    this.collectPods(node.name, PODGC_MS, () => this.cluster.nodeGoneSince(node.name) !== undefined);
+  }
+
+  /** All faults end, everything runs again. */
+  heal(): void {
+    this.windows.closeAll();
+    this.sky.clear();
+    this.doomed.length = 0;
+    this.cluster.cutOff.clear();
+    for (const node of this.nodes) {
+      node.damage = [];
+      node.boot();
+      node.thaw();
+      if (this.cluster.nodeGoneSince(node.name) !== undefined) this.cluster.register(node.name, node.machine.bootId());
+    }
+    for (const replica of this.replicas) replica.start();
+  }
+}
