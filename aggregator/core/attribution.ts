@@ -40,9 +40,12 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
   });
 }
 
-/** Whole seconds are cut off the time of the binding: what began within that second may have begun after it. */
+/** By how much one API server's clock may be ahead of another one's: one dated the binding, another one the report. Milliseconds. */
+const APART_MS = 5_000;
+
+/** What began about when the volume was bound may have begun after it, the more as whole seconds are cut off that time. */
 function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
-  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs;
+  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
 }
 
 function mayMean(

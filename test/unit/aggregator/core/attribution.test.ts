@@ -166,13 +166,13 @@ describe("claimsOf", () => {
     },
     {
       name: "a use that began before the volume was bound was an earlier claim's",
-      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      volumes: [volumeWith({ boundSinceMs: 10_000 })],
       beganByMs: 4_999,
       claims: [],
     },
     {
-      name: "a use that began in the second of the binding may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 5_000 })],
+      name: "a use that began so shortly before that another server's clock may tell may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 10_000 })],
       beganByMs: 5_000,
       claims: ["claim-1"],
     },
@@ -190,7 +190,7 @@ describe("claimsOf", () => {
     {
       name: "a staging mount from before the binding is an earlier claim's, too",
       volume: byHandle,
-      volumes: [volumeWith({ csi, boundSinceMs: 5_000 }), other],
+      volumes: [volumeWith({ csi, boundSinceMs: 10_000 }), other],
       beganByMs: 4_999,
       claims: ["claim-2"],
     },
