@@ -1,4 +1,5 @@
-import type { MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { BlindGap, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
+import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 
 /**
  * What people read in `kubectl describe pvc`. A message tells what stays true until the next transition: no ages, no counts of
@@ -60,6 +61,13 @@ export function endMessage(end: ToldEnd): string {
     return `Last mounted${onNode(end)}${user} (evidence: the node is gone; the unmount is assumed, nobody saw it)`;
   }
   return end.reason === "Unmounted" ? unmountedMessage(end) : podEndMessage(end);
+}
+
+/** What is added for a claim that may have been used while nobody watched; `isMoved`: it counts as used until then. */
+export function gapMessage({ fromMs, toMs }: BlindGap, isMoved: boolean): string {
+  const between = `between ${formatSecondsUp(Math.floor(fromMs / 1000) * 1000)} and ${formatSecondsUp(toMs)}`;
+  const result = isMoved ? "so it counts as used until then" : "when it may have been used";
+  return `; nobody watched ${between}, ${result}`;
 }
 
 function unmountedMessage(end: ToldEnd): string {

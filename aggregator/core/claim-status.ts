@@ -6,6 +6,7 @@ import {
   type MountedOn,
   type UnusedReason,
 } from "../../common/storage/claim-status.ts";
+import { type Unseen, withGap, withoutGap } from "./claim-gap.ts";
 import {
   awaitedMessage,
   END_UNKNOWN,
@@ -58,6 +59,8 @@ export interface ClaimFacts {
   readonly blindEnd: UseEnd | "unknown" | undefined;
   /** The node of the stored last use, whose end was only assumed with that of the node, has read its mount table since. */
   readonly isNodeBack?: boolean | undefined;
+  /** When it may have been used without anybody seeing it; nothing where somebody watched all the time. */
+  readonly unseen?: Unseen | undefined;
   readonly nowMs: number;
 }
 
@@ -99,7 +102,7 @@ function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Kno
     .map((end) => datedAsStored(end, use))
     .map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
   const sinceMs = isFuture(stored?.sinceMs ?? 0) ? nowMs : (stored?.sinceMs ?? 0);
-  const believed = stored && { ...stored, sinceMs, lastUse: use };
+  const believed = stored && { ...withoutGap(stored), sinceMs, lastUse: use };
   return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed, dated) };
 }
 
@@ -174,7 +177,15 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   };
 }
 
+const ALL_SEEN: Unseen = { times: [], setting: "bump" };
+
 function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
+  const { stored, unseen = ALL_SEEN, nowMs } = facts;
+  return withGap(asIfWatched(facts, known), { stored, unseen, nowMs });
+}
+
+/** The status of an idle claim by all that was seen. */
+function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const { stored, isRefuted, ends, lastUse } = known;
   const found = ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
   const latest = found && laterOf(found, lastUse);

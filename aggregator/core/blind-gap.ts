@@ -1,0 +1,167 @@
+import type { NodeMessage } from "../../common/storage/node-report.ts";
+import { mayMatch, nodeSelectorTerms } from "../../common/storage/node-selector.ts";
+import type { Node, Volume } from "./cluster-objects.ts";
+import type { CoverageGap } from "./coverage.ts";
+import type { Receipt } from "./fleet.ts";
+import { reportClock } from "./report-clock.ts";
+import type { Standing } from "./standing.ts";
+
+/**
+ * What nobody saw. A use is seen by the agent of its node, which reads the mount table, or by a replica, which watches pods. Where both
+ * were away for a time a whole use may lie in it: the claims that could be used there count as used until the agent's first read
+ * after it, because a pod that vanished meanwhile may have left its mount behind until then.
+ *
+ * What is promised (DESIGN 4.11):
+ * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its release, or by its pod.
+ * - Where a replica's gap and the blindness of a node's agent overlap, claims that could be used on that node are unused since the end
+ *   of that blindness at the earliest. It may be later than the gap: see above.
+ * - The time before a node's boot is blind where nothing of it was told before: uses of it had ended when the boot began.
+ * - Of volumes that show no mount (hostPath), and on nodes without an agent, pods are all there is: until the end of the gap.
+ * - A node that has not told ten minutes after the gap (`--agentless-after`), or is gone, counts until the end of the gap; when it
+ *   tells after all, until the end of its blindness.
+ * - No node counts whose kubelet has not renewed its Lease since before the gap, that was made after it, or that the volume's node
+ *   affinity excludes; nor does a claim whose volume was bound after it.
+ * - Not covered: a node that was deleted, or made and deleted, within a gap takes with it what its agent had not told; an agent of an
+ *   agentless node; whoever edits labels of nodes or the Lease.
+ */
+export interface BlindTime {
+  /** Never too late; minus infinity where it is not known. Milliseconds of the API server's wall clock. */
+  readonly fromMs: number;
+  /** Never too early. */
+  readonly toMs: number;
+}
+
+/** What a node's agent can tell of the past, by its last accepted report. */
+export interface AgentSight {
+  /** When the boot began: this is never too late, */
+  readonly bootedAfterMs: number;
+  /** and this is never too early. */
+  readonly bootedByMs: number;
+  /** In this boot it did not watch. */
+  readonly blind: readonly BlindTime[];
+  /** When its last complete read ended, never too late: up to then it can tell. */
+  readonly readEndedMs: number;
+}
+
+/** Dates what a report says of its agent's blindness. */
+export function agentSight(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">): AgentSight {
+  const at = reportClock(message, receipt);
+  return {
+    bootedAfterMs: at.earliest(0),
+    bootedByMs: at.wall(0),
+    blind: message.blind.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
+    readEndedMs: at.earliest(message.read.endedAt),
+  };
+}
+
+/** A node in view of a gap. */
+export interface GapNode {
+  readonly sight: AgentSight | undefined;
+  readonly standing: Standing["kind"];
+  readonly createdAtMs: number | undefined;
+  /** Its kubelet has not renewed its Lease since before the gap. */
+  readonly isKubeletAway: boolean;
+  /** It should have told long ago. */
+  readonly isOverdue: boolean;
+}
+
+/** In which times a use on a node can have begun in a gap without anybody seeing it; an open word may still change. */
+export interface NodeWord {
+  readonly isOpen: boolean;
+  readonly blind: readonly BlindTime[];
+}
+
+const NOTHING_UNSEEN: NodeWord = { isOpen: false, blind: [] };
+
+/** What is known of uses on a node in a gap. */
+export function wordOn(gap: CoverageGap, node: GapNode): NodeWord {
+  const { sight, standing, createdAtMs, isKubeletAway, isOverdue } = node;
+  if (isKubeletAway) return NOTHING_UNSEEN;
+  if (sight !== undefined && sight.readEndedMs >= gap.toMs) {
+    return { isOpen: false, blind: blindIn(gap, sight, isNewerThan(gap, createdAtMs)) };
+  }
+  if (isNewerThan(gap, createdAtMs)) return NOTHING_UNSEEN;
+  const isLost = standing === "agentless" || standing === "gone";
+  return { isOpen: !isLost, blind: isLost || (isOverdue && standing === "silent") ? [timeOf(gap)] : [] };
+}
+
+function isNewerThan({ toMs }: CoverageGap, createdAtMs: number | undefined): boolean {
+  return createdAtMs !== undefined && createdAtMs >= toMs;
+}
+
+function blindIn(gap: CoverageGap, sight: AgentSight, isNewObject: boolean): readonly BlindTime[] {
+  const { fromMs, toMs } = timeOf(gap);
+  const { bootedAfterMs, bootedByMs, blind } = sight;
+  // A machine that first came up after the gap had no life before.
+  const isNew = isNewObject && bootedAfterMs >= toMs;
+  const before = { fromMs: Number.NEGATIVE_INFINITY, toMs: bootedByMs };
+  return (isNew ? blind : [before, ...blind])
+    .filter((time) => time.fromMs < toMs && time.toMs > fromMs)
+    .map((time) => ({ fromMs: Math.max(time.fromMs, fromMs), toMs: time.toMs }));
+}
+
+/** The gap itself: what pods did in it is not known. */
+export function timeOf({ fromMs = Number.NEGATIVE_INFINITY, toMs }: CoverageGap): BlindTime {
+  return { fromMs, toMs };
+}
+
+/** What all nodes have told of a gap so far. */
+export interface GapWord {
+  readonly gap: CoverageGap;
+  /** By the name of the node; only those with a time in which nobody saw. */
+  readonly blind: ReadonlyMap<string, readonly BlindTime[]>;
+  /** Nodes on which pods may have run in the gap. */
+  readonly nodes: readonly string[];
+}
+
+/** A time in which a claim may have been used unseen, in or after a gap. */
+export interface UnseenTime extends BlindTime {
+  readonly gapEndedMs: number;
+  /** Somebody is known to have watched before the gap. */
+  readonly hasBegin: boolean;
+}
+
+/** Where a volume can be used, and whether that can be seen. */
+export type VolumeReach = Pick<Volume, "isHostPath" | "nodeAffinity">;
+
+/** The times in which such a volume may have been used unseen: of each gap the one that spans them all. */
+export function unseenTimes(
+  reach: VolumeReach,
+  words: readonly GapWord[],
+  nodeOf: (name: string) => Node | undefined,
+): readonly UnseenTime[] {
+  const mayBeOn = reachOf(reach, nodeOf);
+  return words.flatMap(({ gap, blind, nodes }) => {
+    const shown = reach.isHostPath ? [] : [...blind].flatMap(([name, times]) => (mayBeOn(name) ? times : []));
+    const span = reach.isHostPath && nodes.some(mayBeOn) ? timeOf(gap) : spanOf(shown);
+    return span === undefined ? [] : [{ ...span, gapEndedMs: gap.toMs, hasBegin: gap.fromMs !== undefined }];
+  });
+}
+
+/** Without those in gaps that were over when the volume was bound. Its time is cut to the second: that of the end counts still. */
+export function sinceBound(times: readonly UnseenTime[], boundSinceMs: number | undefined): readonly UnseenTime[] {
+  return boundSinceMs === undefined ? times : times.filter(({ gapEndedMs }) => boundSinceMs < gapEndedMs);
+}
+
+/** False for a node that the volume's affinity is proven to exclude, by the labels that the node has now. */
+export function reachOf(
+  { nodeAffinity }: Pick<Volume, "nodeAffinity">,
+  nodeOf: (name: string) => Node | undefined,
+): (name: string) => boolean {
+  const terms = nodeAffinity === undefined ? undefined : nodeSelectorTerms(JSON.parse(nodeAffinity));
+  return (name) => {
+    const labels = terms && nodeOf(name)?.labels;
+    return terms === undefined || labels === undefined || mayMatch(terms, { name, labels });
+  };
+}
+
+/** From the first begin to the last end; nothing of none. */
+export function spanOf(times: readonly BlindTime[]): BlindTime | undefined {
+  return times.reduce<BlindTime | undefined>(
+    (span, { fromMs, toMs }) =>
+      span === undefined
+        ? { fromMs, toMs }
+        : { fromMs: Math.min(span.fromMs, fromMs), toMs: Math.max(span.toMs, toMs) },
+    undefined,
+  );
+}

@@ -1,0 +1,90 @@
+import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts";
+import { spanOf, type UnseenTime } from "./blind-gap.ts";
+import { gapMessage } from "./claim-messages.ts";
+
+/** What becomes of the time of a claim that may have been used while nobody watched: it is moved to the end, or kept. */
+export const BLIND_GAP_SETTINGS = ["bump", "keep"] as const;
+export type BlindGapSetting = (typeof BLIND_GAP_SETTINGS)[number];
+
+/** What nobody saw of a claim. */
+export interface Unseen {
+  readonly times: readonly UnseenTime[];
+  readonly setting: BlindGapSetting;
+}
+
+/** A time in the future is none, beyond what clocks are not sure of. Milliseconds. */
+const FUTURE_MS = 5_000;
+
+/** The stored status as it would be if somebody had watched: without what was added because of a gap, but for its time. */
+export function withoutGap(stored: ClaimStatus): ClaimStatus {
+  const { blindGap, ...rest } = stored;
+  if (blindGap === undefined) return stored;
+  const added = [gapMessage(blindGap, true), gapMessage(blindGap, false)].find((text) => stored.message.endsWith(text));
+  return added === undefined ? rest : { ...rest, message: stored.message.slice(0, -added.length) };
+}
+
+/**
+ * The status of an unused claim with what nobody saw of it. `status` is what would be right if somebody had watched; nothing where that
+ * is just what is stored. Answers nothing where what is stored is to be left alone.
+ */
+export function withGap(
+  status: ClaimStatus | undefined,
+  {
+    stored,
+    unseen,
+    nowMs,
+  }: {
+    readonly stored: ClaimStatus | undefined;
+    readonly unseen: Unseen;
+    readonly nowMs: number;
+  },
+): ClaimStatus | undefined {
+  const known = stored?.unused === true ? stored.blindGap : undefined;
+  const isForged = known !== undefined && known.toMs > nowMs + FUTURE_MS;
+  const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
+  const base = seen ?? (stored && withoutGap(stored));
+  if (base?.unused !== true) return seen;
+  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen });
+  if (gap === undefined) return seen;
+  const told = tell(base, gap, unseen.setting);
+  const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
+  return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
+}
+
+/** From when to when the claim may have been used after `sinceMs`; what is stored of it counts as long as it is about that time. */
+function gapAfter(
+  sinceMs: number,
+  { known, unseen }: { readonly known: BlindGap | undefined; readonly unseen: Unseen },
+): BlindGap | undefined {
+  const isAfter = (toMs: number): boolean => toMs > sinceMs;
+  // Where nobody is known to have watched before, what was first seen in this time has no gap behind it.
+  const isAbout = ({ hasBegin, gapEndedMs }: UnseenTime): boolean =>
+    hasBegin || sinceMs < gapEndedMs || (known !== undefined && known.fromMs < gapEndedMs);
+  const found = unseen.times
+    .filter((time) => isAfter(time.toMs) && isAbout(time))
+    .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));
+  const isKnownStill = known !== undefined && toSeconds(known.toMs) >= toSeconds(sinceMs);
+  return spanOf(isKnownStill ? [known, ...found] : found);
+}
+
+function tell(base: ClaimStatus, gap: BlindGap, setting: BlindGapSetting): ClaimStatus {
+  // What was moved once stays, also under another setting.
+  const isMoved = setting === "bump" || toSeconds(gap.toMs) <= toSeconds(base.sinceMs);
+  const isNoUse = base.reason === "NeverObservedInUse" || !isMoved;
+  return {
+    ...base,
+    // Nobody knows who used it until then, if anybody did.
+    reason: isNoUse ? base.reason : "NoPodUsing",
+    message: `${base.message}${gapMessage(gap, isMoved)}`,
+    sinceMs: isMoved ? Math.max(base.sinceMs, gap.toMs) : base.sinceMs,
+    blindGap: gap,
+  };
+}
+
+function isSameGap(one: BlindGap, other: BlindGap): boolean {
+  return Math.floor(one.fromMs) === Math.floor(other.fromMs) && Math.ceil(one.toMs) === Math.ceil(other.toMs);
+}
+
+function toSeconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}

@@ -1,0 +1,228 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { UnseenTime } from "../../../../aggregator/core/blind-gap.ts";
+import type { Unseen } from "../../../../aggregator/core/claim-gap.ts";
+import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
+import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { mountedStatus, NOON, statusWith } from "../world.ts";
+import { endWith, factsWith, lastUseWith, NOW } from "./decisions.ts";
+
+const MIN = 60_000;
+const IDLE = statusWith({
+  unused: true,
+  reason: "Unmounted",
+  message: "Unmounted on n1, last used by pod shop/old (evidence: mount table)",
+  lastUse: lastUseWith(),
+});
+const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: "Never seen" });
+
+/** Minutes past noon; the gap ended with it unless told. */
+function time(from: number, to: number, fields: Partial<UnseenTime> = {}): UnseenTime {
+  const [fromMs, toMs] = [NOON + from * MIN, NOON + to * MIN];
+  return { fromMs, toMs, gapEndedMs: toMs, hasBegin: true, ...fields };
+}
+
+function unseenIn(setting: Unseen["setting"], ...times: readonly UnseenTime[]): Unseen {
+  return { setting, times };
+}
+
+function gapOf(from: number, to: number) {
+  return { fromMs: NOON + from * MIN, toMs: NOON + to * MIN };
+}
+
+/** What is stored after a decision was written, with its rounding. */
+function write(status: ClaimStatus | undefined): ClaimStatus {
+  const read = status && readClaimStatus({ uid: "claim-1", ...writeClaimStatus("claim-1", status) });
+  if (read === undefined) throw new Error("nothing is written, or it cannot be read");
+  return read;
+}
+
+function decide(stored: ClaimStatus | undefined, unseen: Unseen, fields: Partial<ClaimFacts> = {}) {
+  return desiredClaimStatus(factsWith({ stored, unseen, ...fields }));
+}
+
+describe("an idle claim that may have been used while nobody watched", () => {
+  it("counts as used until the end of that time", () => {
+    const status = decide(IDLE, unseenIn("bump", time(1, 3)));
+
+    expect(status).toEqual({
+      ...IDLE,
+      reason: "NoPodUsing",
+      sinceMs: NOON + 3 * MIN,
+      blindGap: gapOf(1, 3),
+      message: `${IDLE.message}; nobody watched between 2026-09-10T00:27:40Z and 2026-09-10T00:29:40Z, so it counts as used until then`,
+    });
+  });
+
+  it("keeps its time where that is asked for, and says what nobody saw", () => {
+    const status = decide(IDLE, unseenIn("keep", time(1, 3)));
+
+    expect(status).toEqual({
+      ...IDLE,
+      blindGap: gapOf(1, 3),
+      message: `${IDLE.message}; nobody watched between 2026-09-10T00:27:40Z and 2026-09-10T00:29:40Z, when it may have been used`,
+    });
+  });
+
+  it("that was never seen in use is still not seen in use", () => {
+    const status = decide(NEVER, unseenIn("bump", time(1, 3)));
+
+    expect(status).toMatchObject({ reason: "NeverObservedInUse", sinceMs: NOON + 3 * MIN, blindGap: gapOf(1, 3) });
+  });
+
+  it.each([
+    { name: "a time that was over before", times: [time(-3, -1)] },
+    { name: "a time that was over just then", times: [time(-3, 0)] },
+    { name: "no such time", times: [] },
+    {
+      name: "a time after a start of which nobody knows what was before, when the claim was first seen since",
+      times: [time(-3, 5, { gapEndedMs: NOON, hasBegin: false })],
+    },
+  ])("is left alone for $name", ({ times }) => {
+    expect(decide(IDLE, unseenIn("bump", ...times))).toBeUndefined();
+  });
+
+  it("is moved for a time after a start of which nobody knows what was before, when it has been idle for longer", () => {
+    const status = decide(IDLE, unseenIn("bump", time(-3, 5, { gapEndedMs: NOON + MIN, hasBegin: false })));
+
+    expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(0, 5) });
+  });
+
+  it("is moved again when a node that had not told tells of a longer time", () => {
+    const since = { gapEndedMs: NOON + 3 * MIN, hasBegin: false };
+    const first = write(decide(IDLE, unseenIn("bump", time(1, 3, since))));
+
+    const then = write(decide(first, unseenIn("bump", time(1, 5, since))));
+
+    expect(then).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5), lastUse: IDLE.lastUse });
+    expect(then.message.match(/nobody watched/g)).toHaveLength(1);
+  });
+
+  it("is moved to the end of the later one of two gaps", () => {
+    const status = decide(IDLE, unseenIn("bump", time(1, 2), time(4, 5)));
+
+    expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5) });
+  });
+
+  it("whose time is kept has one gap from the first to the last", () => {
+    const first = write(decide(IDLE, unseenIn("keep", time(1, 2))));
+
+    expect(write(decide(first, unseenIn("keep", time(4, 5))))).toMatchObject({ sinceMs: NOON, blindGap: gapOf(1, 5) });
+  });
+
+  it.each(["bump", "keep"] as const)("says who used it last when that is learnt later (%s)", (setting) => {
+    const moved = write(decide(NEVER, unseenIn(setting, time(1, 3))));
+
+    const status = write(decide(moved, unseenIn(setting), { ends: [endWith({ byMs: NOON - 500 })] }));
+
+    expect(status).toMatchObject({ sinceMs: moved.sinceMs, blindGap: gapOf(1, 3), lastUse: { pod: "shop/web-0" } });
+    expect(status.message).toMatch(/shop\/web-0.*nobody watched between/);
+  });
+
+  it("forgets the gap when a later end is learnt", () => {
+    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+
+    const status = decide(moved, unseenIn("bump", time(1, 3)), { ends: [endWith({ byMs: NOON + 4 * MIN })] });
+
+    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 4 * MIN });
+    expect(status).not.toHaveProperty("blindGap");
+  });
+
+  it("keeps a gap that went on after an end that is learnt later", () => {
+    const kept = write(decide(IDLE, unseenIn("keep", time(1, 3))));
+
+    const status = decide(kept, unseenIn("keep", time(1, 3)), { ends: [endWith({ byMs: NOON + 2 * MIN })] });
+
+    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
+  });
+
+  it("that was moved stays where it is when times are to be kept", () => {
+    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+
+    expect(decide(moved, unseenIn("keep", time(1, 3)))).toBeUndefined();
+  });
+
+  it("whose time was kept is moved when times are to be moved, although the gap itself is forgotten", () => {
+    const kept = write(decide(IDLE, unseenIn("keep", time(1, 3))));
+
+    expect(decide(kept, unseenIn("bump"))).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
+  });
+
+  it("is not moved into the future by whoever may edit claims", () => {
+    const forged = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_001 } };
+
+    expect(decide(forged, unseenIn("bump"))).toEqual(IDLE);
+  });
+});
+
+describe("a claim in use that may have been used elsewhere while nobody watched", () => {
+  const inUse = mountedStatus(["n1"], { lastUse: lastUseWith() });
+  const ended = { ends: [endWith({ byMs: NOON + 2 * MIN })] };
+
+  it("counts as used until the end of that time when its own use ended before", () => {
+    const status = decide(inUse, unseenIn("bump", time(1, 3)), ended);
+
+    expect(status).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
+    expect(status).toMatchObject({ lastUse: { releasedAtMs: NOON + 2 * MIN, pod: "shop/web-0" } });
+  });
+
+  it("counts as used until its own end when that was later", () => {
+    const status = decide(inUse, unseenIn("bump", time(0, 1)), ended);
+
+    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2 * MIN });
+    expect(status).not.toHaveProperty("blindGap");
+  });
+
+  it.each([
+    { name: "mounted", fields: { holders: ["n1"] } },
+    { name: "named by a pod", fields: { references: ["shop/web-1"] } },
+  ])("has no such time while it is $name", ({ fields }) => {
+    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+
+    const status = decide(moved, unseenIn("bump", time(1, 4)), fields);
+
+    expect(status).toMatchObject({ unused: false, lastUse: IDLE.lastUse });
+    expect(status).not.toHaveProperty("blindGap");
+  });
+});
+
+/** All of it is over when the decision is made, ten minutes past noon. */
+const minutes = fc.integer({ min: -5, max: 5 });
+const unseenTime = fc
+  .record({ from: minutes, lasts: fc.double({ min: 0, max: 4, noNaN: true }), hasBegin: fc.boolean(), over: minutes })
+  .map(({ from, lasts, hasBegin, over }) => time(from, from + lasts, { hasBegin, gapEndedMs: NOON + over * MIN }));
+const settings = fc.constantFrom("bump" as const, "keep" as const);
+const beginnings = fc.constantFrom(IDLE, NEVER, mountedStatus(["n1"]), undefined);
+
+describe("times in which nobody watched, in any order and number", () => {
+  it("never move a time back, and leave nothing to write once they are written", () => {
+    fc.assert(
+      fc.property(beginnings, fc.array(fc.tuple(fc.array(unseenTime), settings)), (beginning, rounds) => {
+        let stored = beginning;
+        for (const [times, setting] of rounds) {
+          const unseen = unseenIn(setting, ...times);
+          const status = decide(stored, unseen);
+          const written = status === undefined ? stored : write(status);
+          expect(written?.sinceMs).toBeGreaterThanOrEqual(stored?.sinceMs ?? 0);
+          const again = decide(written, unseen);
+          expect(again === undefined || isSameStatus(written, again)).toBe(true);
+          expect(written?.message.match(/nobody watched/g)?.length ?? 0).toBeLessThanOrEqual(1);
+          stored = written;
+        }
+      }),
+    );
+  });
+
+  it("move a time to their end at least, or say so", () => {
+    fc.assert(
+      fc.property(fc.array(unseenTime), settings, (times, setting) => {
+        const status = decide(IDLE, unseenIn(setting, ...times)) ?? IDLE;
+
+        const toldMs = setting === "bump" ? status.sinceMs : Math.max(status.sinceMs, status.blindGap?.toMs ?? 0);
+        const counted = times.filter(({ hasBegin, gapEndedMs }) => hasBegin || gapEndedMs > IDLE.sinceMs);
+        expect(counted.filter(({ toMs }) => toMs > toldMs)).toEqual([]);
+      }),
+    );
+  });
+});
