@@ -4,6 +4,7 @@ import type { Journal } from "../../../agent/sinks/journal.ts";
 import type { NodeIdentity } from "../../../agent/sources/node-facts.ts";
 import { runAggregator } from "../../../aggregator/aggregator.ts";
 import type { AggregatorConfig } from "../../../aggregator/config.ts";
+import type { ByteTransport } from "../../../common/kube/transport.ts";
 import type { Random } from "../../../common/runtime/random.ts";
 import type { LogLine } from "../../fakes/logger.ts";
 import { createFakeRandom } from "../../fakes/random.ts";
@@ -81,6 +82,8 @@ export interface Engine {
   readonly machine: (options: MachineOptions) => SimMachine;
   readonly startAgent: (options: AgentOptions) => SimProcess;
   readonly startAggregator: (options: AggregatorOptions) => SimProcess;
+  /** A way to the API servers for somebody who is no process of Mooring: it never dies, and nothing is counted. */
+  readonly transport: (name: string) => ByteTransport;
   /** How long a change of the leader's label takes until the Service leads there. Milliseconds of true time. */
   serviceLagMs: number;
   /** A hash of all that was written to the API and logged, for comparing two runs. */
@@ -166,6 +169,13 @@ class World implements Engine {
     return startProcess(life, (signal) => runAggregator({ ...AGGREGATOR_CONFIG, election, ...config }, ports, signal));
   };
 
+  readonly transport = (name: string): ByteTransport => {
+    const parts = { machine: this.machine({ name }), sites: new CrashSites(), mayCrash: () => false };
+    const life = new Life(name, "agent", parts);
+    this.#lives.push(life);
+    return createTransport(this.#network, life, this.#toApi);
+  };
+
   readonly trace = (): string => this.#trace.hash;
 
   readonly close = async (): Promise<void> => {
@@ -182,17 +192,20 @@ class World implements Engine {
     return life;
   }
 
+  get #toApi() {
+    return { to: "api", endpoint: this.#created.endpoint, siteOf: apiSite } as const;
+  }
+
   /** What agents and aggregators have in common. */
   #ports(life: Life) {
     const clock = processClock(life);
-    const way = { to: "api", endpoint: this.#created.endpoint, siteOf: apiSite } as const;
     return {
       clock,
       random: processRandom(life, this.random(`${life.name}/${this.#starts.get(life.name)}`)),
       logger: processLogger(life, (line) => this.#log(life.name, line)),
       metrics: NO_METRICS,
       listen: processListen(life),
-      client: processClient(createTransport(this.#network, life, way), clock),
+      client: processClient(createTransport(this.#network, life, this.#toApi), clock),
     };
   }
 

@@ -4,7 +4,7 @@ import type { Answer, Sink } from "../network.ts";
 import type { Cancel, Scheduler } from "../scheduler.ts";
 import { httpDate, secondsText } from "../times.ts";
 import type { SimApiServer, StoreEvent } from "./api.ts";
-import { mergeObject, parseObject, textAt } from "./json.ts";
+import { mergeObject, parseObject, textAt, without } from "./json.ts";
 import { listBody, type Pages, select } from "./lists.ts";
 import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
 import { badRequest, NOT_SERVED, notFound, noUid, type Refused, refused, tooLarge } from "./refusals.ts";
@@ -183,17 +183,16 @@ export class Server implements SimApiServer {
     const body = parseObject(request.body);
     if (request.method !== "DELETE" && body === undefined) return no(badRequest("the body is no JSON object"));
     const writer = this.#writerOf(asked);
-    if (request.method === "POST") return createObject(store, { resource, object: body ?? {}, namespace }, writer);
+    if (request.method === "POST")
+      return createObject(store, { resource, object: begun(resource, body ?? {}), namespace }, writer);
     const previous = this.#find(target);
-    if (previous === undefined) return no(this.#absent(target, body));
+    if (previous === undefined) return no(this.#absent(asked, body));
     if (request.method === "DELETE") return { kind: "written", object: deleteObject(store, resource, previous) };
     const change = { resource, previous, next: body ?? {} };
     if (request.method === "PUT") return updateObject(store, change, writer);
-    const type = request.headers["content-type"] ?? "";
-    if (type.startsWith("application/apply-patch"))
+    if (isApply(request))
       return applyObject(store, { ...change, isForced: asked.query.get("force") === "true" }, writer);
-    const isMerge = type === "application/merge-patch+json";
-    if (!isMerge)
+    if (request.headers["content-type"] !== "application/merge-patch+json")
       return no({
         code: 415,
         reason: "UnsupportedMediaType",
@@ -202,9 +201,11 @@ export class Server implements SimApiServer {
     return updateObject(store, { ...change, next: mergeObject(previous, change.next) }, writer);
   }
 
-  #absent({ resource, name = "" }: Target, body: JsonObject | undefined): Refused {
+  /** An apply makes what is not there, but for that it names a UID. */
+  #absent({ target, request }: Asked, body: JsonObject | undefined): Refused {
+    const { resource, name = "" } = target;
     const uid = textAt(body, "metadata", "uid");
-    return uid !== "" ? noUid(resource, name, uid) : notFound(resource, name);
+    return isApply(request) && uid !== "" ? noUid(resource, name, uid) : notFound(resource, name);
   }
 
   #writerOf({ by, query, target, request }: Asked): Writer {
@@ -222,6 +223,16 @@ export class Server implements SimApiServer {
     if (second !== this.#date.second) this.#date = { second, text: httpDate(second * 1000) };
     return this.#date.text;
   }
+}
+
+/** What a client says of the status of what it makes does not count. */
+function begun({ name, hasStatus }: Target["resource"], body: JsonObject): JsonObject {
+  if (!hasStatus) return body;
+  return name === "persistentvolumeclaims" ? { ...body, status: { phase: "Pending" } } : without(body, "status");
+}
+
+function isApply({ headers }: HttpRequest): boolean {
+  return headers["content-type"]?.startsWith("application/apply-patch") ?? false;
 }
 
 function no(why: Refused): Written {

@@ -108,7 +108,7 @@ function confine(
   subresource: "status" | undefined,
 ): Unversioned {
   const { uid, name, namespace, creationTimestamp } = previous.metadata;
-  const given = isObject(next.metadata) ? without(next.metadata, "managedFields") : {};
+  const given = isObject(next.metadata) ? withoutEmpty(without(next.metadata, "managedFields")) : {};
   const identity = {
     uid,
     name,
@@ -121,6 +121,14 @@ function confine(
   return subresource === "status"
     ? { ...next, ...part(previous, "spec"), ...kept }
     : { ...next, ...part(previous, "status"), ...kept };
+}
+
+/** Maps that have become empty are left out, as Go leaves them out. */
+function withoutEmpty(metadata: JsonObject): JsonObject {
+  return ["annotations", "labels"].reduce((left, name) => {
+    const map = left[name];
+    return isObject(map) && Object.keys(map).length === 0 ? without(left, name) : left;
+  }, metadata);
 }
 
 function part(object: ApiObject, name: "spec" | "status"): JsonObject {

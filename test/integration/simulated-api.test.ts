@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../common/kube/connection.ts";
+import { startControlPlane } from "../control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { realAsker, simulatedAsker } from "../simulation/conformance/asker.ts";
+import { askAll } from "../simulation/conformance/script.ts";
+import type { Seen } from "../simulation/conformance/session.ts";
+
+let owner: Owner;
+let signals: Disposable;
+let real: readonly Seen[] = [];
+let simulated: readonly Seen[] = [];
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  // Without controllers nobody else writes.
+  const plane = await startControlPlane(owner);
+  const { transport, authorization } = await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {});
+  real = await askAll(realAsker(transport, await authorization()));
+  await transport.close();
+  simulated = await askAll(simulatedAsker());
+});
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+describe("the simulated API server", () => {
+  it("is asked the same as the real one", () => {
+    expect(simulated.map(({ name }) => name)).toEqual(real.map(({ name }) => name));
+    expect(simulated.length).toBeGreaterThan(60);
+  });
+
+  it("answers every question as the real one does", () => {
+    const differences = simulated.flatMap(({ name, seen }, index) => {
+      const truth = real[index]?.seen;
+      return JSON.stringify(seen) === JSON.stringify(truth) ? [] : [{ name, simulated: seen, real: truth }];
+    });
+
+    expect(differences).toEqual([]);
+  });
+});

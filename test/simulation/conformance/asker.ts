@@ -1,0 +1,70 @@
+import { type ByteTransport, type HttpRequest, readText } from "../../../common/kube/transport.ts";
+import { readWatch, type WatchEvent } from "../../../common/kube/watch-stream.ts";
+import { parseObject } from "../engine/api/json.ts";
+import type { JsonObject } from "../engine/api/objects.ts";
+import { createEngine } from "../engine/engine.ts";
+
+/** An answer, as far as it can be compared. */
+export interface Said {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+
+/** An API server that is asked one thing after the other. */
+export interface Asker {
+  readonly ask: (request: HttpRequest) => Promise<Said>;
+  /** So many events of a watch, which is given up then. */
+  readonly watch: (path: string, count: number) => Promise<readonly WatchEvent[]>;
+}
+
+/** Asks by a transport; `pump` lets time pass until what it is given has settled. */
+function askerOf(
+  transport: ByteTransport,
+  headers: HttpRequest["headers"],
+  pump: <T>(wait: Promise<T>) => Promise<T>,
+): Asker {
+  const send = (request: HttpRequest, signal: AbortSignal) =>
+    transport.send({ ...request, headers: { ...headers, ...request.headers } }, signal);
+  return {
+    ask: (request) =>
+      pump(
+        (async () => {
+          const { status, headers: got, body, cancel } = await send(request, new AbortController().signal);
+          const text = await readText({ status, headers: got, body, cancel });
+          return { status, headers: got, body: parseObject(text) ?? {} };
+        })(),
+      ),
+    watch: (path, count) =>
+      pump(
+        (async () => {
+          const enough = new AbortController();
+          const { body } = await send({ method: "GET", path, headers: { accept: "application/json" } }, enough.signal);
+          const events: WatchEvent[] = [];
+          for await (const event of readWatch(body)) {
+            if (events.push(event) === count) break;
+          }
+          enough.abort();
+          return events;
+        })(),
+      ),
+  };
+}
+
+/** The real one. */
+export function realAsker(transport: ByteTransport, authorization: string | undefined): Asker {
+  return askerOf(transport, authorization === undefined ? {} : { authorization }, (wait) => wait);
+}
+
+/** The simulated one. */
+export function simulatedAsker(): Asker {
+  const engine = createEngine({ seed: 1 });
+  return askerOf(engine.transport("asker"), {}, async (wait) => {
+    const state = { isOver: false };
+    const done = wait.finally(() => {
+      state.isOver = true;
+    });
+    while (!state.isOver) await engine.scheduler.runUntil(engine.scheduler.nowMs() + 50);
+    return await done;
+  });
+}
