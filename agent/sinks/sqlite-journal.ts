@@ -148,10 +148,11 @@ class SqliteJournal {
   /** Waits until the disk has what was written; the event loop goes on meanwhile. */
   async #sync(opened: Opened): Promise<void> {
     const { clock } = this.#parts;
+    const isFirst = opened.log === undefined;
     opened.log ??= await open(`${this.#path}-wal`, "r");
     const done = new AbortController();
     this.#isSyncing = true;
-    const synced = opened.log.datasync().finally(() => {
+    const synced = bringToDisk(opened.log, isFirst ? this.#place.directory : undefined).finally(() => {
       this.#isSyncing = false;
       done.abort();
     });
@@ -226,6 +227,14 @@ class SqliteJournal {
     void opened?.log?.close().catch(() => {});
     opened?.file.close();
   }
+}
+
+/** What was written to a file; and the folder that names it, when the file is new. */
+async function bringToDisk(file: FileHandle, directory: string | undefined): Promise<void> {
+  await file.datasync();
+  if (directory === undefined) return;
+  await using folder = await open(directory, "r");
+  await folder.sync();
 }
 
 function asUnusable(error: unknown): MooringError {

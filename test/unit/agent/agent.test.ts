@@ -1,121 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type AgentPorts, runAgent } from "../../../agent/agent.ts";
-import type { AgentConfig } from "../../../agent/config.ts";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createWakeUp } from "../../../agent/sources/wake-up.ts";
-import { createKubeClient } from "../../../common/kube/client.ts";
-import { listen } from "../../../common/runtime/http-server.ts";
-import { createMetrics } from "../../../common/runtime/metrics.ts";
-import { decodeNodeMessage, isReport, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
-import { createFakeByteStream } from "../../fakes/byte-stream.ts";
-import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
-import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
-import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
-import { createFakeWakeUp } from "../../fakes/wake-up.ts";
+import { isReport } from "../../../common/storage/node-report.ts";
+import { settle } from "../../fakes/clock.ts";
+import { json } from "../../fakes/transport.ts";
+import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
-const HOLD = csiMountPoint("u1", "pv-1");
-const TOKEN = tokenMountPoint("agent-1");
-
-const CONFIG: AgentConfig = {
-  node: "node-1",
-  podUid: "agent-1",
-  aggregatorUrl: "https://gateway.example/mooring/",
-  kubeconfig: undefined,
-  mountInfo: "/proc/1/mountinfo",
-  bootId: "/boot_id",
-  kubeletRoot: undefined,
-  journalDir: undefined,
-  heartbeatMs: 30_000,
-  debounceMs: 100,
-  listen: { host: "127.0.0.1", port: 0 },
-  debugListen: { host: "127.0.0.1", port: 0 },
-  logLevel: "info",
-};
-
-const cleanUps: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
-
-interface Setting {
-  readonly mounts?: readonly string[];
-  readonly answer?: () => FakeAnswer;
-  readonly ports?: (ports: AgentPorts) => Partial<AgentPorts>;
-}
-
-/** A running agent whose pod watch has listed one pod, `team/web`, at resource version 100. */
-async function startAgent({
-  mounts = [TOKEN],
-  answer = () => json({ forget: [] }),
-  ports: change = () => ({}),
-}: Setting = {}) {
-  const clock = createFakeClock();
-  const logger = createFakeLogger();
-  const table = createFakeMountTable(
-    clock,
-    mounts.map((mountPoint) => ({ mountPoint })),
-  );
-  const wakeUp = createFakeWakeUp(clock);
-  const watch = createFakeByteStream();
-  const pod = {
-    // Asked to end: a pod that runs would keep its use until it is over.
-    metadata: {
-      namespace: "team",
-      name: "web",
-      uid: "u1",
-      resourceVersion: "90",
-      deletionTimestamp: "2026-01-01T00:00:00Z",
-    },
-    status: { phase: "Running" },
-  };
-  const api = createFakeTransport(({ path }) =>
-    path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] }),
-  );
-  const bodies: NodeReport[] = [];
-  const messages: NodeMessage[] = [];
-  const paths: string[] = [];
-  const reportTransport = createFakeTransport(({ path, body }) => {
-    const report = decodeNodeMessage(JSON.parse(body ?? ""));
-    if (!report.ok) return { status: 400, body: report.problems.join("; ") };
-    messages.push(report.value);
-    if (isReport(report.value)) bodies.push(report.value);
-    paths.push(path);
-    return answer();
-  });
-  const client = createKubeClient(createFakeConnection(api), { clock });
-  const base = {
-    clock,
-    random: createFixedRandom(0.5),
-    logger,
-    metrics: createMetrics(),
-    listen,
-    client,
-    reportTransport,
-    mountInfo: table,
-    wakeUp,
-    journal: createMemoryJournal(),
-    nodeFacts: { read: async () => ({ facts: { kernel: "6.18.4" }, bootId: "boot-1", bootedAt: undefined }) },
-    bootId: "boot-1",
-  };
-  const stop = new AbortController();
-  const running = runAgent(CONFIG, { ...base, ...change(base) }, stop.signal);
-  cleanUps.push(async () => {
-    stop.abort();
-    await running;
-  });
-  await eventually(() => logger.messages().includes("agent started"));
-  await settle();
-  const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.health);
-  const { advance } = clock;
-  return { clock, logger, table, wakeUp, watch, bodies, messages, paths, stop, running, url, advance, pod };
-}
-
-function namesIn(report: NodeReport | undefined): readonly string[] {
-  return (report?.holds ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.by));
-}
+afterEach(stopAgents);
 
 describe("an agent", () => {
   it("reports what it finds when it starts, below the path of the aggregator's URL", async () => {

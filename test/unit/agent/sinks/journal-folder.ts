@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Journal } from "../../../../agent/sinks/journal.ts";
@@ -7,9 +7,12 @@ import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
+/** In memory where there is such a place: a unit test does not wait for a disk. */
+const BASE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 /** A folder for journals, and what agents on its node would be. It ends with the test. */
 export class JournalFolder implements Disposable {
-  readonly path = mkdtempSync(join(tmpdir(), "mooring-journal-"));
+  readonly path = mkdtempSync(join(BASE, "mooring-journal-"));
   readonly clock = createFakeClock();
   readonly logger = createFakeLogger();
   readonly #open: Journal[] = [];

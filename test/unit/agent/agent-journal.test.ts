@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { NodeState } from "../../../agent/core/node-state.ts";
+import { createMemoryJournal, type Journal } from "../../../agent/sinks/journal.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
+import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
+import { json } from "../../fakes/transport.ts";
+import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
+
+afterEach(stopAgents);
+
+const NOT_USABLE = "journal cannot be used, what a restart forgets will be a blind span";
+
+/** A journal that a test gives its faults, and whose content outlives agents. */
+function createFaultyJournal(stored?: NodeState) {
+  let fault: string | undefined;
+  let gate: Promise<void> = Promise.resolve();
+  let open = (): void => {};
+  const meet = (): void => {
+    if (fault !== undefined) throw new MooringError("journal-unusable", fault);
+  };
+  const content = { stored };
+  const journal: Journal = {
+    place: "/journal",
+    load: async () => {
+      meet();
+      return content.stored;
+    },
+    store: async (state) => {
+      await gate;
+      meet();
+      content.stored = state;
+    },
+  };
+  return {
+    journal,
+    content,
+    fail: (why: string | undefined): void => {
+      fault = why;
+    },
+    hold: (): void => {
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+    },
+    letGo: (): void => open(),
+  };
+}
+
+/** An hour before the agent of a test starts, on the boot clock. */
+const EARLIER = { beganAt: 1_799_000, endedAt: 1_799_001 };
+
+describe("an agent with a journal", () => {
+  it("tells nothing that is not stored", async () => {
+    const disk = createFaultyJournal();
+    disk.hold();
+    const { bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD], ports: () => ({ journal: disk.journal }) });
+    await advance(60_000);
+    expect(bodies).toEqual([]);
+
+    disk.letGo();
+    await advance(1_000);
+
+    expect(namesIn(bodies[0])).toEqual(["pv-1"]);
+    expect(disk.content.stored?.holds.size).toBe(1);
+  });
+
+  it("after a restart tells the end of what was unmounted meanwhile, and when nobody watched", async () => {
+    const { journal } = createFaultyJournal(
+      nodeState({ holds: holdsOf(knownHold(1, { since: 1_000, seenAt: 1_000 })), read: EARLIER, blind: [{ to: 900 }] }),
+    );
+
+    const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
+    await advance(1_000);
+
+    const by = bodies[0]?.read.endedAt ?? 0;
+    expect(by).toBeGreaterThanOrEqual(1_800_000);
+    expect(bodies.at(-1)).toMatchObject({
+      releases: [{ podUid: "u1", after: EARLIER.beganAt, by }],
+      blind: [{ to: 900 }, { from: EARLIER.endedAt, to: by }],
+      observedSince: by,
+      holds: [],
+    });
+  });
+
+  it("tells nothing of what an earlier run knew while it is blind itself", async () => {
+    const { journal } = createFaultyJournal(nodeState({ read: EARLIER, releases: [releaseOf(2)] }));
+
+    const { bodies, url, advance } = await startAgent({ mounts: [], ports: () => ({ journal }) });
+    await advance(60_000);
+
+    expect(bodies).toEqual([]);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  });
+
+  it("goes on when it cannot be used, says so once, and is as ready as ever", async () => {
+    const disk = createFaultyJournal();
+    disk.fail("the disk is full");
+    const { bodies, url, logger, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
+    await advance(200_000);
+
+    const ready = await fetch(`${url}/readyz?verbose`);
+
+    expect(bodies).not.toEqual([]);
+    expect(logger.lines.filter(({ message }) => message === NOT_USABLE)).toMatchObject([
+      { level: "warn", fields: { why: "the disk is full" } },
+    ]);
+    expect(ready.status).toBe(200);
+    expect(await ready.text()).toContain("[+]journal ok: without one: the disk is full");
+  });
+
+  it("stores everything once it can be used again", async () => {
+    const disk = createFaultyJournal();
+    const { table, logger, wakeUp, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
+    await advance(1_000);
+    disk.fail("the disk is full");
+    table.mount(HOLD);
+    wakeUp.change();
+    await advance(1_000);
+    expect(disk.content.stored?.holds.size).toBe(0);
+
+    disk.fail(undefined);
+    await advance(40_000);
+
+    expect(disk.content.stored?.holds.size).toBe(1);
+    expect(logger.messages()).toContain("journal is used again");
+  });
+
+  it("does not take its own older state for another's when it can be used again", async () => {
+    const disk = createFaultyJournal();
+    let forget: readonly string[] = [];
+    const { table, bodies, wakeUp, advance } = await startAgent({
+      mounts: [TOKEN, HOLD],
+      ports: () => ({ journal: disk.journal }),
+      answer: () => json({ forget }),
+    });
+    await advance(1_000);
+    disk.fail("the disk is full");
+    table.unmount(HOLD);
+    wakeUp.change();
+    await advance(1_000);
+    const told = bodies.at(-1)?.releases ?? [];
+    forget = told.map(({ id }) => id);
+    await advance(40_000);
+
+    disk.fail(undefined);
+    await advance(80_000);
+
+    expect(told).toMatchObject([{ podUid: "u1" }]);
+    expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [] });
+    expect(disk.content.stored).toMatchObject({ holds: new Map(), releases: [] });
+  });
+
+  it("takes over what another agent of the node leaves, and tells it at once", async () => {
+    const disk = createFaultyJournal();
+    disk.fail("another agent holds it");
+    const { bodies, clock, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
+    await advance(35_000);
+    const read = { beganAt: clock.monotonicMs() - 2, endedAt: clock.monotonicMs() - 1 };
+    disk.content.stored = nodeState({
+      holds: holdsOf(knownHold(1, { seenAt: read.beganAt })),
+      releases: [releaseOf(2)],
+      read,
+      blind: [{ to: 900 }],
+    });
+    expect(bodies.at(-1)).toMatchObject({ releases: [], blind: [{ to: expect.any(Number) }] });
+
+    disk.fail(undefined);
+    await advance(31_000);
+
+    expect(bodies.at(-1)?.releases).toMatchObject([
+      { podUid: "u2", after: 20, by: 30 },
+      { podUid: "u1", after: read.beganAt },
+    ]);
+    expect(bodies.at(-1)?.blind).toEqual([{ to: 900 }]);
+  });
+
+  it("says that there is none when no directory is given", async () => {
+    const { url, advance } = await startAgent({ ports: () => ({ journal: createMemoryJournal() }) });
+    await advance(1_000);
+
+    expect(await (await fetch(`${url}/readyz?verbose`)).text()).toContain(
+      "[+]journal ok: none that outlives this process",
+    );
+  });
+});
