@@ -51,6 +51,8 @@ class Poll implements WakeUp {
   #changed = false;
   #asked = false;
   #changedAt: number;
+  /** Of those that no poll has told of: a process that stands still polls nothing, and what it finds then was not so before. */
+  #firstChangeAt = 0;
   #unchanged: ReturnType<WakeUp["unchanged"]>;
   #wake = (): void => {};
 
@@ -58,6 +60,7 @@ class Poll implements WakeUp {
     this.#life = life;
     this.#changedAt = this.#now;
     this.#stop = onChange(() => {
+      if (!this.#changed) this.#firstChangeAt = this.#now;
       this.#changed = true;
       this.#wake();
     });
@@ -88,8 +91,8 @@ class Poll implements WakeUp {
 
   /** What the last of the polls since then has told: one that found a change says nothing of before. */
   #reason(begunAt: number): WakeReason {
-    const waitedMs = this.#now - begunAt;
-    const polls = Math.floor(waitedMs / POLL_MS);
+    const until = this.#changed ? this.#firstChangeAt : this.#now;
+    const polls = Math.floor(Math.max(0, until - begunAt) / POLL_MS);
     if (this.#changed) {
       if (polls > 0) this.#unchanged = { from: this.#changedAt, until: begunAt + (polls - 1) * POLL_MS };
       this.#changed = false;
