@@ -69,7 +69,10 @@ function setupOf(dice: Dice, isCalm: boolean): Setup {
   });
   const offset = dice.chance(0.5) ? 0 : dice.between(-3_600_000, 3_600_000);
   const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
-  return { nodes, claims, replicas: dice.between(1, 2), serverOffsetsMs: isCalm ? [offset] : [offset, ...second] };
+  // Without an agent, only a kubelet whose clock agrees with the API server's is known to live: see F1.
+  const agreed = nodes.map((node) => (node.hasAgent ? node : { ...node, wallOffsetMs: offset, slewPpm: 0 }));
+  const serverOffsetsMs = isCalm ? [offset] : [offset, ...second];
+  return { nodes: agreed, claims, replicas: dice.between(1, 2), serverOffsetsMs };
 }
 
 function nodeOf(dice: Dice, isPlain: boolean): NodeSetup {
