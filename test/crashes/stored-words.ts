@@ -55,11 +55,18 @@ const use = v.object({
   releasedAt: v.string(),
   uncertaintyMs: v.nullable(v.number()),
 });
+/** Of a claim whose last use nobody saw, if there was one. */
+const gap = v.object({
+  claimUID: v.string(),
+  releasedAt: v.optional(v.undefined()),
+  blindGap: v.object({ to: v.string() }),
+});
 
 function readUse(text: string | undefined, claimUid: string): StoredUse | undefined {
   if (text === undefined) return undefined;
-  const { claimUID, podUID, releasedAt, uncertaintyMs } = v.parse(use, JSON.parse(text));
-  if (claimUID !== claimUid) return undefined;
+  const told = v.parse(v.union([use, gap]), JSON.parse(text));
+  if (told.claimUID !== claimUid || told.releasedAt === undefined) return undefined;
+  const { podUID, releasedAt, uncertaintyMs } = told;
   return { podUid: podUID, releasedAtMs: instantOf(releasedAt), uncertaintyMs: uncertaintyMs ?? undefined };
 }
 

@@ -43,6 +43,14 @@ describe("what is read of a stored claim", () => {
       expected: { lastUse: undefined },
     },
     {
+      name: "no last use, where there is only a time in which nobody watched",
+      object: claim(UNUSED, {
+        claimUID: "claim-1",
+        blindGap: { from: "2026-01-02T03:04:05Z", to: "2026-01-02T03:04:06Z" },
+      }),
+      expected: { lastUse: undefined },
+    },
+    {
       name: "a last use that nobody is named for, and whose uncertainty nobody knows",
       object: claim(UNUSED, { ...USE, podUID: undefined, uncertaintyMs: null }),
       expected: { lastUse: { podUid: undefined, uncertaintyMs: undefined } },
