@@ -1,0 +1,133 @@
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import { Harness } from "./harness.ts";
+import { claimWith, nodeWith, podWith, releaseOf, reportWith, volumeWith } from "./world.ts";
+
+/** So many claims as are still fast; on a real API server there may be forty times more (test/bench). */
+const CLAIMS = 5_000;
+const NODES = 20;
+
+/** What becomes of a claim, by its number: of five one is mounted, one was, one is named by a pod, and two nobody ever used. */
+type Life = "mounted" | "released" | "referenced" | "idle";
+const LIVES: readonly Life[] = ["mounted", "released", "idle", "idle"];
+
+function lifeOf(index: number): Life {
+  return index % 1_000 === 999 ? "referenced" : (LIVES[index % LIVES.length] ?? "idle");
+}
+
+function nodeOf(index: number): string {
+  return `n${index % NODES}`;
+}
+
+function claimOf(index: number) {
+  return claimWith({ name: `data-${index}`, uid: `claim-${index}`, volume: `pv-${index}` });
+}
+
+function volumeOf(index: number) {
+  const claim = { key: `shop/data-${index}`, uid: `claim-${index}` };
+  return volumeWith({ key: `pv-${index}`, uid: `volume-${index}`, claim });
+}
+
+const ALL = Array.from({ length: CLAIMS }, (_, index) => index);
+const MOUNTED = ALL.filter((index) => lifeOf(index) === "mounted");
+
+/** The claims of a cluster in which a first aggregator has written all there was to write. */
+let claims: readonly Claim[] = [];
+let harnesses: Harness[] = [];
+afterEach(async () => {
+  await Promise.all(harnesses.map((harness) => harness.stop()));
+  harnesses = [];
+});
+
+/** An aggregator that begins with these claims. */
+async function started(present: readonly Claim[]): Promise<Harness> {
+  const nodes = Array.from({ length: NODES }, (_, index) => nodeWith(`n${index}`));
+  const harness = new Harness({ claims: present, volumes: ALL.map(volumeOf), nodes });
+  harnesses.push(harness);
+  for (const index of ALL.filter((one) => lifeOf(one) === "referenced")) {
+    const names = { key: `shop/web-${index}`, uid: `pod-${index}`, claims: [`data-${index}`] };
+    harness.cluster.pods.set(names.uid, podWith({ ...names, node: undefined, hasStarted: false }));
+  }
+  return harness.start();
+}
+
+/** What a node's mount table shows, and showed; `released` are the claims whose mounts are gone by now. */
+function reportOf({ clock }: Harness, node: string, fields: Partial<NodeReport> = {}): NodeReport {
+  const endedAt = clock.monotonicMs();
+  const ours = ALL.filter((index) => nodeOf(index) === node);
+  const holds = ours
+    .filter((index) => lifeOf(index) === "mounted")
+    .map((index) => {
+      const volume = { by: "name", name: `pv-${index}` } as const;
+      return { kind: "pod", volume, podUid: `pod-${index}`, since: 10 } as const;
+    });
+  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, observedSince: 1, holds, ...fields });
+}
+
+function releaseOn(index: number, by: number): Release {
+  return { ...releaseOf(`pod-${index}`, { after: by - 10, by }), volume: { by: "name", name: `pv-${index}` } };
+}
+
+/** A first aggregator sees all lives and writes what comes of them. */
+beforeAll(async () => {
+  const first = await started(ALL.map(claimOf));
+  for (let index = 0; index < NODES; index += 1) {
+    const node = `n${index}`;
+    const by = first.clock.monotonicMs();
+    const ended = ALL.filter((one) => nodeOf(one) === node && lifeOf(one) === "released");
+    await first.report(reportOf(first, node, { releases: ended.map((one) => releaseOn(one, by)) }));
+  }
+  await first.advance(120_000);
+  await first.stop();
+  claims = [...first.stored.values()];
+});
+
+/** All nodes but some report. */
+async function heard(made: Harness, silent: readonly string[] = []): Promise<void> {
+  for (let index = 0; index < NODES; index += 1) {
+    if (!silent.includes(`n${index}`)) await made.report(reportOf(made, `n${index}`, { generation: 2 }));
+  }
+}
+
+describe("a new aggregator in a cluster of 5,000 claims that have a status", () => {
+  it("writes nothing while nothing has changed, neither before the nodes report nor after", async () => {
+    const second = await started(claims);
+
+    await second.advance(20_000);
+    await heard(second);
+    await second.advance(3_600_000);
+
+    const reasons = new Set(claims.map(({ status }) => status?.reason));
+    expect(reasons).toEqual(new Set(["NeverObservedInUse", "Mounted", "Unmounted", "Referenced"]));
+    expect([second.writes, second.reconciler.isAtRest]).toEqual([[], true]);
+  });
+
+  it("writes nothing when no node ever reports, but who is waited for", async () => {
+    const second = await started(claims);
+
+    await second.advance(3_600_000);
+
+    expect(second.writes.filter(({ reason }) => reason !== "Mounted")).toEqual([]);
+    expect(second.writes).toHaveLength(MOUNTED.length);
+  });
+
+  it("calls unused what ended meanwhile, once its own node has told, and waits for no other one", async () => {
+    const [ended, waiting] = [0, 4];
+    const second = await started(claims);
+    const by = second.clock.monotonicMs();
+    const left = reportOf(second, nodeOf(ended)).holds.filter(({ podUid }) => podUid !== `pod-${ended}`);
+
+    await heard(second, [nodeOf(ended), nodeOf(waiting)]);
+    const early = second.writes.length;
+    await second.report(reportOf(second, nodeOf(ended), { holds: left, releases: [releaseOn(ended, by)] }));
+    await second.advance(3_600_000);
+
+    const unused = second.writes.filter((status) => status.unused);
+    const told = second.writes.filter((status) => !status.unused);
+    expect(early).toBe(0);
+    expect(unused).toMatchObject([{ reason: "Unmounted", lastUse: { podUid: `pod-${ended}` } }]);
+    // Of the silent node's, once each: they stay as they are.
+    expect(told).toHaveLength(MOUNTED.filter((index) => nodeOf(index) === nodeOf(waiting)).length);
+  });
+});
