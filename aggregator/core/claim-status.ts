@@ -39,7 +39,7 @@ export interface Awaited {
   /** It should have answered long ago. */
   readonly isSilent: boolean;
   /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
-  readonly why?: "pod-ended" | "was-mounted" | "attached" | undefined;
+  readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
   /** With `pod-ended`: `namespace/name` of a pod that is over and that may have used the claim after what is stored. */
   readonly pod?: string | undefined;
 }
@@ -163,7 +163,9 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   if (stored === undefined) return undefined;
   const silent = facts.awaited.filter(({ isSilent }) => isSilent);
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
-  if (!stored.unused) return silent.length === 0 ? undefined : { ...stored, message: silentMessage(silent) };
+  // A pod that names it keeps it in use anyhow: a start while nodes are silent is no reason to write.
+  const isHeldUp = silent.length > 0 && facts.references.length === 0;
+  if (!stored.unused) return isHeldUp ? { ...stored, message: silentMessage(silent) } : undefined;
   // Waiting would only leave a time that is known to be too early.
   if (pods.length === 0) return unused(facts, known);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.

@@ -292,6 +292,15 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
+      name: "the same on a node that should have been heard of long ago: nobody waits for it while a pod names the claim",
+      facts: {
+        references: ["shop/web-0"],
+        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+        stored: mountedStatus(["n1"]),
+      },
+      status: undefined,
+    },
+    {
       name: "no longer mounted but referenced: the time stays and the use that ended is the last one",
       facts: { references: ["shop/web-0"], ends: [endWith()], stored: mountedStatus(["n1"]) },
       status: {
