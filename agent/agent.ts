@@ -20,6 +20,7 @@ import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./c
 import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
+import { prepareJournalDirectory } from "./sinks/journal-directory.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
 import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
 import { createMountInfoFile, type MountInfoSource } from "./sources/mount-table.ts";
@@ -57,6 +58,11 @@ export function createAgentPorts(
       journalDir === undefined ? createMemoryJournal() : createSqliteJournal(ports, { directory: journalDir, node }),
     nodeFacts: createNodeFacts(config, ports),
   };
+}
+
+/** What has to be done on a node before an agent runs there, by who may do more than an agent. */
+export function prepareNode(journalDir: string): void {
+  prepareJournalDirectory(journalDir);
 }
 
 /** A read that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */

@@ -42,6 +42,10 @@ export const AGENT_SETTINGS = {
     name: "journal-dir",
     description: "the node's directory for the journal; without it a restart is a blind span",
   }),
+  prepareJournal: switchSetting({
+    name: "prepare-journal",
+    description: "give the journal's directory to user and group 65534, and end; needs root and CHOWN",
+  }),
   heartbeat: durationSetting(
     { name: "heartbeat", description: "a report at least this often, plus or minus a fifth" },
     { min: 500, max: 600_000 },
@@ -93,6 +97,7 @@ export interface DryRunConfig {
 export type AgentCommand =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "dry-run"; readonly config: DryRunConfig }
+  | { readonly kind: "prepare-journal"; readonly directory: string }
   | { readonly kind: "run"; readonly config: AgentConfig };
 
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
@@ -100,6 +105,8 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
   const settings = Object.values(AGENT_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
   const { get } = readSettings(settings, input, RULES);
+  if (get(AGENT_SETTINGS.prepareJournal))
+    return { kind: "prepare-journal", directory: get(AGENT_SETTINGS.journalDir) ?? "" };
   const root = get(AGENT_SETTINGS.kubeletRoot);
   // The mount table is kept as latin1, a character a byte, so what it is compared with is, too.
   const kubeletRoot = root && Buffer.from(root, "utf8").toString("latin1");
@@ -129,6 +136,8 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 const RULES: readonly SettingsRule[] = [missingProblems, debugProblems, aggregatorProblems];
 
 function missingProblems({ get }: SettingsReader): readonly string[] {
+  if (get(AGENT_SETTINGS.prepareJournal))
+    return get(AGENT_SETTINGS.journalDir) === undefined ? ["--journal-dir is missing: what is to be prepared?"] : [];
   if (get(AGENT_SETTINGS.dryRun)) return [];
   const needed = [AGENT_SETTINGS.node, AGENT_SETTINGS.podUid, AGENT_SETTINGS.aggregatorUrl];
   return needed.filter((one) => get(one) === undefined).map(({ name }) => `--${name} is missing (or use --dry-run)`);

@@ -8,7 +8,7 @@ import { runProcess } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
 import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
-import { createAgentPorts, runAgent } from "./agent.ts";
+import { createAgentPorts, prepareNode, runAgent } from "./agent.ts";
 import { type AgentConfig, readAgentCommand } from "./config.ts";
 import { dryRun } from "./dry-run.ts";
 
@@ -45,6 +45,7 @@ await runProcess(
   async (signal) => {
     const command = readAgentCommand({ argv: process.argv.slice(2), env: process.env });
     if (command.kind === "run") return await run(command.config, signal);
+    if (command.kind === "prepare-journal") return prepareNode(command.directory);
     const { text, code } =
       command.kind === "help" ? { text: command.text, code: 0 } : await dryRun(command.config, { clock });
     (code === 0 ? process.stdout : process.stderr).write(`${text}\n`);

@@ -186,6 +186,15 @@ describe("the agent's configuration", () => {
     });
   });
 
+  it("needs nothing but the directory to prepare a node", () => {
+    const argv = ["--prepare-journal", "--journal-dir", "/var/lib/mooring/"];
+
+    expect(readAgentCommand({ argv, env: {} })).toEqual({ kind: "prepare-journal", directory: "/var/lib/mooring" });
+    expect(problems(["--prepare-journal"])).toBe(
+      "invalid configuration:\n  --journal-dir is missing: what is to be prepared?",
+    );
+  });
+
   it("helps, whatever else is wrong", () => {
     const command = readAgentCommand({ argv: ["--colour", "--help"], env: {} });
 

@@ -1,6 +1,9 @@
 import type { V1Namespace } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { objectsIn, type Template, WORKLOADS } from "./objects.ts";
+import { readAgentCommand } from "../../../agent/config.ts";
+import { environmentOf, objectsIn, type Template, WORKLOADS } from "./objects.ts";
+
+const JOURNAL_DIR = "/var/lib/mooring";
 
 /** What must hold of either pod, whatever else changes. */
 const RULES: readonly { readonly rule: string; readonly of: (template: Template) => unknown; readonly is: unknown }[] =
@@ -14,7 +17,6 @@ const RULES: readonly { readonly rule: string; readonly of: (template: Template)
     { rule: "does not use the host's network", of: ({ pod }) => pod.hostNetwork, is: undefined },
     { rule: "does not see the host's processes", of: ({ pod }) => pod.hostPID, is: undefined },
     { rule: "does not share the host's IPC", of: ({ pod }) => pod.hostIPC, is: undefined },
-    { rule: "has no other containers", of: ({ pod }) => pod.initContainers, is: undefined },
     { rule: "is on Linux", of: ({ pod }) => pod.nodeSelector?.["kubernetes.io/os"], is: "linux" },
     {
       rule: "cannot gain privileges",
@@ -65,14 +67,52 @@ describe.each(WORKLOADS)("$name", (workload) => {
 describe("what is mounted", () => {
   const [agent, aggregator] = WORKLOADS;
 
-  it("is the node's /proc for the agent, to read", () => {
-    expect(agent.pod.volumes).toEqual([{ name: "host-proc", hostPath: { path: "/proc", type: "Directory" } }]);
-    expect(agent.container.volumeMounts).toEqual([{ name: "host-proc", mountPath: "/host/proc", readOnly: true }]);
+  it("is the node's /proc for the agent, to read, and a directory of its own", () => {
+    expect(agent.pod.volumes).toEqual([
+      { name: "host-proc", hostPath: { path: "/proc", type: "Directory" } },
+      { name: "journal", hostPath: { path: JOURNAL_DIR, type: "DirectoryOrCreate" } },
+    ]);
+    expect(agent.container.volumeMounts).toEqual([
+      { name: "host-proc", mountPath: "/host/proc", readOnly: true },
+      { name: "journal", mountPath: JOURNAL_DIR },
+    ]);
   });
 
   it("is nothing for the aggregator", () => {
     expect(aggregator.pod.volumes).toBeUndefined();
     expect(aggregator.container.volumeMounts).toBeUndefined();
+  });
+});
+
+describe("what runs before", () => {
+  const [agent, aggregator] = WORKLOADS;
+  const [first, ...others] = agent.pod.initContainers ?? [];
+
+  it("is nothing for the aggregator, and one container for the agent, of the same image", () => {
+    expect(aggregator.pod.initContainers).toBeUndefined();
+    expect(others).toEqual([]);
+    expect(first?.image).toBe(agent.container.image);
+  });
+
+  it("may change owners, and nothing else that its agent may not", () => {
+    expect(first?.securityContext).toEqual({
+      runAsUser: 0,
+      runAsGroup: 0,
+      runAsNonRoot: false,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"], add: ["CHOWN"] },
+    });
+    expect(first?.resources?.limits?.memory).toEqual(expect.any(String));
+  });
+
+  it("sees the journal's directory alone, and makes that the agent's", () => {
+    expect(first?.volumeMounts).toEqual([{ name: "journal", mountPath: JOURNAL_DIR }]);
+    expect(readAgentCommand({ argv: first?.args?.slice(1) ?? [], env: environmentOf(first ?? {}) })).toEqual({
+      kind: "prepare-journal",
+      directory: JOURNAL_DIR,
+    });
+    expect(environmentOf(agent.container).MOORING_JOURNAL_DIR).toBe(JOURNAL_DIR);
   });
 });
 
