@@ -129,7 +129,12 @@ export class Standings {
 
   /** How many of the nodes that are known have a standing. */
   count(kind: Standing["kind"]): number {
-    return [...this.#tracks.values()].filter(({ standing }) => standing.kind === kind).length;
+    return this.named(kind).length;
+  }
+
+  /** Which of them do. */
+  named(kind: Standing["kind"]): readonly string[] {
+    return [...this.#tracks].filter(([, { standing }]) => standing.kind === kind).map(([node]) => node);
   }
 
   /** A report of the node was accepted: nothing has to be assumed any more. */

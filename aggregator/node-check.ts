@@ -1,0 +1,32 @@
+import { type CheckResult, failed, PASSED } from "../common/runtime/health.ts";
+import type { FleetState } from "./fleet-state.ts";
+import type { Reconciler } from "./reconciler.ts";
+import type { Standings } from "./standings.ts";
+
+/** What a time of leading knows of the nodes that it waits for. */
+export interface NodesTerm {
+  readonly fleet: Pick<FleetState, "expected">;
+  readonly standings: Pick<Standings, "named">;
+  readonly reconciler: Pick<Reconciler, "waitingClaims">;
+}
+
+const MOST_NAMES = 5;
+
+/**
+ * Ready when every node has been heard of since the start, or the time for that is over: then silent nodes hold up only the claims that
+ * need their word, which is told but no reason not to be ready. Without a term nothing is waited for.
+ */
+export function checkNodes(term: NodesTerm | undefined): CheckResult {
+  if (term === undefined) return PASSED;
+  const { expected } = term.fleet;
+  if (expected.length > 0) return failed(`not heard of since the start: ${counted(expected)}`);
+  const silent = term.standings.named("silent");
+  if (silent.length === 0) return PASSED;
+  const claims = term.reconciler.waitingClaims().size;
+  return { ok: true, detail: `silent: ${counted(silent)}; claims that wait for a node: ${claims}` };
+}
+
+function counted(nodes: readonly string[]): string {
+  const more = nodes.length > MOST_NAMES ? ` and ${nodes.length - MOST_NAMES} more` : "";
+  return `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} (${nodes.slice(0, MOST_NAMES).join(", ")}${more})`;
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { checkNodes, type NodesTerm } from "../../../aggregator/node-check.ts";
+
+function termWith(fields: {
+  readonly expected?: readonly string[];
+  readonly silent?: readonly string[];
+  readonly claims?: readonly string[];
+}): NodesTerm {
+  const { expected = [], silent = [], claims = [] } = fields;
+  return {
+    fleet: { expected },
+    standings: { named: (kind) => (kind === "silent" ? silent : ["another"]) },
+    reconciler: { waitingClaims: () => new Set(claims) },
+  };
+}
+
+const many = Array.from({ length: 37 }, (_, index) => `n${index + 1}`);
+
+describe("checkNodes", () => {
+  it.each([
+    { name: "while another process leads nothing is waited for", term: undefined, result: { ok: true } },
+    { name: "all nodes have been heard of", term: termWith({}), result: { ok: true } },
+    {
+      name: "one has not been heard of since the start",
+      term: termWith({ expected: ["n7"] }),
+      result: { ok: false, why: "not heard of since the start: 1 node (n7)" },
+    },
+    {
+      name: "more have not been heard of than anybody wants to read",
+      term: termWith({ expected: many, silent: ["n9"] }),
+      result: { ok: false, why: "not heard of since the start: 37 nodes (n1, n2, n3, n4, n5 and 32 more)" },
+    },
+    {
+      name: "the time for that is over: who is silent is told, and what that holds up",
+      term: termWith({ silent: ["n7", "n8"], claims: ["shop/data", "shop/copy", "shop/log"] }),
+      result: { ok: true, detail: "silent: 2 nodes (n7, n8); claims that wait for a node: 3" },
+    },
+  ])("$name", ({ term, result }) => {
+    expect(checkNodes(term)).toEqual(result);
+  });
+});
