@@ -13,6 +13,7 @@ import type { AggregatorConfig } from "./config.ts";
 import { claimKeysOf } from "./core/references.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
+import { checkNodes } from "./node-check.ts";
 import { LIST_PATHS } from "./read-api.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
@@ -133,12 +134,7 @@ class Aggregator {
           const unsynced = this.#cluster.unsynced();
           return unsynced.length === 0 ? PASSED : failed(`not listed yet: ${unsynced.join(", ")}`);
         },
-        nodes: () => {
-          const expected = this.#term?.fleet.expected ?? [];
-          return expected.length === 0
-            ? PASSED
-            : failed(`not heard of since the start: ${expected.slice(0, 5).join(", ")}`);
-        },
+        nodes: () => checkNodes(this.#term),
         writes: () => (this.#term === undefined ? PASSED : checkWrites(this.#term.reconciler.writes)),
         ...(check && { leader: check }),
       },
@@ -158,6 +154,7 @@ class Aggregator {
         ...this.#ports,
         cluster: this.#cluster,
         writing: this.#writing,
+        coverage: this.#leadership.coverage,
         clusterUid: this.#identity.uid,
         nowMs: () => this.#nowMs(),
       },

@@ -143,6 +143,7 @@ export class ClaimMemories {
     const memory = this.#settle(claim, { shown: [...uses, ...releases].map(({ podUid }) => podUid), pods });
     return {
       claim,
+      volume,
       uses,
       shownOn: found.filter(({ holds }) => holds.length > 0).map(({ view }) => view.node),
       attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),

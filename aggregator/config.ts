@@ -13,6 +13,7 @@ import {
   type SettingsReader,
   switchSetting,
 } from "../common/runtime/settings.ts";
+import { BLIND_GAP_SETTINGS, type BlindGapSetting } from "./core/claim-gap.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
 
 /** Every setting of the aggregator, with its default. */
@@ -53,6 +54,15 @@ export const AGGREGATOR_SETTINGS = {
     { min: 0, max: 60_000 },
     "5s",
   ),
+  blindGap: choiceSetting(
+    {
+      name: "blind-gap",
+      description:
+        "a claim that may have been used while neither agent nor aggregator watched counts as used until then (bump), or keeps its time and says so (keep)",
+    },
+    BLIND_GAP_SETTINGS,
+    "bump",
+  ),
   upstreamCondition: choiceSetting(
     {
       name: "upstream-condition",
@@ -88,6 +98,7 @@ export interface AggregatorConfig {
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
+  readonly blindGap: BlindGapSetting;
   readonly upstreamCondition: UpstreamSetting;
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
@@ -120,6 +131,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
+    blindGap: get(AGGREGATOR_SETTINGS.blindGap),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),

@@ -66,8 +66,8 @@ export class PodCoverage {
     return this.#watch === undefined ? [] : (this.#coverage?.gaps ?? []);
   }
 
-  /** These nodes have still to tell what was used on them in a gap; what the others told was dealt with. */
-  settle(openIn: (gap: CoverageGap) => readonly string[]): void {
+  /** These nodes have still to tell what was used on them in a gap; what the others told was dealt with. Nothing: as before. */
+  settle(openIn: (gap: CoverageGap) => readonly string[] | undefined): void {
     if (this.#coverage !== undefined) this.#coverage = settleGaps(this.#coverage, openIn);
   }
 

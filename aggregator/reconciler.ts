@@ -9,8 +9,10 @@ import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
+import type { Unseen } from "./core/claim-gap.ts";
 import { type Awaited, desiredClaimStatus, type UseEnd } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
+import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeRelease, NodeView } from "./core/fleet.ts";
 import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
@@ -32,6 +34,8 @@ export interface ReconcilerParts {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
+  /** When a claim with this volume may have been used without anybody seeing it. */
+  readonly unseenOf: (volume: Volume | undefined) => Unseen;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -215,15 +219,17 @@ export class Reconciler {
     const claim = this.#memories.newest(key);
     if (claim === undefined) return undefined;
     const { cluster, fleet, nowMs } = this.#parts;
-    const facts = factsOf(this.#memories.evidence(claim), {
+    const evidence = this.#memories.evidence(claim);
+    const facts = factsOf(evidence, {
       ...this.#words,
       nodes: cluster.nodeNames,
+      nodeOf: cluster.node,
       anyExpected: fleet.anyExpected,
       beganMs: this.#beganMs,
       podName: cluster.podName,
       nowMs: nowMs(),
     });
-    return { claim, ...facts };
+    return { claim, ...facts, unseen: this.#parts.unseenOf(evidence.volume) };
   }
 
   #decide(key: string): DesiredClaim | undefined {

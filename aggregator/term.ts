@@ -5,9 +5,13 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
+import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
+import type { Unseen } from "./core/claim-gap.ts";
+import type { Volume } from "./core/cluster-objects.ts";
 import { FleetState } from "./fleet-state.ts";
+import type { PodCoverage } from "./pod-coverage.ts";
 import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -25,6 +29,8 @@ export interface TermParts {
   readonly client: KubeClient;
   readonly cluster: Cluster;
   readonly writing: Pick<StatusWriting, "writer" | "policy"> & { readonly warnings: Pick<ClaimWarnings, "tell"> };
+  /** Since when pods have been watched, by whomever. */
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
   readonly clusterUid: () => string | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -38,6 +44,7 @@ export class Term {
   readonly fleet: FleetState;
   readonly standings: Standings;
   readonly reconciler: Reconciler;
+  readonly #gaps: BlindGaps;
   readonly #parts: TermParts;
   readonly #api: ReadApi;
   readonly #silentAfterMs: number;
@@ -51,7 +58,10 @@ export class Term {
     this.standings = this.#newStandings(config);
     const { writer, warnings, policy } = parts.writing;
     const { fleet, standings } = this;
-    this.reconciler = new Reconciler({ ...parts, fleet, standings, writer, warnings, policy, nowMs }, config);
+    const gaps = this.#newGaps(config);
+    this.#gaps = gaps;
+    const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
+    this.reconciler = new Reconciler({ ...parts, fleet, standings, writer, warnings, policy, unseenOf, nowMs }, config);
     this.#api = new ReadApi({
       ...parts,
       cluster,
@@ -78,6 +88,17 @@ export class Term {
     return new Standings(parts, config);
   }
 
+  #newGaps(config: AggregatorConfig): BlindGaps {
+    const parts = {
+      ...this.#parts,
+      leases: createNodeLeases(this.#parts.client),
+      standingOf: (node: string) => this.standings.of(node).kind,
+      isAtRest: () => this.reconciler.isAtRest,
+      onChange: () => this.reconciler.enqueueAll(),
+    };
+    return new BlindGaps(parts, config);
+  }
+
   /** Lists that are read over HTTP. */
   routes(signal: AbortSignal): readonly Route[] {
     return this.#api.routes(signal);
@@ -99,6 +120,7 @@ export class Term {
         (limited) => this.reconciler.run(limited),
         (limited) => this.standings.run(limited),
         (limited) => this.#endExpectation(limited),
+        (limited) => this.#gaps.run(limited),
       ],
       signal,
     );
@@ -120,7 +142,8 @@ export class Term {
     if (time === undefined) return { kind: "not-ready", why: "the API server has not been heard of yet" };
     const nodeBootId = cluster.node(report.node)?.bootId;
     const wasExpected = this.fleet.anyExpected !== undefined;
-    const change = this.fleet.accept(report, { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId });
+    const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
+    const change = this.fleet.accept(report, receipt);
     if (change.kind === "stale") {
       logger.info({ node: report.node, why: change.why }, "stale report dropped");
       return change;
@@ -132,6 +155,7 @@ export class Term {
         { node: report.node, setBackMs: Math.round(setBackMs) },
         "node's boot clock went back, taken as it is now",
       );
+    this.#gaps.onReport(report, receipt, setBackMs !== undefined);
     if (change.touched.length > 0) this.#api.onReport(change.view);
     const reach = this.reconciler.awaitedVersion(change.view);
     this.standings.onReport(report.node);

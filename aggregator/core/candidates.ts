@@ -1,4 +1,5 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
 import { type EndedReference, isToldByStatus } from "./references.ts";
@@ -22,11 +23,25 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
     ...attachedTo
       .filter((node) => isUnheard(node) || isSilent(node))
       .map((node) => ({ node, why: "attached" as const })),
+    ...anyWhere(evidence, fleet)
+      .filter(isUnheard)
+      .map((node) => ({ node, why: "unwatched" as const })),
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => hasWord(node, fleet))
     .map((one) => ({ ...one, isSilent: isSilent(one.node) }));
   return [...named, ...anyNode(evidence, fleet)];
+}
+
+/**
+ * Where a claim may be mounted still that an earlier run left in use, of which nobody here has seen by whom: its pods came to their end
+ * while nobody watched, and any node that has not been heard of since may be the one. A hostPath volume shows no mount anywhere.
+ */
+function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  const { status } = claim;
+  if (status === undefined || status.unused || status.mountedOn !== undefined || volume?.isHostPath) return [];
+  if (evidence.isWitnessed || evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
 }
 
 /** Told with its pod where that may have used the claim after what is stored. */

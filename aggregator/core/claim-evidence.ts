@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { Node, Volume } from "./cluster-objects.ts";
 import type { NodeRelease } from "./fleet.ts";
 import type { ClaimHistory, NodeWords } from "./references.ts";
 
@@ -15,6 +16,8 @@ export interface FoundUse {
 /** What the nodes and the pods tell about one claim. */
 export interface ClaimEvidence {
   readonly claim: Claim;
+  /** Its volume, where it is known. */
+  readonly volume?: Volume | undefined;
   /** Use-holds of the claim, by what the nodes' last reports show. */
   readonly uses: readonly FoundUse[];
   /** Nodes whose last report shows any hold of it, staging included. */
@@ -35,6 +38,7 @@ export interface ClaimEvidence {
 export interface FleetFacts extends NodeWords {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
+  readonly nodeOf?: (name: string) => Node | undefined;
   /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
   readonly anyExpected: string | undefined;
   /** When this run began to decide. */

@@ -72,8 +72,11 @@ export interface AwaitedItem {
   readonly node: string;
   /** What keeps it: no reports any more, none yet, or it has to read its mount table once more. */
   readonly state: "silent" | "unheard" | "read";
-  /** Why its word is needed; `start`: that of every node is, after a start of the aggregator. */
-  readonly why: "pod-ended" | "was-mounted" | "attached" | "start";
+  /**
+   * Why its word is needed; `unwatched`: the last pod may have ended there while nobody watched; `start`: that of every node is, after
+   * a start of the aggregator.
+   */
+  readonly why: "pod-ended" | "was-mounted" | "attached" | "unwatched" | "start";
 }
 
 /** In use when either side says so: what is written may be behind what is known, and a node that is silent says nothing. */

@@ -111,12 +111,13 @@ function keyOf({ node, why, pod }: ToldNode): string {
   return `${node} ${rank} ${pod ?? "~"}`;
 }
 
-const REASONS = ["pod-ended", "was-mounted", "attached"] as const;
+const REASONS = ["pod-ended", "was-mounted", "attached", "unwatched"] as const;
 
 function reasonText({ why, pod }: ToldNode): string {
   if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;
   if (why === "was-mounted") return " (had it mounted)";
-  return why === "attached" ? " (the volume is attached to it)" : "";
+  if (why === "attached") return " (the volume is attached to it)";
+  return why === "unwatched" ? " (the last pod may have been there; nobody watched it end)" : "";
 }
 
 function nodesText(nodes: readonly string[]): string {

@@ -36,8 +36,8 @@ export interface PodWatch {
 
 /** More gaps are not told apart. */
 export const MAX_GAPS = 8;
-/** Of more nodes it is not kept which of them have still to tell. */
-export const MAX_OPEN_NODES = 16;
+/** Of more nodes it is not kept that they have still to tell: they count as blind for the time of the gap, and no longer. */
+export const MAX_OPEN_NODES = 32;
 
 /**
  * What a replica can say of the past when it begins to lead, or after a gap of its own: that of its predecessor, where its own watch
@@ -58,12 +58,8 @@ function fewer(gaps: readonly CoverageGap[]): readonly CoverageGap[] {
   const [first, second, ...others] = gaps;
   if (gaps.length <= MAX_GAPS || first === undefined || second === undefined) return gaps;
   const openNodes = first.openNodes && second.openNodes && [...new Set([...first.openNodes, ...second.openNodes])];
-  const merged = { fromMs: first.fromMs, toMs: second.toMs, leasesAt: first.leasesAt, openNodes: capped(openNodes) };
-  return fewer([merged, ...others]);
-}
-
-function capped(nodes: readonly string[] | undefined): readonly string[] | undefined {
-  return nodes !== undefined && nodes.length > MAX_OPEN_NODES ? undefined : nodes;
+  const kept = openNodes?.toSorted().slice(0, MAX_OPEN_NODES);
+  return fewer([{ fromMs: first.fromMs, toMs: second.toMs, leasesAt: first.leasesAt, openNodes: kept }, ...others]);
 }
 
 /** The leader has dealt with everything up to a resource version. It never goes back. */
@@ -81,12 +77,12 @@ export function advance(
   return { ...coverage, reached, reachedAtMs: atMs, leasesAt: leasesAt ?? coverage.leasesAt };
 }
 
-/** What is left of the gaps when these nodes have still to tell. Nodes that have told once do not have to again. */
-export function settleGaps(coverage: Coverage, openIn: (gap: CoverageGap) => readonly string[]): Coverage {
+/** What is left of the gaps when just these nodes have still to tell; nothing: any that had to before. */
+export function settleGaps(coverage: Coverage, openIn: (gap: CoverageGap) => readonly string[] | undefined): Coverage {
   const gaps = coverage.gaps.flatMap((gap) => {
-    const open = openIn(gap).filter((node) => gap.openNodes?.includes(node) ?? true);
-    if (open.length === 0) return [];
-    return [{ ...gap, openNodes: gap.openNodes === undefined ? capped(open.toSorted()) : open.toSorted() }];
+    const open = openIn(gap)?.filter((node) => gap.openNodes?.includes(node) ?? true);
+    if (open === undefined) return [gap];
+    return open.length === 0 ? [] : [{ ...gap, openNodes: open.toSorted().slice(0, MAX_OPEN_NODES) }];
   });
   const isSame = JSON.stringify(gaps) === JSON.stringify(coverage.gaps);
   return isSame ? coverage : { ...coverage, gaps };

@@ -13,6 +13,7 @@ describe("readAggregatorCommand", () => {
         agentlessAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
+        blindGap: "bump",
         upstreamCondition: "auto",
         logLevel: "info",
       },

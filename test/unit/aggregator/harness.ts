@@ -1,9 +1,13 @@
+import { BlindGaps } from "../../../aggregator/blind-gaps.ts";
+import type { BlindGapSetting, Unseen } from "../../../aggregator/core/claim-gap.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
+import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import type { LeaseRenewal } from "../../../aggregator/core/kubelet-lease.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import type { StandingLimits } from "../../../aggregator/core/standing.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
+import type { PodCoverage } from "../../../aggregator/pod-coverage.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
@@ -30,7 +34,10 @@ export interface HarnessOptions {
   readonly reasonDelayMs?: number;
   /** Whether the kubelets of nodes live, for those that ask for their Leases. */
   readonly livingKubelets?: readonly string[];
+  readonly blindGap?: BlindGapSetting;
 }
+
+const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefined };
 
 /** A reconciler and a fleet with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
 export class Harness {
@@ -52,7 +59,12 @@ export class Harness {
   readonly livingKubelets: Set<string>;
   /** How often the Leases were listed. */
   leaseLists = 0;
-  readonly #limits: StandingLimits & { readonly reasonDelayMs: number };
+  /** Times in which no aggregator watched pods, of which not all nodes have told. */
+  gaps: readonly CoverageGap[] = [];
+  /** Resource versions of kubelets' Leases. */
+  readonly leaseVersions = new Map<string, string>();
+  #blindGaps: BlindGaps;
+  readonly #limits: StandingLimits & { readonly reasonDelayMs: number; readonly blindGap: BlindGapSetting };
   #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
 
@@ -63,6 +75,7 @@ export class Harness {
     silentAfterMs = 90_000,
     reasonDelayMs = 5_000,
     livingKubelets = [],
+    blindGap = "bump",
   }: HarnessOptions) {
     for (const claim of claims) {
       this.stored.set(claim.key, claim);
@@ -71,9 +84,11 @@ export class Harness {
     for (const volume of volumes) this.cluster.volumes.set(volume.key, volume);
     for (const node of nodes) this.cluster.nodes.set(node.key, node);
     this.livingKubelets = new Set(livingKubelets);
-    this.#limits = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
+    const afterMs = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
+    this.#limits = { ...afterMs, blindGap };
     this.fleet = new FleetState(this.clock, silentAfterMs);
     this.standings = this.#newStandings();
+    this.#blindGaps = this.#newBlindGaps();
     this.reconciler = this.#newReconciler();
   }
 
@@ -92,8 +107,24 @@ export class Harness {
   readonly #renewals = async (nodes: ReadonlySet<string>): Promise<ReadonlyMap<string, LeaseRenewal>> => {
     this.leaseLists += 1;
     const renewal = { renewedAtMs: this.clock.wallMs() - 5_000, durationMs: 40_000 };
-    return new Map([...this.livingKubelets].filter((node) => nodes.has(node)).map((node) => [node, renewal]));
+    const found = [...this.livingKubelets].filter((node) => nodes.has(node));
+    return new Map(found.map((node) => [node, { ...renewal, resourceVersion: this.leaseVersions.get(node) }]));
   };
+
+  #newBlindGaps(): BlindGaps {
+    const settle = (openIn: Parameters<PodCoverage["settle"]>[0]): void => {
+      this.gaps = settleGaps({ ...NO_COVERAGE, gaps: this.gaps }, openIn).gaps;
+    };
+    const parts = {
+      ...this.#parts,
+      coverage: { gaps: () => this.gaps, settle },
+      leases: { renewals: this.#renewals },
+      standingOf: (node: string) => this.standings.of(node).kind,
+      isAtRest: () => this.reconciler.isAtRest,
+      onChange: () => this.reconciler.enqueueAll(),
+    };
+    return new BlindGaps(parts, this.#limits);
+  }
 
   #newReconciler(): Reconciler {
     const writer = {
@@ -101,7 +132,8 @@ export class Harness {
       clean: async (claim: Claim) => this.#apply(claim, claim.status),
       read: async ({ key, uid }: Claim) => this.#read(key, uid),
     };
-    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const };
+    const unseenOf = (volume: Volume | undefined): Unseen => this.#blindGaps.unseenOf(volume);
+    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const, unseenOf };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
 
@@ -114,6 +146,7 @@ export class Harness {
       this.reconciler.run(signal),
       this.standings.run(signal),
       this.#endExpectation(signal),
+      this.#blindGaps.run(signal),
     ]);
     await this.enqueueAll();
     return this;
@@ -130,6 +163,7 @@ export class Harness {
     this.#stopping = new AbortController();
     this.fleet = new FleetState(this.clock, this.#limits.silentAfterMs);
     this.standings = this.#newStandings();
+    this.#blindGaps = this.#newBlindGaps();
     this.reconciler = this.#newReconciler();
     for (const claim of this.stored.values()) this.cluster.byKey.set(claim.key, claim);
     for (const pod of this.cluster.pods.values()) {
@@ -159,6 +193,8 @@ export class Harness {
     const wasExpected = this.fleet.expected.length > 0;
     const change = this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId, ...receipt });
     if (change.kind !== "accepted") return undefined;
+    const { atMs = this.clock.wallMs(), widthMs = 0 } = receipt;
+    this.#blindGaps.onReport(report, { atMs, widthMs }, change.setBackMs !== undefined);
     this.standings.onReport(report.node);
     this.reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.fleet.expected.length === 0) this.reconciler.onAllHeard();

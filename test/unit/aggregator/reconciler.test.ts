@@ -407,16 +407,16 @@ describe("a start of the aggregator", () => {
     expect(harness.writes).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON + 60_000 }]);
   });
 
-  it("a claim that was in use nobody knows where turns unused when the time of the nodes is over", async () => {
+  it("a claim that was in use nobody knows where waits for each node that may be the one, and says so", async () => {
     const claims = [claimWith({ status: statusWith() })];
     const harness = await running({ claims }, { silent: ["n1"] });
 
-    await harness.advance(90_000);
-    const before = harness.writes.length;
-    await harness.advance(20);
+    await harness.advance(3_600_000);
+    const waiting = harness.writes.slice();
+    await harness.report(reportAt(harness));
 
-    expect(before).toBe(0);
-    expect(harness.writes).toMatchObject([{ unused: true, reason: "NoPodUsing" }]);
+    expect(waiting).toMatchObject([{ unused: false, reason: "Referenced", message: expect.stringContaining("n1") }]);
+    expect(harness.writes.slice(1)).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3_600_000 }]);
   });
 
   it("a claim that is seen for the first time waits for no node that has nothing to do with it", async () => {

@@ -5,7 +5,7 @@ import type { Awaited } from "../../../../aggregator/core/claim-status.ts";
 import type { EndedReference } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus, NOON, statusWith, viewWith } from "../world.ts";
+import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 
 interface Row {
@@ -22,7 +22,9 @@ interface Row {
 function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expected = [] }: Row): readonly Awaited[] {
   const claim = claimWith({ status });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
-  return awaitedOf(found, fleetWith([viewWith()], { standings, anyExpected: expected[0] }));
+  // What they are labelled with does not matter to the tests: a node is known by its name.
+  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: {} });
+  return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, anyExpected: expected[0] }));
 }
 
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
@@ -152,6 +154,7 @@ describe("a node of which nothing is known yet after a start", () => {
     {
       name: "delays a claim that an earlier run left in use",
       status: statusWith(),
+      evidence: { isWitnessed: true },
       expected,
       awaited: [{ node: "n2", isSilent: false }],
     },
@@ -164,10 +167,72 @@ describe("a node of which nothing is known yet after a start", () => {
     {
       name: "delays no claim that came into use in this run",
       status: statusWith({ sinceMs: NOON + 1_000 }),
+      evidence: { isWitnessed: true },
       expected,
       awaited: [],
     },
-    { name: "delays nothing once all have been heard of", status: statusWith(), expected: [], awaited: [] },
+    {
+      name: "delays nothing once all have been heard of",
+      status: statusWith(),
+      evidence: { isWitnessed: true },
+      expected: [],
+      awaited: [],
+    },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+const on = (node: string, isSilent = false): Awaited => ({ node, isSilent, why: "unwatched" });
+const onN3 = JSON.stringify({
+  nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] }],
+});
+
+describe("a node on which a claim's last pod may have ended while nobody watched", () => {
+  it.each<Row>([
+    { name: "is any that has not been heard of since", status: statusWith(), awaited: [on("n2"), on("n3")] },
+    {
+      name: "may be silent for as long as it likes",
+      status: statusWith(),
+      standings: { n2: "silent" },
+      awaited: [on("n2", true), on("n3")],
+    },
+    {
+      name: "has a word to give: it is not agentless, and not gone",
+      status: statusWith(),
+      standings: { n2: "agentless", n3: "gone" },
+      awaited: [],
+    },
+    {
+      name: "can have the volume",
+      status: statusWith(),
+      evidence: { volume: volumeWith({ nodeAffinity: onN3 }) },
+      awaited: [on("n3")],
+    },
+    {
+      name: "is none where the volume shows no mount",
+      status: statusWith(),
+      evidence: { volume: volumeWith({ isHostPath: true }) },
+      awaited: [],
+    },
+    {
+      name: "is any, too, where somebody has removed what was written of the nodes",
+      status: statusWith({ reason: "Mounted" }),
+      awaited: [on("n2"), on("n3")],
+    },
+    { name: "is known where what is stored names it", status: mountedStatus(["n1"]), awaited: [] },
+    { name: "is known where a pod was seen", status: statusWith(), evidence: { isWitnessed: true }, awaited: [] },
+    {
+      name: "does not matter while a pod names the claim",
+      status: statusWith(),
+      evidence: { references: ["shop/web-1"] },
+      awaited: [],
+    },
+    {
+      name: "does not matter to a claim that is idle",
+      status: statusWith({ unused: true, reason: "NodeGone" }),
+      awaited: [],
+    },
   ])("$name", (row) => {
     expect(awaitedIn(row)).toEqual(row.awaited);
   });

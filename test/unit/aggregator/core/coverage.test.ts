@@ -156,10 +156,16 @@ describe("gaps of which nodes have told", () => {
     { name: "are over when all have", before: gap, open: [], after: [] },
     { name: "are open for those that have not", before: gap, open: ["b", "a"], after: [["a", "b"]] },
     {
-      name: "are open for any when more have not than names are kept",
+      name: "are open for as many as names are kept",
       before: gap,
-      open: Array.from({ length: 17 }, (_, index) => `n${index}`),
-      after: [undefined],
+      open: Array.from({ length: 40 }, (_, index) => `n${index + 10}`),
+      after: [Array.from({ length: 32 }, (_, index) => `n${index + 10}`)],
+    },
+    {
+      name: "are as they were while nobody can say",
+      before: { ...gap, openNodes: ["a"] },
+      open: undefined,
+      after: [["a"]],
     },
     { name: "are not open for one that has told before", before: { ...gap, openNodes: ["a"] }, open: ["b"], after: [] },
     {

@@ -1,0 +1,229 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { NodeMessage } from "../common/storage/node-report.ts";
+import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import {
+  type AgentSight,
+  agentSight,
+  type GapWord,
+  type NodeWord,
+  sinceBound,
+  type UnseenTime,
+  unseenTimes,
+  wordOn,
+} from "./core/blind-gap.ts";
+import type { BlindGapSetting, Unseen } from "./core/claim-gap.ts";
+import type { Node, Volume } from "./core/cluster-objects.ts";
+import { type CoverageGap, isUpTo } from "./core/coverage.ts";
+import type { Receipt } from "./core/fleet.ts";
+import type { Standing } from "./core/standing.ts";
+import type { PodCoverage } from "./pod-coverage.ts";
+import type { NodeLeases } from "./sources/node-leases.ts";
+
+interface BlindGapsParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
+  readonly cluster: {
+    readonly node: (name: string) => Node | undefined;
+    readonly nodeNames: () => readonly string[];
+  };
+  readonly leases: NodeLeases;
+  readonly standingOf: (node: string) => Standing["kind"];
+  /** Whatever was told was looked at, and what came of it was written. */
+  readonly isAtRest: () => boolean;
+  /** Any claim may have to be looked at. */
+  readonly onChange: () => void;
+}
+
+interface BlindGapsLimits {
+  readonly silentAfterMs: number;
+  readonly agentlessAfterMs: number;
+  readonly blindGap: BlindGapSetting;
+}
+
+/** A gap, and what nodes have told of it. */
+interface Track {
+  readonly gap: CoverageGap;
+  /** On the monotonic clock. */
+  readonly knownSince: number;
+  /** The nodes that were there. */
+  readonly nodes: readonly string[];
+  /** Those whose kubelets have not renewed their Leases since before; nothing until the Leases were listed. */
+  away: ReadonlySet<string> | undefined;
+  /** What is said stays: a later report dates it less exactly. */
+  readonly told: Map<string, NodeWord>;
+  /** It can be judged: every node has told, or had its time to. */
+  isReady: boolean;
+}
+
+/** Two that became one are another one. */
+function keyOf({ fromMs, toMs }: CoverageGap): string {
+  return `${fromMs ?? ""}/${toMs}`;
+}
+
+/** How often gaps are looked at while there are any. Milliseconds. */
+const LOOK_MS = 2_000;
+/** So many kinds of volumes are remembered with what was not seen of them. */
+const MOST_KINDS = 10_000;
+const NOTHING: readonly UnseenTime[] = [];
+
+/** What nobody saw in the times in which no replica watched pods: asks each node that was there, once, and tells of each volume. */
+export class BlindGaps {
+  readonly #parts: BlindGapsParts;
+  readonly #limits: BlindGapsLimits;
+  readonly #sights = new Map<string, AgentSight>();
+  /** They stay as long as this time of leading: what comes to light later is judged by them, too. */
+  readonly #tracks = new Map<string, Track>();
+  #words: readonly GapWord[] = [];
+  #text = "[]";
+  readonly #times = new Map<string, readonly UnseenTime[]>();
+
+  constructor(parts: BlindGapsParts, limits: BlindGapsLimits) {
+    this.#parts = parts;
+    this.#limits = limits;
+  }
+
+  /** Looks at the gaps now and then until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#look(signal);
+      await this.#parts.clock.sleep(LOOK_MS, signal);
+    }
+  }
+
+  /** A report was accepted; `isSetBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
+  onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isSetBack: boolean): void {
+    const sight = agentSight(message, receipt);
+    const lost =
+      this.#sights.get(message.node)?.blind.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
+    const now = isSetBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
+    this.#sights.set(message.node, { ...sight, blind: [...now, ...sight.blind] });
+  }
+
+  /** When a claim with this volume may have been used without anybody seeing it. */
+  unseenOf(volume: Volume | undefined): Unseen {
+    const { blindGap: setting } = this.#limits;
+    const times = this.#words.length === 0 ? NOTHING : sinceBound(this.#timesOf(volume), volume?.boundSinceMs);
+    return { times, setting };
+  }
+
+  #timesOf(volume: Volume | undefined): readonly UnseenTime[] {
+    const { isHostPath = false, nodeAffinity } = volume ?? {};
+    const kind = `${isHostPath} ${nodeAffinity ?? ""}`;
+    const known = this.#times.get(kind);
+    if (known !== undefined) return known;
+    const times = unseenTimes({ isHostPath, nodeAffinity }, this.#words, this.#parts.cluster.node);
+    if (this.#times.size >= MOST_KINDS) this.#times.clear();
+    this.#times.set(kind, times);
+    return times;
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { coverage, clock, cluster } = this.#parts;
+    const open = coverage.gaps();
+    for (const gap of open) {
+      if (this.#tracks.has(keyOf(gap))) continue;
+      const nodes = gap.openNodes ?? cluster.nodeNames();
+      const knownSince = clock.monotonicMs();
+      this.#tracks.set(keyOf(gap), { gap, knownSince, nodes, away: undefined, told: new Map(), isReady: false });
+    }
+    const tracks = open.map((gap) => this.#tracks.get(keyOf(gap))).filter((track) => track !== undefined);
+    await this.#findAway(tracks, signal);
+    if (signal.aborted) return;
+    for (const track of tracks) this.#hear(track);
+    if (!this.#publish()) this.#settle(tracks);
+  }
+
+  /** Once, as early as can be: a kubelet that comes back renews its Lease, and nothing is proven any more. */
+  async #findAway(tracks: readonly Track[], signal: AbortSignal): Promise<void> {
+    const { leases, logger } = this.#parts;
+    const asking = tracks.filter(({ away }) => away === undefined);
+    const nodes = new Set(asking.flatMap(({ gap, nodes }) => (gap.leasesAt === undefined ? [] : nodes)));
+    try {
+      const renewals = nodes.size === 0 ? new Map() : await leases.renewals(nodes, signal);
+      for (const track of asking) {
+        const { leasesAt = "" } = track.gap;
+        const isAway = (node: string): boolean => isUpTo(renewals.get(node)?.resourceVersion ?? "", leasesAt);
+        track.away = new Set(track.nodes.filter(isAway));
+      }
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      // Without them no node is known to have been away: times are moved later than need be.
+      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
+      for (const track of asking) if (this.#ageOf(track) > this.#limits.silentAfterMs) track.away = new Set();
+    }
+  }
+
+  #hear(track: Track): void {
+    if (track.away === undefined) return;
+    for (const node of track.nodes) {
+      if (track.told.has(node)) continue;
+      const word = this.#wordOf(node, track);
+      if (!word.isOpen) track.told.set(node, word);
+    }
+    const isLate = (node: string): boolean => track.told.has(node) || this.#parts.standingOf(node) === "silent";
+    track.isReady ||= this.#ageOf(track) > this.#limits.silentAfterMs || track.nodes.every(isLate);
+  }
+
+  #wordOf(node: string, track: Track): NodeWord {
+    const { cluster, standingOf } = this.#parts;
+    return wordOn(track.gap, {
+      sight: this.#sights.get(node),
+      standing: standingOf(node),
+      createdAtMs: cluster.node(node)?.createdAtMs,
+      isKubeletAway: track.away?.has(node) === true,
+      isOverdue: this.#isOverdue(track),
+    });
+  }
+
+  #isOverdue(track: Track): boolean {
+    return this.#ageOf(track) > this.#limits.agentlessAfterMs;
+  }
+
+  #ageOf({ knownSince }: Track): number {
+    return this.#parts.clock.monotonicMs() - knownSince;
+  }
+
+  /** True when there is something new to be taken into account. */
+  #publish(): boolean {
+    const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => this.#gapWord(track));
+    const text = JSON.stringify(words.map(({ gap, blind, nodes }) => [gap.toMs, [...blind], nodes.length]));
+    if (text === this.#text) return false;
+    this.#text = text;
+    this.#words = words;
+    this.#times.clear();
+    for (const { gap, blind } of words) {
+      const until = formatMillisecondsUp(gap.toMs);
+      const nodes = [...blind.keys()];
+      this.#parts.logger.info(
+        { until, nodes: nodes.length, first: nodes.slice(0, 5) },
+        "a time in which no replica watched pods is taken into account; nodes that did not watch either",
+      );
+    }
+    this.#parts.onChange();
+    return true;
+  }
+
+  #gapWord(track: Track): GapWord {
+    const words = track.nodes.map((node) => [node, track.told.get(node) ?? this.#wordOf(node, track)] as const);
+    const blind = words.filter(([, word]) => word.blind.length > 0).map(([node, word]) => [node, word.blind] as const);
+    const wasThere = (node: string): boolean => {
+      const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
+      return track.away?.has(node) !== true && (createdAtMs === undefined || createdAtMs < track.gap.toMs);
+    };
+    return { gap: track.gap, blind: new Map(blind), nodes: track.nodes.filter(wasThere) };
+  }
+
+  /** What was told and dealt with need not be told to a successor; it is as long as somebody may still come soon. */
+  #settle(tracks: readonly Track[]): void {
+    const isHeard = (track: Track): boolean => track.told.size === track.nodes.length || this.#isOverdue(track);
+    const heard = new Map(tracks.filter((one) => one.isReady && isHeard(one)).map((one) => [keyOf(one.gap), one]));
+    if (heard.size === 0 || !this.#parts.isAtRest()) return;
+    this.#parts.coverage.settle((gap) => {
+      const track = heard.get(keyOf(gap));
+      return track === undefined ? undefined : track.nodes.filter((node) => !track.told.has(node));
+    });
+  }
+}
