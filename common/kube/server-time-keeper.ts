@@ -11,7 +11,8 @@ export interface ServerTimeParts {
 
 /** Bounds this wide are narrow enough: a tenth of what whole seconds cost anyway. Milliseconds. */
 const WIDE_MS = 100;
-const LOOK_MS = 1_000;
+/** In so long they widen by less than a tenth of that; only a server whose clock differs makes them wide at once. */
+const LOOK_MS = 5_000;
 /** After a request that told nothing: the way there and back takes too long, or there was no answer. */
 const REST_MS = 60_000;
 
