@@ -78,7 +78,9 @@ const VERBS = { GET: "get", POST: "create", PUT: "replace", PATCH: "patch", DELE
 
 /** What a request to the API server is called: `list pods`, `watch nodes`, `apply persistentvolumeclaims/status`. */
 export function apiSite({ method, path, headers }: HttpRequest): string {
-  const [place = "", search = ""] = path.split("?");
+  const mark = path.indexOf("?");
+  const place = mark === -1 ? path : path.slice(0, mark);
+  const search = mark === -1 ? "" : path.slice(mark);
   const target = readPath(place);
   if (target === undefined) return `${VERBS[method]} ${place}`;
   const { resource, name, subresource } = target;

@@ -18,26 +18,34 @@ export interface SiteFigure {
   readonly crashes: number;
 }
 
-/** Counts over as many worlds as it is given to. Keys are `site/phase`. */
+/** Counts over as many worlds as it is given to. */
 export class CrashSites {
-  readonly #figures = new Map<string, { visits: number; crashes: number }>();
+  readonly #sites = new Map<string, Record<Phase, { visits: number; crashes: number }>>();
 
   visit(site: string, phase: Phase): void {
-    this.#of(site, phase).visits += 1;
+    this.#of(site)[phase].visits += 1;
   }
 
   crash(site: string, phase: Phase): void {
-    this.#of(site, phase).crashes += 1;
+    this.#of(site)[phase].crashes += 1;
   }
 
+  /** By `site/phase`; places that nobody has come by are not there. */
   figures(): ReadonlyMap<string, SiteFigure> {
-    return this.#figures;
+    const figures = new Map<string, SiteFigure>();
+    for (const [site, phases] of this.#sites)
+      for (const phase of PHASES) if (phases[phase].visits > 0) figures.set(`${site}/${phase}`, phases[phase]);
+    return figures;
   }
 
-  #of(site: string, phase: Phase): { visits: number; crashes: number } {
-    const key = `${site}/${phase}`;
-    const known = this.#figures.get(key) ?? { visits: 0, crashes: 0 };
-    this.#figures.set(key, known);
-    return known;
+  #of(site: string): Record<Phase, { visits: number; crashes: number }> {
+    const known = this.#sites.get(site);
+    if (known !== undefined) return known;
+    const none = () => ({ visits: 0, crashes: 0 });
+    const fresh = { before: none(), sent: none(), after: none() };
+    this.#sites.set(site, fresh);
+    return fresh;
   }
 }
+
+const PHASES = ["before", "sent", "after"] as const;

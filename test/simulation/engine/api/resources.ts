@@ -60,12 +60,13 @@ export interface Target {
 export function readPath(path: string): Target | undefined {
   const parts = path.split("/");
   const isCore = parts[1] === "api";
-  const apiVersion = isCore ? parts[2] : `${parts[2]}/${parts[3]}`;
-  const rest = parts.slice(isCore ? 3 : 4);
-  const isInNamespace = rest[0] === "namespaces" && rest.length > 2;
-  const namespace = isInNamespace ? rest[1] : undefined;
-  const [plural, name, subresource] = isInNamespace ? rest.slice(2) : rest;
-  const resource = RESOURCE_NAMES.map((known) => RESOURCES[known]).find((known) => known.name === plural);
-  if (resource === undefined || resource.apiVersion !== apiVersion) return undefined;
-  return { resource, namespace, name, subresource };
+  const from = isCore ? 3 : 4;
+  const isInNamespace = parts[from] === "namespaces" && parts.length > from + 2;
+  const [plural = "", name, subresource] = parts.slice(isInNamespace ? from + 2 : from);
+  const resource = BY_NAME.get(plural);
+  if (resource === undefined || resource.apiVersion !== (isCore ? parts[2] : `${parts[2]}/${parts[3]}`))
+    return undefined;
+  return { resource, namespace: isInNamespace ? parts[from + 1] : undefined, name, subresource };
 }
+
+const BY_NAME: ReadonlyMap<string, Resource> = new Map(RESOURCE_NAMES.map((name) => [name, RESOURCES[name]]));
