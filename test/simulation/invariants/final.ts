@@ -66,7 +66,8 @@ function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }:
   const isVague = world.cluster.claims.shadowed.has(claim.uid) || world.unclear.has(claim.uid);
   const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
   const latestPod = Math.max(0, ...pods.map(({ overAt }) => overAt ?? 0));
-  const latest = Math.max(latestUse, latestPod, ...uses.map(({ endedAt }) => endedAt ?? 0));
+  const madeAt = world.cluster.claims.madeAt(claim.uid) ?? 0;
+  const latest = Math.max(latestUse, latestPod, madeAt, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (isVague || latest < quietFromMs) return;
   if (published.sinceMs > wall.latest(latest) + EXACT_MS) {
     const late = Math.round(published.sinceMs - wall.latest(latest));

@@ -128,7 +128,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
     (dice, setup) => ({
       kind: "disk",
       ...node(dice, setup),
-      fault: dice.pick(["full", "read-only", "torn", "wiped", "older"] as const),
+      fault: dice.pick(["full", "read-only", "torn", "slow", "wiped", "older"] as const),
       ...forMs(dice),
     }),
   ],

@@ -63,7 +63,7 @@ export type Happening =
   | { readonly kind: "crash-at"; readonly site: string; readonly skip: number };
 
 /** What befalls a node's disk. */
-export type DiskStep = "full" | "read-only" | "torn" | "wiped" | "older";
+export type DiskStep = "full" | "read-only" | "torn" | "slow" | "wiped" | "older";
 
 export type StepKind = Step["kind"];
 

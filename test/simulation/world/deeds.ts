@@ -2,6 +2,7 @@ import type { Step } from "../plan/step.ts";
 import { foreignMounts } from "./kubelet-paths.ts";
 import { actOnMooring } from "./mooring-deeds.ts";
 import { actOnNodes } from "./node-deeds.ts";
+import type { PodVolume } from "./objects.ts";
 import type { PodRecord } from "./pods.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
@@ -17,7 +18,8 @@ function actOnPods(world: World, step: Step, number: number): boolean {
     case "rest":
       return true;
     case "new-pod": {
-      const { volumes, pace } = step;
+      const { pace } = step;
+      const volumes = withoutTwins(world, step.volumes);
       pods.create({ name: `pod-${number}`, node: world.node(step.node).name, volumes, pace });
       return true;
     }
@@ -48,6 +50,14 @@ function actOnPods(world: World, step: Step, number: number): boolean {
     default:
       return false;
   }
+}
+
+/** One pod cannot mount two volumes of one name: they would have one path. */
+function withoutTwins({ cluster }: World, volumes: readonly PodVolume[]): readonly PodVolume[] {
+  const own = volumes.map((volume) =>
+    volume.by === "claim" ? cluster.claims.get(volume.claim)?.volume.pv : undefined,
+  );
+  return volumes.filter((volume) => volume.by !== "inline" || !own.includes(volume.name));
 }
 
 function picked<T>(list: readonly T[], pick: number): T | undefined {

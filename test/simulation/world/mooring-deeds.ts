@@ -86,6 +86,8 @@ function replicaOf({ replicas }: World, index: number): Replica {
 function pause(world: World, process: Replica["process"], forMs: number): void {
   if (process === undefined) return;
   process.pause();
+  // What comes meanwhile is on its way until it goes on.
+  world.sky.longestMs = Math.max(world.sky.longestMs, forMs);
   world.windows.begin(forMs, () => process.resume());
 }
 
@@ -125,6 +127,8 @@ function spoilDisk(world: World, { node: index, fault, forMs }: StepOf<"disk">):
   if (fault === "wiped" || fault === "older") return;
   disk.fault = fault;
   world.windows.begin(forMs, () => {
+    // A file that is found damaged is put aside.
+    if (fault === "torn") disk.wipe();
     disk.fault = undefined;
   });
 }

@@ -35,7 +35,10 @@ function machineOf(world: World, index: number): World["control"] {
 }
 
 function isAgentless(world: World, index: number): boolean {
-  return index >= 0 && world.agentless.some(({ node, toMs }) => node === world.node(index).name && toMs === Number.POSITIVE_INFINITY);
+  return (
+    index >= 0 &&
+    world.agentless.some(({ node, toMs }) => node === world.node(index).name && toMs === Number.POSITIVE_INFINITY)
+  );
 }
 
 /** No fault of Mooring's: what is mounted stays so, and the agent sees it. */

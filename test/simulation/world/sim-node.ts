@@ -44,7 +44,7 @@ export class SimNode {
   readonly machine: SimMachine;
   readonly power: Power;
   readonly kubelet: Kubelet;
-  readonly disk = new Disk();
+  readonly disk: Disk;
   readonly root: string;
   /** What goes wrong with the next reads of the mount table, one each. */
   damage: ReadDamage[] = [];
@@ -68,6 +68,7 @@ export class SimNode {
     this.#parts = parts;
     this.#kernel = kernel;
     this.power = new Power(scheduler);
+    this.disk = new Disk(scheduler);
     this.#table = this.#newTable();
     this.kubelet = new Kubelet({ ...parts, node: name, root, power: this.power, table: () => this.#table });
     parts.cluster.register(name, machine.bootId());
@@ -197,14 +198,16 @@ export class SimNode {
     const point = tokenMount(this.root, pod.uid);
     if (!this.#table.isMounted(point)) this.#table.mount({ point, fsType: "tmpfs", source: "tmpfs" });
     const { engine } = this.#parts;
+    const started: { agent: SimProcess | undefined } = { agent: undefined };
     const agent = engine.startAgent({
       machine: this.machine,
       node: this.name,
       podUid: pod.uid,
       table: this.#kernelTable(),
-      journal: this.disk.journal(),
+      journal: this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
       config: { heartbeatMs: HEARTBEAT_MS },
     });
+    started.agent = agent;
     this.agent = agent;
     agent.onEnd(() => {
       if (this.agent !== agent) return;
@@ -233,4 +236,8 @@ export class SimNode {
       onChange: (listener) => table.onChange(listener),
     };
   }
+}
+
+function isAlive(process: SimProcess): boolean {
+  return process.state() === "running" || process.state() === "paused";
 }

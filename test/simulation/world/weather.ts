@@ -72,7 +72,8 @@ export class Sky {
     const fate = [...this.#storms]
       .filter((storm) => befalls(storm, call) && dice.chance(storm.probability))
       .reduce<Fate>((before, { kind }) => this.#strike(before, kind, call), usual);
-    this.longestMs = Math.max(this.longestMs, (fate.requestMs ?? 0) + (fate.answerMs ?? 0));
+    const againMs = Math.max(0, ...(fate.againAfterMs ?? []));
+    this.longestMs = Math.max(this.longestMs, (fate.requestMs ?? 0) + (fate.answerMs ?? 0) + againMs);
     return fate;
   };
 

@@ -66,7 +66,7 @@ export class World {
     for (const [index, { kind, sharesHandle }] of setup.claims.entries())
       this.cluster.claims.create({ name: `data-${index}`, kind, handle: sharesHandle ? "handle-1" : undefined });
     this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
-      return new Replica(engine, { name: `aggregator-${index}`, machine: this.control, isElected: setup.replicas > 1 });
+      return new Replica(engine, { name: `aggregator-${index}`, machine: this.control, isElected: true });
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, by }) => {
