@@ -124,7 +124,9 @@ export class JournalFile {
 }
 
 function prepare(db: DatabaseSync): void {
-  db.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = ${PAGE_BYTES}; BEGIN EXCLUSIVE`);
+  db.exec(
+    `PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA page_size = ${PAGE_BYTES}; BEGIN EXCLUSIVE`,
+  );
   const isNew = numberOf(db, "SELECT count(*) FROM sqlite_schema") === 0 && numberOf(db, "PRAGMA application_id") === 0;
   if (isNew) db.exec(SCHEMA);
   else check(db);

@@ -9,6 +9,7 @@ import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/
 import { benchFaults } from "./faults.ts";
 import { benchFirstFill } from "./first-fill.ts";
 import { benchIdle } from "./idle.ts";
+import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
 import { benchScale } from "./scale.ts";
@@ -43,6 +44,7 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
 
 /** What brings a cluster of its own. */
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
+  journal: benchJournal,
   "first-fill": benchFirstFill,
   transitions: (owner, printer) =>
     benchTransitions(owner, printer, { minutes: Number(MINUTES ?? 1), nodeOptions: NODE_OPTIONS }),
@@ -60,7 +62,7 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
 };
 
 /** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */
-const UNASKED = [...Object.keys(ON_STAGE), "first-fill", "transitions"];
+const UNASKED = [...Object.keys(ON_STAGE), "journal", "first-fill", "transitions"];
 
 async function benchOnStage(owner: Owner, names: readonly string[]): Promise<void> {
   const cluster = await buildCluster(owner);

@@ -1,0 +1,146 @@
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NodeState } from "../../agent/core/node-state.ts";
+import type { Journal } from "../../agent/sinks/journal.ts";
+import { createSqliteJournal } from "../../agent/sinks/sqlite-journal.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { createMetrics, type Metrics } from "../../common/runtime/metrics.ts";
+import type { Printer } from "../demo/print.ts";
+import { createFakeLogger } from "../fakes/logger.ts";
+import { holdsOf, knownHold, nodeState, releaseOf } from "../fakes/node-states.ts";
+import type { Owner } from "../process/owner.ts";
+import { parseExposition, total } from "./exposition.ts";
+import { percentile } from "./statistics.ts";
+
+const ROUNDS = 200;
+const HOLDS = [30, 1_000, 10_000];
+
+/** A journal under measurement, and how many bytes it has given the disk. */
+interface Contender {
+  readonly name: string;
+  readonly journal: Journal;
+  readonly writtenBytes: () => Promise<number>;
+}
+
+/** What happens on a node, round after round. */
+const EVENTS: readonly { readonly name: string; readonly after: (state: NodeState, round: number) => NodeState }[] = [
+  {
+    name: "a read that shows the same (each heartbeat)",
+    after: (state, round) => ({ ...state, read: { beganAt: 20 + 30_000 * round, endedAt: 21 + 30_000 * round } }),
+  },
+  {
+    name: "a mount",
+    after: (state, round) => ({ ...state, holds: new Map([...state.holds, ...holdsOf(knownHold(100_000 + round))]) }),
+  },
+  {
+    name: "an unmount and its release",
+    after: (state, round) => {
+      const [, ...holds] = state.holds;
+      return { ...state, holds: new Map(holds), releases: [...state.releases, releaseOf(200_000 + round)] };
+    },
+  },
+];
+
+/** What storing costs, beside the plain way: the whole state as JSON into a new file that takes the old one's place. */
+export async function benchJournal({ clock, signal }: Owner, printer: Printer): Promise<void> {
+  printer.title(`\nStoring what an agent knows, ${ROUNDS} times each, on the disk of ${tmpdir()}`);
+  const rows: (readonly string[])[] = [];
+  for (const count of HOLDS) {
+    for (const event of EVENTS) {
+      for (const make of [sqliteContender, wholeFileContender]) {
+        if (signal.aborted) return;
+        const folder = mkdtempSync(join(tmpdir(), "mooring-bench-"));
+        try {
+          rows.push([String(count), event.name, ...(await measure(make(clock, folder), { clock, count, event }))]);
+        } finally {
+          rmSync(folder, { recursive: true, force: true });
+        }
+      }
+    }
+  }
+  printer.table([["HOLDS", "WHAT", "HOW", "P50", "P99", "LOOP HELD UP P99", "MAX", "BYTES"], ...rows]);
+}
+
+interface Task {
+  readonly clock: Clock;
+  readonly count: number;
+  readonly event: (typeof EVENTS)[number];
+}
+
+async function measure(contender: Contender, { clock, count, event }: Task): Promise<readonly string[]> {
+  const { name, journal, writtenBytes } = contender;
+  let state = nodeState({ holds: holdsOf(...Array.from({ length: count }, (_, n) => knownHold(n))) });
+  await journal.load();
+  await journal.store(state);
+  const before = await writtenBytes();
+  const [took, held]: [number[], number[]] = [[], []];
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    state = event.after(state, round);
+    const pulse = startPulse(clock);
+    const begunAt = clock.monotonicMs();
+    await journal.store(state);
+    took.push(clock.monotonicMs() - begunAt);
+    held.push(await pulse.longest());
+  }
+  const bytes = ((await writtenBytes()) - before) / ROUNDS;
+  await journal.close?.();
+  const [p50, p99] = [percentile(took, 0.5), percentile(took, 0.99)].map(milliseconds);
+  const [heldP99, heldMax] = [percentile(held, 0.99), percentile(held, 1)].map(milliseconds);
+  return [name, p50 ?? "", p99 ?? "", heldP99 ?? "", heldMax ?? "", `${Math.round(bytes)}`];
+}
+
+function milliseconds(value: number): string {
+  return `${value.toFixed(2)} ms`;
+}
+
+/** Takes turns of the event loop and notes the longest time without one. */
+function startPulse(clock: Clock): { readonly longest: () => Promise<number> } {
+  let [longest, isOver] = [0, false];
+  const beat = async (): Promise<void> => {
+    while (!isOver) {
+      const at = clock.monotonicMs();
+      await clock.sleep(0);
+      longest = Math.max(longest, clock.monotonicMs() - at);
+    }
+  };
+  const beating = beat();
+  return {
+    longest: async () => {
+      isOver = true;
+      await beating;
+      return longest;
+    },
+  };
+}
+
+function sqliteContender(clock: Clock, directory: string): Contender {
+  const metrics: Metrics = createMetrics();
+  const journal = createSqliteJournal({ clock, logger: createFakeLogger(), metrics }, { directory, node: "bench" });
+  return {
+    name: "Mooring's journal",
+    journal,
+    writtenBytes: async () => total(parseExposition(await metrics.text()), "mooring_journal_written_bytes_total"),
+  };
+}
+
+function wholeFileContender(_: Clock, directory: string): Contender {
+  let bytes = 0;
+  const path = join(directory, "state.json");
+  const store = async (state: NodeState): Promise<void> => {
+    const text = JSON.stringify({ ...state, holds: [...state.holds] });
+    await using file = await open(`${path}.new`, "w");
+    await file.writeFile(text);
+    await file.datasync();
+    renameSync(`${path}.new`, path);
+    await using folder = await open(directory, "r");
+    await folder.sync();
+    bytes += text.length;
+  };
+  return {
+    name: "baseline, whole state to a new JSON file",
+    journal: { load: async () => undefined, store },
+    writtenBytes: async () => bytes,
+  };
+}
