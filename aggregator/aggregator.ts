@@ -33,8 +33,8 @@ export interface AggregatorPorts {
   readonly client: KubeClient;
 }
 
-/** How often a start looks whether all collections are there. Milliseconds. */
-const SYNC_CHECK_MS = 20;
+/** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
+const SYNC_CHECK_MS = { first: 20, longest: 250 };
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
 export async function runAggregator(
@@ -144,7 +144,10 @@ class Aggregator {
   /** Nothing is decided before everything has been listed once, nor does anybody lead who would have to list first. */
   async #leadWhenListed(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
-    while (this.#cluster.unsynced().length > 0 && !signal.aborted) await clock.sleep(SYNC_CHECK_MS, signal);
+    for (let waitMs = SYNC_CHECK_MS.first; this.#cluster.unsynced().length > 0 && !signal.aborted; ) {
+      await clock.sleep(waitMs, signal);
+      waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
+    }
     if (!signal.aborted) await this.#leadership.run((limited) => this.#lead(limited), signal);
   }
 
