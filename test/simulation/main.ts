@@ -1,15 +1,93 @@
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { createSystemClock } from "../../common/runtime/clock.ts";
+import { figuresText, neverMet } from "./figures.ts";
+import { PROMISES } from "./invariants/promises.ts";
+import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
+import { HAPPENINGS } from "./plan/happenings.ts";
 import { runPlan } from "./run.ts";
+import { type FailedSeed, playSeed } from "./seeds.ts";
+import { simulate } from "./simulate.ts";
+import { NETWORK_FAULTS } from "./world/weather.ts";
 
-const [first = "1", count = "1", isVerbose] = process.argv.slice(2);
-const tell = isVerbose === undefined ? undefined : (line: string): void => console.log(line);
-for (let seed = Number(first); seed < Number(first) + Number(count); seed += 1) {
-  const { failure, virtualMs, events, writes, uses } = await runPlan(planOf(seed), { tell });
-  const what =
-    failure && `${failure.promise} after step ${failure.step} at ${Math.round(failure.atMs)}: ${failure.detail}`;
-  console.log(
-    seed,
-    what ?? "ok",
-    `${Math.round(virtualMs / 1000)} s, ${events} events, ${writes} writes, ${uses} uses`,
-  );
+/** From so many seeds on, a fault or a crash point that was never met is a failure of the run. */
+const LARGE = 2_000;
+
+const USAGE = `Usage: npm run simulate [-- flags]
+
+  --seeds N         how many worlds (200)
+  --first-seed S    the first of them (1)
+  --seed X          this one alone; a failing plan is made shorter
+  --tell            with --seed: print everything that happens
+  --minutes M       begin no further world after so many minutes
+  --jobs J          threads (one for each core)
+  --keep-going      do not end at the tenth failure
+`;
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "200" },
+    "first-seed": { type: "string", default: "1" },
+    seed: { type: "string" },
+    tell: { type: "boolean", default: false },
+    minutes: { type: "string", default: "600" },
+    jobs: { type: "string", default: String(availableParallelism()) },
+    "keep-going": { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+/** A failure as people read it, and how to see it again. */
+function failureText({ seed, failure, plan }: FailedSeed): string {
+  const { promise, detail, step, atMs } = failure;
+  const words = promise in PROMISES ? "broke a promise" : "could not be played";
+  return [
+    `Seed ${seed} ${words} after step ${step}, ${Math.round(atMs)} ms of virtual time:`,
+    `  ${detail}`,
+    `Shortest plan found, ${plan.steps.length} steps, in ${JSON.stringify(plan.setup)}:`,
+    ...plan.steps.map((one) => `  ${JSON.stringify(one)}`),
+    `Again: npm run simulate -- --seed ${seed}`,
+  ].join("\n");
+}
+
+function write(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function playOne(seed: number): Promise<boolean> {
+  if (values.tell) {
+    const { failure } = await runPlan(planOf(seed), { tell: write });
+    if (failure !== undefined) write(`${failure.promise}: ${failure.detail}`);
+    return failure === undefined;
+  }
+  const { failed } = await playSeed(seed, { shrinks: true });
+  write(failed === undefined ? `Seed ${seed} keeps every promise.` : failureText(failed));
+  return failed === undefined;
+}
+
+async function playMany(): Promise<boolean> {
+  const { figures, failed, tookMs } = await simulate(createSystemClock(), {
+    firstSeed: Number(values["first-seed"]),
+    seeds: Number(values.seeds),
+    jobs: Number(values.jobs),
+    limitMs: Number(values.minutes) * 60_000,
+    mostFailures: values["keep-going"] ? Number.POSITIVE_INFINITY : 10,
+    shrinks: true,
+    tell: write,
+  });
+  for (const one of failed) write(`\n${failureText(one)}`);
+  write(`\n${figuresText(figures, tookMs)}`);
+  const kinds = HAPPENINGS.map(([kind]) => kind);
+  const missing =
+    figures.seeds < LARGE ? [] : neverMet(figures, { kinds, network: NETWORK_FAULTS, sites: CRASH_SITES });
+  for (const one of missing) write(`Never met: ${one}`);
+  write(failed.length === 0 ? "\nEvery promise was kept." : `\n${failed.length} seeds broke a promise.`);
+  return failed.length === 0 && missing.length === 0;
+}
+
+if (values.help) write(USAGE);
+else {
+  const isGood = await (values.seed === undefined ? playMany() : playOne(Number(values.seed)));
+  process.exitCode = isGood ? 0 : 1;
 }

@@ -1,0 +1,86 @@
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { addFigures, type Figures, NO_FIGURES } from "./figures.ts";
+import type { FailedSeed, SeedResult } from "./seeds.ts";
+
+export interface SimulationOptions {
+  readonly firstSeed: number;
+  readonly seeds: number;
+  readonly jobs: number;
+  /** No seed is begun after so many milliseconds. */
+  readonly limitMs: number;
+  /** Ends after so many failed seeds. */
+  readonly mostFailures: number;
+  readonly shrinks: boolean;
+  readonly tell: (line: string) => void;
+}
+
+export interface SimulationResult {
+  readonly figures: Figures;
+  readonly failed: readonly FailedSeed[];
+  readonly tookMs: number;
+}
+
+/** Progress is told this often. Milliseconds. */
+const TELL_MS = 10_000;
+
+/** Plays many seeds in as many threads as there are jobs. */
+export async function simulate(clock: Clock, options: SimulationOptions): Promise<SimulationResult> {
+  const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, tell } = options;
+  const begunAt = clock.monotonicMs();
+  const done = new AbortController();
+  let figures: Figures = NO_FIGURES;
+  const failed: FailedSeed[] = [];
+  const onResult = (result: SeedResult): void => {
+    figures = addFigures(figures, result.figures);
+    if (result.failed !== undefined) failed.push(result.failed);
+    if (failed.length >= mostFailures || clock.monotonicMs() - begunAt >= limitMs) done.abort("enough");
+  };
+  const work = Array.from({ length: jobs }, (_, job) => {
+    const data = { first: firstSeed + job, last: firstSeed + seeds - 1, stride: jobs, shrinks };
+    return runWorker(data, { onResult, signal: done.signal });
+  });
+  const told = tellNowAndThen(clock, done.signal, () => {
+    const seconds = Math.round((clock.monotonicMs() - begunAt) / 1000);
+    tell(`${figures.seeds} of ${seeds} seeds, ${figures.steps} steps, ${failed.length} failed, ${seconds} s`);
+  });
+  try {
+    await Promise.all(work);
+  } finally {
+    done.abort("done");
+    await told;
+  }
+  return { figures, failed, tookMs: clock.monotonicMs() - begunAt };
+}
+
+interface WorkerData {
+  readonly first: number;
+  readonly last: number;
+  readonly stride: number;
+  readonly shrinks: boolean;
+}
+
+interface WorkerOptions {
+  readonly onResult: (result: SeedResult) => void;
+  readonly signal: AbortSignal;
+}
+
+function runWorker(workerData: WorkerData, { onResult, signal }: WorkerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData });
+    const end = (): void => void worker.terminate();
+    signal.addEventListener("abort", end, { once: true });
+    worker.on("message", (result: SeedResult) => {
+      if (!signal.aborted) onResult(result);
+    });
+    worker.on("error", reject);
+    worker.on("exit", () => resolve());
+  });
+}
+
+async function tellNowAndThen(clock: Clock, signal: AbortSignal, tell: () => void): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(TELL_MS, signal);
+    if (!signal.aborted) tell();
+  }
+}
