@@ -48,7 +48,6 @@ const BLIND_AFTER_MS = 180_000;
 export class Observer {
   readonly #parts: ObserverParts;
   readonly #rule: RootRule;
-  readonly #bootId: string;
   readonly #reads: Histogram;
   readonly #anomalies: Counter<"reason">;
   /** Leaks that the log has told of. */
@@ -65,8 +64,7 @@ export class Observer {
     const { metrics } = parts;
     this.#parts = parts;
     this.#rule = rule;
-    this.#bootId = bootId;
-    this.#state = initialState(bootId, run);
+    this.#state = initialState(bootId, { run, clock: parts.clock.rate.source });
     this.#tellable = this.#state;
     this.#reads = metrics.histogram({
       name: "mooring_mount_table_read_seconds",
@@ -167,11 +165,11 @@ export class Observer {
 
   #adopt(stored: NodeState | undefined): void {
     if (stored === undefined || stored.run === this.#state.run) return;
-    const { kind, past } = recollect(stored, { bootId: this.#bootId, nowMs: this.#now() });
+    const { kind, past } = recollect(stored, { ...this.#state, nowMs: this.#now() });
     const fields = { kind, run: stored.run, holds: past.holds.size, releases: past.releases.length };
-    if (kind === "later-clock")
-      this.#parts.logger.warn(fields, "journal is ahead of the clock, its times do not count");
-    else this.#parts.logger.info(fields, "journal of an earlier run found");
+    const isDated = kind === "same-boot" || kind === "other-boot";
+    if (isDated) this.#parts.logger.info(fields, "journal of an earlier run found");
+    else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
     this.#state = adopt(this.#state, past);
     // What it adds is to be looked at, and told, at once.
     this.#parts.wakeUp.ask();

@@ -56,5 +56,6 @@ function isSameHead(stored: NodeState, state: NodeState): boolean {
   const last = stored.blind.at(-1);
   const isSameSight = stored.blind.length === state.blind.length && last?.to === state.blind.at(-1)?.to;
   const isFresh = (state.read?.endedAt ?? 0) - (stored.read?.endedAt ?? 0) < STAMP_EVERY_MS;
-  return stored.bootId === state.bootId && stored.run === state.run && isSameSight && isFresh;
+  const isSameRun = stored.bootId === state.bootId && stored.clock === state.clock && stored.run === state.run;
+  return isSameRun && isSameSight && isFresh;
 }

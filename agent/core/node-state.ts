@@ -37,6 +37,8 @@ export interface Suspension {
 /** Everything an agent knows about its node. It is replaced, never changed. */
 export interface NodeState {
   readonly bootId: string;
+  /** Which of the boot's clocks the stamps are of: two of them part by minutes in a year. */
+  readonly clock: string;
   /** The run of the agent that knows this. */
   readonly run: string;
   readonly holds: ReadonlyMap<string, KnownHold>;
@@ -90,9 +92,13 @@ export interface Anomaly {
 }
 
 /** The state of a run that has read nothing yet. */
-export function initialState(bootId: string, run = ""): NodeState {
+export function initialState(
+  bootId: string,
+  { run = "", clock = "" }: { readonly run?: string; readonly clock?: string } = {},
+): NodeState {
   return {
     bootId,
+    clock,
     run,
     holds: new Map(),
     releases: [],

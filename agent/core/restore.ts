@@ -7,21 +7,20 @@ import { withBlindSpan } from "./sight.ts";
 /** What a stored state is worth now. */
 export interface Recollection {
   readonly past: NodeState;
-  /** `other-boot`: only ends by the begin of this boot are left of it; `later-clock`: only ends by now. */
-  readonly kind: "same-boot" | "other-boot" | "later-clock";
+  /** `other-boot`: only ends by the begin of this boot are left of it; `other-clock`, `later-clock`: only ends by now. */
+  readonly kind: "same-boot" | "other-boot" | "other-clock" | "later-clock";
 }
 
 /**
  * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what was held ended by
  * the begin of this boot (DESIGN 4.3). Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
- * without its disk, say no more than: before now.
+ * without its disk, or that are of another clock of this boot, say no more than: before now.
  */
-export function recollect(
-  stored: NodeState,
-  { bootId, nowMs }: { readonly bootId: string; readonly nowMs: number },
-): Recollection {
-  if (stored.bootId !== bootId) return { kind: "other-boot", past: fromOtherBoot(stored, bootId) };
-  if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: fromLaterClock(stored, nowMs) };
+export function recollect(stored: NodeState, { bootId, clock, nowMs }: Now): Recollection {
+  if (stored.bootId !== bootId) return { kind: "other-boot", past: fromOtherBoot(stored, { bootId, clock }) };
+  const ended = { clock, nowMs };
+  if (stored.clock !== clock) return { kind: "other-clock", past: endedByNow(stored, ended) };
+  if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: endedByNow(stored, ended) };
   const { read } = stored;
   // A proven hold was shown by the last complete read, whose stamp is stored more often than the hold's own.
   const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => {
@@ -31,7 +30,14 @@ export function recollect(
   return { kind: "same-boot", past: { ...stored, holds: new Map(holds) } };
 }
 
-function fromOtherBoot(stored: NodeState, bootId: string): NodeState {
+/** When and where a journal is read. */
+interface Now {
+  readonly bootId: string;
+  readonly clock: string;
+  readonly nowMs: number;
+}
+
+function fromOtherBoot(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">): NodeState {
   const uses = new Map(
     [...stored.holds.values()].flatMap(({ hold, pod }) =>
       isUseHold(hold) ? [[useKey(hold), { use: hold, pod, after: undefined, by: 0 }] as const] : [],
@@ -39,16 +45,16 @@ function fromOtherBoot(stored: NodeState, bootId: string): NodeState {
   );
   const ended = [...uses.values()].map((end) => releaseOf(bootId, end));
   const releases = [...stored.releases.map((release) => datedAnew(release, 0)), ...ended];
-  return { ...initialState(bootId, stored.run), releases };
+  return { ...initialState(bootId, { run: stored.run, clock }), releases };
 }
 
-function fromLaterClock(stored: NodeState, nowMs: number): NodeState {
+function endedByNow(stored: NodeState, { clock, nowMs }: Omit<Now, "bootId">): NodeState {
   const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => [
     key,
     { ...known, since: nowMs, seenAt: 0, suspended: undefined, leakedSince: undefined },
   ]);
   return {
-    ...initialState(stored.bootId, stored.run),
+    ...initialState(stored.bootId, { run: stored.run, clock }),
     holds: new Map(holds),
     releases: stored.releases.map((release) => datedAnew(release, nowMs)),
   };

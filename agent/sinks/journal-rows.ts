@@ -39,6 +39,7 @@ const holdBody = v.strictObject({
 const headBody = v.strictObject({
   node: v.string(),
   bootId: uid,
+  clock: v.string(),
   run: v.string(),
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   read: v.optional(read),
@@ -57,8 +58,8 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, run, generation, read, blind } = state;
-  const text = JSON.stringify({ node, bootId, run, generation, read, blind, digest });
+  const { bootId, clock, run, generation, read, blind } = state;
+  const text = JSON.stringify({ node, bootId, clock, run, generation, read, blind, digest });
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
@@ -75,11 +76,11 @@ export function stateIn(
   if (rows.length === 0) return undefined;
   const head = decodeHead(heads[0]?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
-  const { node, bootId, run, generation, blind } = head;
+  const { node, bootId, clock, run, generation, blind } = head;
   const holds = rows.flatMap((row) => (row.kind === "hold" ? [decodeHold(row)] : []));
   const releases = rows.flatMap((row) => (row.kind === "release" ? [decodeRelease(row)] : []));
   const state: NodeState = {
-    ...{ bootId, run, generation, blind },
+    ...{ bootId, clock, run, generation, blind },
     holds: new Map(holds.map((known) => [holdKey(known.hold), known])),
     releases: releases.toSorted((one, other) => one.by - other.by),
     read: head.read,

@@ -44,7 +44,13 @@ export function holdsOf(...known: readonly KnownHold[]): ReadonlyMap<string, Kno
 /** A state of boot `boot-1`, whose last complete read took from 20 to 21, and which nobody had watched before 11. */
 export function nodeState(fields: Partial<NodeState> = {}): NodeState {
   const read = { beganAt: 20, endedAt: 21 };
-  return { ...initialState("boot-1", "run-1"), read, blind: [{ to: 11 }], sight: "unbroken", ...fields };
+  return {
+    ...initialState("boot-1", { run: "run-1", clock: "monotonic-raw" }),
+    read,
+    blind: [{ to: 11 }],
+    sight: "unbroken",
+    ...fields,
+  };
 }
 
 /** Any state that holds and releases of a few volumes can make up; odd names and stamps included. */

@@ -308,7 +308,7 @@ describe("an agent", () => {
   ])("$name when it is started again", async ({ bootId, left }) => {
     const release = { id: "r", volume: { by: "name" as const, name: "pv-9" }, podUid: "u9", after: 1, by: 2 };
     const journal = createMemoryJournal();
-    await journal.store({ ...initialState(bootId), releases: [release] });
+    await journal.store({ ...initialState(bootId, { clock: "monotonic-raw" }), releases: [release] });
 
     const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
     await advance(1_000);

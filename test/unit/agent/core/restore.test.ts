@@ -8,13 +8,14 @@ import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/
 import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
-const NOW = { bootId: "boot-1", nowMs: 1_000 };
+const CLOCK = "monotonic-raw";
+const NOW = { bootId: "boot-1", clock: CLOCK, nowMs: 1_000 };
 const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRunning: true }]]);
 
 /** A run that starts now, with what the journal gave it, after one complete read at 100 that shows the volumes of these pods. */
 function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {
   const { past } = recollect(stored, { ...NOW, nowMs: 90 });
-  return look(adopt(initialState("boot-1", "run-2"), past), 100, { shows: [], pods: new Map(), ...now });
+  return look(adopt(initialState("boot-1", { run: "run-2" }), past), 100, { shows: [], pods: new Map(), ...now });
 }
 
 interface Shown {
@@ -118,7 +119,7 @@ describe("after a restart in the same boot", () => {
   });
 
   it("was blind since nobody knows when, where no read is known", () => {
-    expect(afterRead(initialState("boot-1", "run-1")).blind).toEqual([{ to: 101 }]);
+    expect(afterRead(initialState("boot-1", { run: "run-1", clock: CLOCK })).blind).toEqual([{ to: 101 }]);
   });
 });
 
@@ -173,6 +174,14 @@ describe("a journal that is ahead of the clock", () => {
     { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
     expect(recollect(nodeState(stored), NOW).kind).toBe("later-clock");
+  });
+
+  it("is like one of another clock of the same boot, which the earlier agent could read and this one cannot", () => {
+    const { kind, past } = recollect(nodeState({ releases: [releaseOf(2)] }), { ...NOW, clock: "monotonic" });
+
+    expect(kind).toBe("other-clock");
+    expect(intervals(past)).toEqual(["u2 ?-1000"]);
+    expect(past).toMatchObject({ read: undefined, clock: "monotonic" });
   });
 
   it("is none whose latest stamp is now", () => {
