@@ -170,7 +170,12 @@ class World implements Engine {
   };
 
   readonly transport = (name: string): ByteTransport => {
-    const parts = { machine: this.machine({ name }), sites: new CrashSites(), mayCrash: () => false };
+    const parts = {
+      scheduler: this.scheduler,
+      machine: this.machine({ name }),
+      sites: new CrashSites(),
+      mayCrash: () => false,
+    };
     const life = new Life(name, "agent", parts);
     this.#lives.push(life);
     return createTransport(this.#network, life, this.#toApi);
@@ -187,7 +192,7 @@ class World implements Engine {
   #newLife(name: string, role: Role, machine: SimMachine): Life {
     this.#starts.set(name, (this.#starts.get(name) ?? 0) + 1);
     const { mayCrash = () => false } = this.#options;
-    const life = new Life(name, role, { machine, sites: this.sites, mayCrash });
+    const life = new Life(name, role, { scheduler: this.scheduler, machine, sites: this.sites, mayCrash });
     this.#lives.push(life);
     return life;
   }

@@ -1,6 +1,6 @@
 import type { RouteAnswer, RouteCall } from "../../../common/runtime/http-server.ts";
 import type { SimMachine } from "./machine.ts";
-import type { Cancel } from "./scheduler.ts";
+import type { Cancel, Scheduler } from "./scheduler.ts";
 import type { CrashSites, Phase, SiteVisit } from "./sites.ts";
 
 /** What a process is doing: `ended` in good order, `crashed` by a kill, `failed` by an error that nobody caught, which is a bug. */
@@ -33,6 +33,7 @@ export type Role = "agent" | "aggregator";
 export type Router = (call: RouteCall) => Promise<RouteAnswer>;
 
 interface LifeParts {
+  readonly scheduler: Scheduler;
   readonly machine: SimMachine;
   readonly sites: CrashSites;
   readonly mayCrash: (visit: SiteVisit) => boolean;
@@ -56,8 +57,9 @@ export class Life {
   readonly #listeners: ((state: ProcessState) => void)[] = [];
   readonly #detach: Cancel;
   #state: ProcessState = "running";
-  /** What came while it stood still. */
-  #waiting: (() => void)[] = [];
+  /** What came while it stood still, and has not been taken yet. */
+  readonly #waiting: (() => void)[] = [];
+  #isGoingOn = false;
 
   constructor(name: string, role: Role, parts: LifeParts) {
     this.name = name;
@@ -89,7 +91,8 @@ export class Life {
   /** Does what reaches the process from outside: now, when it can take it, or never. */
   deliver(act: () => void): void {
     if (!this.isAlive) return;
-    if (this.#state === "paused" || this.machine.isSuspended()) this.#waiting.push(act);
+    // What came before it comes first.
+    if (this.#isStill || this.#waiting.length > 0) this.#waiting.push(act);
     else act();
   }
 
@@ -146,7 +149,7 @@ export class Life {
   end(state: "ended" | "crashed" | "failed"): void {
     if (!this.isAlive) return;
     this.#state = state;
-    this.#waiting = [];
+    this.#waiting.length = 0;
     this.routers.length = 0;
     for (const cancel of this.open) cancel();
     this.open.clear();
@@ -160,11 +163,21 @@ export class Life {
     this.terminated.abort("over");
   }
 
+  get #isStill(): boolean {
+    return this.#state === "paused" || this.machine.isSuspended();
+  }
+
+  /** What waited comes in turns, as the event loop has it: each may be the last, or make the process stand still again. */
   #goOn(): void {
-    // Each may be its last, or make it stand still again.
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const act of waiting) this.deliver(act);
+    if (this.#waiting.length === 0 || this.#isGoingOn) return;
+    this.#isGoingOn = true;
+    this.#parts.scheduler.after(0, () => {
+      this.#isGoingOn = false;
+      if (this.#isStill) return;
+      const act = this.#waiting.shift();
+      act?.();
+      this.#goOn();
+    });
   }
 }
 
