@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
@@ -6,6 +7,7 @@ import { PROMISES } from "./invariants/promises.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { HAPPENINGS } from "./plan/happenings.ts";
+import { type Plan, readPlan } from "./plan/step.ts";
 import { runPlan } from "./run.ts";
 import { type FailedSeed, playSeed } from "./seeds.ts";
 import { simulate } from "./simulate.ts";
@@ -19,7 +21,9 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --seeds N         how many worlds (200)
   --first-seed S    the first of them (1)
   --seed X          this one alone; a failing plan is made shorter
-  --tell            with --seed: print everything that happens
+  --plan FILE       this plan, which --save has written
+  --save FILE       with --seed: write the shortest plan that fails there
+  --tell            with --seed or --plan: print everything that happens
   --minutes M       begin no further world after so many minutes
   --jobs J          threads (one for each core)
   --keep-going      do not end at the tenth failure
@@ -30,6 +34,8 @@ const { values } = parseArgs({
     seeds: { type: "string", default: "200" },
     "first-seed": { type: "string", default: "1" },
     seed: { type: "string" },
+    plan: { type: "string" },
+    save: { type: "string" },
     tell: { type: "boolean", default: false },
     minutes: { type: "string", default: "600" },
     jobs: { type: "string", default: String(availableParallelism()) },
@@ -55,13 +61,16 @@ function write(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+async function playPlan(plan: Plan): Promise<boolean> {
+  const { failure } = await runPlan(plan, { tell: values.tell ? write : undefined });
+  write(failure === undefined ? "This plan keeps every promise." : failureText({ seed: plan.seed, failure, plan }));
+  return failure === undefined;
+}
+
 async function playOne(seed: number): Promise<boolean> {
-  if (values.tell) {
-    const { failure } = await runPlan(planOf(seed), { tell: write });
-    if (failure !== undefined) write(`${failure.promise}: ${failure.detail}`);
-    return failure === undefined;
-  }
+  if (values.tell) return await playPlan(planOf(seed));
   const { failed } = await playSeed(seed, { shrinks: true });
+  if (values.save !== undefined && failed !== undefined) await writeFile(values.save, JSON.stringify(failed.plan));
   write(failed === undefined ? `Seed ${seed} keeps every promise.` : failureText(failed));
   return failed === undefined;
 }
@@ -86,8 +95,13 @@ async function playMany(): Promise<boolean> {
   return failed.length === 0 && missing.length === 0;
 }
 
+async function play(): Promise<boolean> {
+  if (values.plan !== undefined) return await playPlan(readPlan(JSON.parse(await readFile(values.plan, "utf8"))));
+  return values.seed === undefined ? await playMany() : await playOne(Number(values.seed));
+}
+
 if (values.help) write(USAGE);
 else {
-  const isGood = await (values.seed === undefined ? playMany() : playOne(Number(values.seed)));
+  const isGood = await play();
   process.exitCode = isGood ? 0 : 1;
 }
