@@ -7,10 +7,10 @@ import { type BlindSpan, MAX_BLIND_SPANS, type ReadSpan } from "../../common/sto
 export type Sight = "none" | "broken" | "unbroken";
 
 /**
- * Between two reads that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. Three
- * heartbeats: whoever is silent for so long counts as silent.
+ * Between two reads that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. One that
+ * runs reads within a second or two of a change, or by its timer: what came and went in a longer time it would not have seen.
  */
-export const LONGEST_GLANCE_MS = 90_000;
+export const LONGEST_GLANCE_MS = 5_000;
 
 /** What the sight is after another read. */
 export function sightAfter(sight: Sight, isComplete: boolean): Sight {

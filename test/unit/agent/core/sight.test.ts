@@ -65,6 +65,11 @@ describe("the blind spans of a run", () => {
       blind: [{ to: 11 }, { from: 11, to: late + 2 }],
     },
     {
+      name: "have one when the agent stood still for so long that a pod can have come and gone",
+      looks: [{ at: 10 }, { at: 12_000 }],
+      blind: [{ to: 11 }, { from: 11, to: 12_001 }],
+    },
+    {
       name: "have none for a long time without changes",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
       blind: [{ to: 11 }],
