@@ -62,7 +62,7 @@ export function createReportSender(
     acceptedAt: () => acceptedAt,
     submit: (build) => {
       newest = build;
-      submitted.abort();
+      submitted.abort("submitted");
     },
     run: async (signal) => {
       while (!signal.aborted) {

@@ -61,7 +61,7 @@ export function createEventRecorder(
     emit: (event) => {
       if (waiting.length < MAX_WAITING) waiting.push(event);
       else logger.warn({ reason: event.reason }, "event dropped, too many are waiting");
-      woken.abort();
+      woken.abort("woken");
     },
     run: async (signal) => {
       while (!signal.aborted) {

@@ -30,7 +30,7 @@ export async function withSilenceLimit<T>(
       listening ??= listen();
     });
   } finally {
-    done.abort();
+    done.abort("done");
     await listening;
   }
 }

@@ -110,19 +110,34 @@ type Patterns = readonly { readonly route: Route; readonly pattern: URLPattern }
 async function answer(patterns: Patterns, { method, target, body }: RouteCall): Promise<RouteAnswer> {
   const url = URL.parse(target, "http://mooring");
   if (url === null) return { status: 400, body: "bad request target\n" };
-  const matches = patterns.filter(({ pattern }) => pattern.test({ pathname: url.pathname }));
-  const match = matches.find(({ route }) => route.method === method);
-  if (match === undefined)
-    return matches.length > 0 ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
-  const groups = match.pattern.exec({ pathname: url.pathname })?.pathname.groups ?? {};
+  const { pathname } = url;
+  const own = patterns.filter(({ route }) => route.method === method);
+  const match = firstMatch(own, pathname);
+  if (match === undefined) {
+    const isThere = patterns.some(({ pattern }) => pattern.test({ pathname }));
+    return isThere ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
+  }
   const params = Object.fromEntries(
-    Object.entries(groups).map(([name, value]) => [name, value && decodeURIComponent(value)]),
+    Object.entries(match.groups).map(([name, value]) => [name, value && decodeURIComponent(value)]),
   );
   return await match.route.answer({
     params,
     query: url.searchParams,
     body: () => body(match.route.maxBodyBytes ?? 0),
   });
+}
+
+interface Match {
+  readonly route: Route;
+  readonly groups: Readonly<Record<string, string | undefined>>;
+}
+
+function firstMatch(patterns: Patterns, pathname: string): Match | undefined {
+  for (const { route, pattern } of patterns) {
+    const found = pattern.exec({ pathname });
+    if (found !== null) return { route, groups: found.pathname.groups };
+  }
+  return undefined;
 }
 
 /** A caller that is still writing does not see an answer: an announced body up to so many limits is read first, and dropped. */
