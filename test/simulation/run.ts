@@ -57,6 +57,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
     failure = failureOf(error, { step: progress.steps, atMs: stage.world.now });
   }
   const { world, watch, sky } = stage;
+  await world.engine.close();
   return {
     failure,
     steps: progress.steps,
