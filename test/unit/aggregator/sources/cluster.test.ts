@@ -382,4 +382,18 @@ describe("createCluster", () => {
     expect([cluster.undecodable(), cluster.unreadable(), cluster.drift()]).toEqual([1, 1, 0]);
     await stop();
   });
+
+  it("tells up to where claims and volumes have been told, each by its own watch, and nothing before both are listed", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const unlisted = cluster.bindingsReached();
+    await start();
+    const listed = cluster.bindingsReached();
+
+    of("persistentvolumes").push("ADDED", volume(150));
+    await settle();
+    const reached = cluster.bindingsReached();
+
+    expect([unlisted, listed, reached]).toEqual([undefined, ["100", "100"], ["100", "150"]]);
+    await stop();
+  });
 });
