@@ -23,7 +23,7 @@ export async function createPki(folder: string, address: string): Promise<Pki> {
     authority.server(names),
     authority.client({ user: "mooring-admin", groups: ["system:masters"] }),
     authority.client({ user: "kube-apiserver-kubelet-client", groups: ["system:masters"] }),
-    etcd.server(["127.0.0.1"]),
+    etcd.server(["127.0.0.1", "localhost"]),
     etcd.client({ user: "kube-apiserver" }),
     createSigningKey(),
   ]);

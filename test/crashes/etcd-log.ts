@@ -45,12 +45,14 @@ export async function followStore(
 ): Promise<void> {
   const pem = (name: string): Buffer => readFileSync(join(owner.folder, folder, name));
   const identity = credentials.createSsl(pem("etcd-ca.crt"), pem("etcd-client.key"), pem("etcd-client.crt"));
-  const client = new Client(`127.0.0.1:${plane.part("etcd").port}`, identity);
+  // An address is no name of a server: Node.js refuses one (RFC 6066).
+  const names = { "grpc.ssl_target_name_override": "localhost", "grpc.default_authority": "localhost" };
+  const client = new Client(`127.0.0.1:${plane.part("etcd").port}`, identity, names);
   const stream = openWatch(client);
   let isFollowed = false;
   let failure: string | undefined;
   stream.on("error", (error) => {
-    failure = error.message;
+    failure ??= error.message;
     // Whoever judges by this has to know that it is not all.
     if (!owner.signal.aborted) owner.say(`the watch of the store ended: ${error.message}`);
   });

@@ -11,7 +11,7 @@ import {
 } from "./judged.ts";
 import type { CrashRecord, Lives, Span, StoredWords, TrueUse } from "./record.ts";
 
-export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000 };
+export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000, wayMs: 1_000 };
 
 /** Everything that is wrong, in the order of time. */
 export function judge(record: CrashRecord, patience = PATIENCE): readonly Finding[] {
@@ -82,7 +82,7 @@ function movedBack({ claim, states }: JudgedClaim): readonly Finding[] {
 }
 
 /** A last use was one, ended no later than it says, and no earlier than its uncertainty allows. */
-function wrongUses({ claim, uses, states }: JudgedClaim): readonly Finding[] {
+function wrongUses({ claim, uses, states, patience }: JudgedClaim): readonly Finding[] {
   return writesOf(states).flatMap(({ seenMs, words: { lastUse } }): Finding[] => {
     // Nothing is said of who it was: then nobody saw it.
     if (lastUse?.podUid === undefined) return [];
@@ -97,8 +97,9 @@ function wrongUses({ claim, uses, states }: JudgedClaim): readonly Finding[] {
       return [{ claim, rule: "last use too early", atMs: seenMs, text }];
     }
     const latestMs = use.unmounted?.toMs ?? Number.POSITIVE_INFINITY;
-    if (uncertaintyMs === undefined || releasedAtMs - uncertaintyMs <= latestMs) return [];
-    const text = `the use by ${use.pod} ended ${releasedAtMs - uncertaintyMs - latestMs} ms before the earliest that is said to be possible`;
+    const beforeMs = releasedAtMs - (uncertaintyMs ?? Number.POSITIVE_INFINITY) - latestMs;
+    if (beforeMs <= patience.wayMs) return [];
+    const text = `the use by ${use.pod} ended ${beforeMs} ms before the earliest that is said to be possible`;
     return [{ claim, rule: "uncertainty too small", atMs: seenMs, text }];
   });
 }
@@ -115,23 +116,37 @@ function lostAt({ claim, uses, states, lives, patience }: JudgedClaim, atMs: num
   if (!words.unused) return found(`it is still ${words.reason}: ${words.message}`);
   if (words.sinceMs < earliestEnd(last)) return found(`the time is of a use before that by ${last.pod}`);
   const isNamed = words.lastUse !== undefined && words.lastUse.podUid === last.podUid;
-  if (isNamed || !couldBeSeen(last, lives, patience) || isEqual(last, over, words)) return [];
+  const sight = sightOf(last, lives, patience);
+  if (isNamed || sight === "nobody" || isEqual({ last, over, sight }, words)) return [];
   return found(`the last use is not that by ${last.pod}`);
 }
 
-/** Another use that ended within the stated uncertainty is as good an answer: nobody could tell which was the last. */
-function isEqual(last: TrueUse, over: readonly TrueUse[], { lastUse }: StoredWords): boolean {
-  const isUse = over.some(({ podUid }) => podUid === lastUse?.podUid);
-  if (!isUse || lastUse?.uncertaintyMs === undefined) return false;
-  const endMs = earliestEnd(last);
-  return endMs >= lastUse.releasedAtMs - lastUse.uncertaintyMs && endMs <= lastUse.releasedAtMs;
-}
+/** Who could see a use: its agent the mount in the mount table, or a replica of the aggregator the pod. */
+type Sight = "agent" | "replica" | "nobody";
 
-/** Its agent could read the mount, or a replica of the aggregator could see the pod. */
-function couldBeSeen(use: TrueUse, { agents, aggregators }: Lives, { knownMs }: Patience): boolean {
+function sightOf(use: TrueUse, { agents, aggregators }: Lives, { knownMs }: Patience): Sight {
   const mounted = { fromMs: use.mounted.toMs, toMs: earliestEnd(use) };
   const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
   const sees = (lives: readonly Span[], span: Span): boolean =>
     common(lives, [span]).some(({ fromMs, toMs }) => toMs - fromMs >= knownMs);
-  return sees(agents[use.node] ?? [], mounted) || sees(aggregators, there);
+  if (sees(agents[use.node] ?? [], mounted)) return "agent";
+  return sees(aggregators, there) ? "replica" : "nobody";
+}
+
+interface LastUse {
+  readonly last: TrueUse;
+  readonly over: readonly TrueUse[];
+  readonly sight: Sight;
+}
+
+/**
+ * Another use that ended within the stated uncertainty is as good an answer: nobody could tell which was the last. Of uses that no read
+ * has shown the uncertainty is not known, and all count as over by the same read.
+ */
+function isEqual({ last, over, sight }: LastUse, { lastUse }: StoredWords): boolean {
+  if (lastUse === undefined || !over.some(({ podUid }) => podUid === lastUse.podUid)) return false;
+  const endMs = earliestEnd(last);
+  if (endMs > lastUse.releasedAtMs) return false;
+  if (lastUse.uncertaintyMs === undefined) return sight === "replica";
+  return endMs >= lastUse.releasedAtMs - lastUse.uncertaintyMs;
 }

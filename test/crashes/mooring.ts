@@ -1,4 +1,4 @@
-import { AGENT_SETTINGS } from "../../agent/config.ts";
+import { mkdirSync } from "node:fs";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { freePort } from "../control-plane/ports.ts";
@@ -55,6 +55,9 @@ export async function createAgent(
 ): Promise<Mortal> {
   const account = { serviceAccount: { namespace: "mooring-agents", name: "mooring-agent" } };
   const port = await freePort(createSystemRandom(), "127.0.0.1");
+  // On a real node an init container makes it.
+  const journal = `${owner.folder}/${kubelet.node}/journal`;
+  mkdirSync(journal, { recursive: true });
   const args = [
     ["--kubeconfig", await plane.kubeconfigFor(account)],
     ["--node", kubelet.node],
@@ -63,15 +66,9 @@ export async function createAgent(
     ["--mountinfo", kubelet.namespace.mountInfo],
     ["--listen", `127.0.0.1:${port}`, "--debug-listen", "127.0.0.1:0"],
     AGENT_PACE,
-    journalFlags(`${owner.folder}/${kubelet.node}/journal`),
+    ["--journal-dir", journal],
   ].flat();
   // Not its readiness: an agent that nobody takes reports from watches all the same.
   const health = `http://127.0.0.1:${port}/livez`;
   return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, health });
-}
-
-/** An agent that can keep a journal keeps one. */
-function journalFlags(folder: string): readonly string[] {
-  const isThere = Object.values(AGENT_SETTINGS).some(({ name }: { readonly name: string }) => name === "journal-dir");
-  return isThere ? ["--journal-dir", folder] : [];
 }

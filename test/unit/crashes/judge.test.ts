@@ -205,8 +205,14 @@ describe("the judge of crashes", () => {
     {
       name: "sees an uncertainty that leaves out the truth",
       uses: [one],
-      states: [inUse(10_200, 10_000), unused([21_200, 21_100], "one", { uncertaintyMs: 1_000 })],
+      states: [inUse(10_200, 10_000), unused([21_200, 22_006], "one", { uncertaintyMs: 1_000 })],
       found: ["uncertainty too small"],
+    },
+    {
+      name: "finds nothing in an uncertainty that leaves out the way of the report",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([21_200, 22_005], "one", { uncertaintyMs: 1_000 })],
+      found: [],
     },
     {
       name: "finds nothing in an uncertainty that is not known",
@@ -289,6 +295,20 @@ describe("the judge of crashes", () => {
       uses: [one, used("other", [12_000, 20_050])],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one")],
       found: [],
+    },
+    {
+      name: "takes either of two uses that no agent could see for the last one, where the uncertainty is not known",
+      uses: [one, used("two", [21_000, 22_000])],
+      states: [inUse(10_200, 10_000), unused([30_200, 30_100], "one", { uncertaintyMs: undefined })],
+      lives: { agents: { "node-a": [{ fromMs: 30_000, toMs: 100_000 }] } },
+      found: [],
+    },
+    {
+      name: "does not so where the agent could see the last one",
+      uses: [one, two],
+      states: [...told, inUse(30_200, 30_000), unused([45_200, 45_100], "one", { uncertaintyMs: undefined })],
+      lives: { agents: { "node-a": [{ fromMs: 29_000, toMs: 100_000 }] } },
+      found: ["lost"],
     },
     {
       name: "does not take a use for the last one that ended before another began",
