@@ -28,10 +28,12 @@ export function claimView({ status, body }: Said): Json {
   ];
 }
 
+/** By type: nobody reads their order. */
 function conditionsOf(body: JsonObject): Json {
   const conditions = at(body, "status", "conditions");
   if (!Array.isArray(conditions)) return [];
-  return conditions.map((one: Json) => [textAt(one, "type"), textAt(one, "status"), textAt(one, "reason")]);
+  const seen = conditions.map((one: Json) => [textAt(one, "type"), textAt(one, "status"), textAt(one, "reason")]);
+  return seen.toSorted(([one = ""], [other = ""]) => one.localeCompare(other));
 }
 
 export function refusalView({ status, body }: Said): Json {

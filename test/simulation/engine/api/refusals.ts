@@ -34,9 +34,8 @@ export function outdated({ name: kind }: Resource, name: string): Refused {
 
 export function wrongUid({ kind }: Resource, name: string, uid: string): Refused {
   const message = `${kind} "${name}" is invalid: metadata.uid: Invalid value: "${uid}": field is immutable`;
-  const causes = [
-    { reason: "FieldValueInvalid", message: `Invalid value: "${uid}": field is immutable`, field: "metadata.uid" },
-  ];
+  const cause = { reason: "FieldValueInvalid", message: `Invalid value: "${uid}": field is immutable` };
+  const causes = [cause, cause].map((one) => ({ ...one, field: "metadata.uid" }));
   return { code: 422, reason: "Invalid", message, details: { name, kind, causes } };
 }
 
@@ -72,9 +71,5 @@ export function tooLarge(asked: number, present: number): Refused {
   return { code: 504, reason: "Timeout", message, details: { causes, retryAfterSeconds: 1 } };
 }
 
-export const NOT_SERVED: Refused = {
-  code: 404,
-  reason: "NotFound",
-  message: "the server could not find the requested resource",
-  details: {},
-};
+/** What is not served has no `Status`. */
+export const NOT_SERVED = { status: 404, headers: {}, body: "404 page not found\n" } as const;

@@ -92,7 +92,7 @@ export class Server implements SimApiServer {
         typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: this.#dateText() } },
       );
     if (path === "/version") dated({ status: 200, headers: {}, body: VERSION });
-    else if (target === undefined) dated(refused(NOT_SERVED));
+    else if (target === undefined) dated(NOT_SERVED);
     else this.#serve({ request, target, query: new URLSearchParams(search), by }, dated);
   }
 
@@ -201,11 +201,13 @@ export class Server implements SimApiServer {
     return updateObject(store, { ...change, next: mergeObject(previous, change.next) }, writer);
   }
 
-  /** An apply makes what is not there, but for that it names a UID. */
+  /** An apply to the object itself makes what is not there, but for that it names a UID. */
   #absent({ target, request }: Asked, body: JsonObject | undefined): Refused {
-    const { resource, name = "" } = target;
+    const { resource, name = "", subresource } = target;
     const uid = textAt(body, "metadata", "uid");
-    return isApply(request) && uid !== "" ? noUid(resource, name, uid) : notFound(resource, name);
+    return isApply(request) && subresource === undefined && uid !== ""
+      ? noUid(resource, name, uid)
+      : notFound(resource, name);
   }
 
   #writerOf({ by, query, target, request }: Asked): Writer {
