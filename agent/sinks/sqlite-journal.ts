@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { createBreather } from "../../common/runtime/breather.ts";
@@ -165,6 +165,8 @@ class SqliteJournal {
 
   /** Opens the file; one that is damaged is set aside, once. */
   async #openTwice(): Promise<Opened> {
+    // Says more than what SQLite makes of it.
+    accessSync(this.#place.directory, constants.W_OK | constants.X_OK);
     const before = identityOf(this.#path);
     try {
       return await this.#open(before);

@@ -78,7 +78,7 @@ describe("a journal on a real disk", () => {
     for (let kill = 0; kill < KILLS; kill += 1) {
       const storer = start(["store", folder]);
       const found = await next(storer);
-      expect(found).toBe(kill === 0 ? "found nothing" : expect.stringMatching(/^found \d+$/));
+      expect(found).toEqual(kill === 0 ? "found nothing" : expect.stringMatching(/^found \d+$/));
       if (kill > 0) expect([stored, stored + 1]).toContain(Number(found.replace("found ", "")));
       stored = await killSoon(storer);
 
@@ -132,7 +132,7 @@ describe("a journal on a real disk", () => {
     const readOnly = await said(start(["once", folder, "2"], enter));
     await namespace.run(`mount -o remount,rw '${folder}'`);
 
-    expect(readOnly).toEqual([expect.stringMatching(/^journal-unusable: it cannot be (written|opened)/)]);
+    expect(readOnly).toEqual([expect.stringMatching(/^journal-unusable: EROFS/)]);
     expect((await said(start(["once", folder, "2"], enter)))[0]).toBe("found 1");
   });
 

@@ -150,7 +150,7 @@ describe("a journal that cannot be used", () => {
   it.each<{ readonly name: string; readonly why: string; readonly arrange: (folder: JournalFolder) => void }>([
     {
       name: "because its directory is not there",
-      why: "cannot be opened",
+      why: "ENOENT",
       arrange: ({ path }) => rmSync(path, { recursive: true }),
     },
     { name: "because a folder is in its place", why: "cannot be opened", arrange: ({ file }) => mkdirSync(file) },

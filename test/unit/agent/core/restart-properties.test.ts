@@ -1,0 +1,219 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { forget, initialState, loseSight, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
+import { observe } from "../../../../agent/core/observe.ts";
+import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
+
+/**
+ * A node with one pod and one volume, whose agent looks at every change that it is told of, as poll(2) makes it do, and stores after every look; and all
+ * that can befall them: damaged and failed reads, kills, journals that are lost or old, reboots, machines put back in time.
+ */
+
+const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
+const CLOCK = "monotonic-raw";
+const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
+const HOLD = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a") });
+
+/** All that was ever told of a release, in true time. */
+interface Told {
+  /** The latest begin of its interval. */
+  readonly after: number;
+  /** The earliest end of it. */
+  readonly by: number;
+  /** The last true unmount when it was told first. */
+  readonly unmount: number | undefined;
+}
+
+class World {
+  now = 1_000;
+  isMounted = false;
+  /** True times at which a mount ended. */
+  readonly ends: number[] = [];
+  readonly told = new Map<string, Told>();
+  /** Spans in true time that any report has told of as blind. */
+  readonly blind: BlindSpan[] = [];
+  state: NodeState | undefined;
+  #pod: PodFacts = { name: "team/web", resourceVersion: "1", isRunning: false };
+  #isPodKnown = true;
+  #isListed = true;
+  #isDamaged = false;
+  #boot = { id: "boot-1", at: 0 };
+  #runs = 0;
+  #stored: NodeState[] = [];
+  readonly #settled = new Set<string>();
+
+  take(action: string): void {
+    this.now += 10;
+    const [what = "", choice = "0"] = action.split(" ");
+    this.#deeds[what]?.(Number(choice));
+    if (what !== "kill") this.#look();
+  }
+
+  readonly #deeds: Readonly<Record<string, (choice: number) => void>> = {
+    flip: () => this.#setMounted(!this.isMounted),
+    unmount: () => this.#setMounted(false),
+    "pod-runs": () => this.#changePod(true),
+    "pod-ends": () => this.#changePod(false),
+    "pod-goes": () => {
+      this.#isPodKnown = false;
+    },
+    list: () => {
+      this.#isListed = true;
+    },
+    damage: () => {
+      this.#isDamaged = true;
+    },
+    repair: () => {
+      this.#isDamaged = false;
+    },
+    fail: () => {
+      this.state &&= loseSight(this.state);
+    },
+    settle: () => {
+      for (const id of this.#ids()) this.#settled.add(id);
+      if (this.state !== undefined) this.#keep(forget(this.state, this.#ids()));
+    },
+    kill: () => {
+      this.state = undefined;
+    },
+    reboot: () => this.#reboot(),
+    "lose-journal": () => {
+      this.#stored = [];
+    },
+    start: (older) => this.#start(older),
+  };
+
+  #ids(): readonly string[] {
+    return this.state?.releases.map(({ id }) => id) ?? [];
+  }
+
+  #setMounted(isMounted: boolean): void {
+    if (this.isMounted && !isMounted) this.ends.push(this.now);
+    this.isMounted = isMounted;
+  }
+
+  #changePod(isRunning: boolean): void {
+    this.#isPodKnown = true;
+    this.#pod = { ...this.#pod, isRunning, resourceVersion: String(this.now) };
+  }
+
+  #reboot(): void {
+    this.#setMounted(false);
+    this.state = undefined;
+    this.#boot = { id: `boot-${this.now}`, at: this.now + 3 };
+    this.now += 5;
+  }
+
+  /** Starts another run, killing the one before: with the newest stored state, or an older one that somebody put back. */
+  #start(older: number): void {
+    this.#runs += 1;
+    this.#isListed = false;
+    const fresh = initialState(this.#boot.id, { run: `run-${this.#runs}`, clock: CLOCK });
+    const stored = this.#stored.at(-1 - older);
+    const past =
+      stored && recollect(stored, { bootId: this.#boot.id, clock: CLOCK, nowMs: this.now - this.#boot.at }).past;
+    this.state = past === undefined ? fresh : adopt(fresh, past);
+  }
+
+  /** A read takes a unit of time, and nothing happens in it. */
+  #look(): void {
+    if (this.state === undefined) return;
+    const at = this.now - this.#boot.at;
+    const text = this.#isDamaged ? `${TOKEN}36 35 8:1` : `${TOKEN}${this.isMounted ? HOLD : ""}`;
+    const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+    const pods = new Map(this.#isPodKnown ? [["u1", this.#pod]] : []);
+    this.#keep(observe(this.state, { read, podsResourceVersion: "1", pods: this.#isListed ? pods : undefined }).state);
+    this.now += 1;
+  }
+
+  #keep(state: NodeState): void {
+    this.state = state;
+    this.#stored = [...this.#stored.slice(-20), state];
+    const trueTime = (stamp: number): number => stamp + this.#boot.at;
+    for (const { id, after, by } of state.releases) {
+      // What another boot showed ended before this one; what the pod did in this one is not told of here.
+      const latest = after === undefined ? this.#boot.at : this.now;
+      const unmount = this.ends.findLast((end) => end <= latest);
+      const known = this.told.get(id) ?? { after: 0, by: Number.POSITIVE_INFINITY, unmount };
+      // The earliest that is ever told of it, whatever boot tells it.
+      const least = Math.min(known.by, trueTime(by));
+      this.told.set(id, {
+        ...known,
+        after: Math.max(known.after, after === undefined ? 0 : trueTime(after)),
+        by: least,
+      });
+    }
+    if (state.sight === "none") return;
+    for (const { from, to } of state.blind)
+      this.blind.push({ ...(from === undefined ? {} : { from: trueTime(from) }), to: trueTime(to) });
+  }
+
+  /** Whether an end is settled, or will be told, and not too early, or fell into a time of which it is known that nobody watched. */
+  isAccountedFor(end: number): boolean {
+    const known = [...this.#settled, ...this.#ids()].map((id) => this.told.get(id));
+    const isTold = known.some((told) => told?.unmount !== undefined && told.unmount >= end && told.by >= end);
+    return isTold || this.blind.some(({ from, to }) => (from ?? 0) <= end && end <= to);
+  }
+}
+
+/** How often what befalls them. */
+const WEIGHTS = {
+  ...{ flip: 8, list: 4, "pod-runs": 2, "pod-ends": 2, "pod-goes": 1, look: 1 },
+  ...{ damage: 2, repair: 3, fail: 1, settle: 1, kill: 3, "start 0": 4, "start 3": 1, reboot: 1, "lose-journal": 1 },
+};
+const action = fc.oneof(...Object.entries(WEIGHTS).map(([what, weight]) => ({ weight, arbitrary: fc.constant(what) })));
+
+const RUNS = { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 600) };
+
+function played(actions: readonly string[]): World {
+  const world = new World();
+  for (const one of ["start 0", "pod-runs", "list", ...actions]) world.take(one);
+  return world;
+}
+
+describe("an agent that is killed, rebooted, blinded and given old journals", () => {
+  it("tells no end that is earlier than the truth, and none that begins after it", () => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+        for (const { after, by, unmount } of played(actions).told.values()) {
+          expect(unmount).toBeDefined();
+          expect(by).toBeGreaterThanOrEqual(unmount ?? Number.POSITIVE_INFINITY);
+          expect(after).toBeLessThanOrEqual(unmount ?? 0);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it("loses no end: it is told, or falls into a span in which the agent says that it did not watch", () => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+        const world = played(actions);
+        for (const one of ["unmount", "pod-goes", "repair", "start 0", "list", "look"]) world.take(one);
+
+        expect(world.ends.filter((end) => !world.isAccountedFor(end))).toEqual([]);
+        expect(world.state?.holds.size).toBe(0);
+      }),
+      RUNS,
+    );
+  });
+
+  it("tells its blind spans in order, and of no time that it has not seen the end of", () => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+        const { state } = played(actions);
+        const spans = state?.blind ?? [];
+
+        for (const [index, { from, to }] of spans.entries()) {
+          expect(from ?? 0).toBeLessThanOrEqual(to);
+          if (index > 0) expect(from).toBeGreaterThanOrEqual(spans[index - 1]?.to ?? 0);
+        }
+        if (state?.sight === "unbroken") expect(spans.at(-1)?.to).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
+      }),
+      RUNS,
+    );
+  });
+});
