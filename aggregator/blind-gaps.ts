@@ -123,6 +123,7 @@ export class BlindGaps {
   async #look(signal: AbortSignal): Promise<void> {
     const { coverage, clock, cluster } = this.#parts;
     const open = coverage.gaps();
+    if (open.length === 0) return;
     for (const gap of open) {
       if (this.#tracks.has(keyOf(gap))) continue;
       const nodes = gap.openNodes ?? cluster.nodeNames();
@@ -189,7 +190,9 @@ export class BlindGaps {
   /** True when there is something new to be taken into account. */
   #publish(): boolean {
     const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => this.#gapWord(track));
-    const text = JSON.stringify(words.map(({ gap, blind, nodes }) => [gap.toMs, [...blind], nodes.length]));
+    const text = JSON.stringify(
+      words.map(({ gap, blind, before, nodes }) => [gap.toMs, [...blind], before.size, nodes.length]),
+    );
     if (text === this.#text) return false;
     this.#text = text;
     this.#words = words;
@@ -213,7 +216,8 @@ export class BlindGaps {
       const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
       return track.away?.has(node) !== true && (createdAtMs === undefined || createdAtMs < track.gap.toMs);
     };
-    return { gap: track.gap, blind: new Map(blind), nodes: track.nodes.filter(wasThere) };
+    const before = words.flatMap(([node, word]) => (word.before === undefined ? [] : [[node, word.before] as const]));
+    return { gap: track.gap, blind: new Map(blind), before: new Map(before), nodes: track.nodes.filter(wasThere) };
   }
 
   /** What was told and dealt with need not be told to a successor; it is as long as somebody may still come soon. */

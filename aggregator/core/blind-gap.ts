@@ -12,7 +12,8 @@ import type { Standing } from "./standing.ts";
  * after it, because a pod that vanished meanwhile may have left its mount behind until then.
  *
  * What is promised (DESIGN 4.11):
- * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its release, or by its pod.
+ * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its release, or by its pod. Of a claim that was
+ *   in use when the gap began a pod may be forgotten in it: what a blind agent cannot tell of the time before counts, too.
  * - Where a replica's gap and the blindness of a node's agent overlap, claims that could be used on that node are unused since the end
  *   of that blindness at the earliest. It may be later than the gap: see above.
  * - The time before a node's boot is blind where nothing of it was told before: uses of it had ended when the boot began.
@@ -69,6 +70,11 @@ export interface GapNode {
 export interface NodeWord {
   readonly isOpen: boolean;
   readonly blind: readonly BlindTime[];
+  /**
+   * The last time before the gap in which its agent did not watch: what was used there then was known from pods only, and those who
+   * knew may have forgotten it in the gap.
+   */
+  readonly before?: BlindTime | undefined;
 }
 
 const NOTHING_UNSEEN: NodeWord = { isOpen: false, blind: [] };
@@ -77,9 +83,7 @@ const NOTHING_UNSEEN: NodeWord = { isOpen: false, blind: [] };
 export function wordOn(gap: CoverageGap, node: GapNode): NodeWord {
   const { sight, standing, createdAtMs, isKubeletAway, isOverdue } = node;
   if (isKubeletAway) return NOTHING_UNSEEN;
-  if (sight !== undefined && sight.readEndedMs >= gap.toMs) {
-    return { isOpen: false, blind: blindIn(gap, sight, isNewerThan(gap, createdAtMs)) };
-  }
+  if (sight !== undefined && sight.readEndedMs >= gap.toMs) return told(gap, sight, isNewerThan(gap, createdAtMs));
   if (isNewerThan(gap, createdAtMs)) return NOTHING_UNSEEN;
   const isLost = standing === "agentless" || standing === "gone";
   return { isOpen: !isLost, blind: isLost || (isOverdue && standing === "silent") ? [timeOf(gap)] : [] };
@@ -89,15 +93,20 @@ function isNewerThan({ toMs }: CoverageGap, createdAtMs: number | undefined): bo
   return createdAtMs !== undefined && createdAtMs >= toMs;
 }
 
-function blindIn(gap: CoverageGap, sight: AgentSight, isNewObject: boolean): readonly BlindTime[] {
+function told(gap: CoverageGap, sight: AgentSight, isNewObject: boolean): NodeWord {
   const { fromMs, toMs } = timeOf(gap);
   const { bootedAfterMs, bootedByMs, blind } = sight;
   // A machine that first came up after the gap had no life before.
   const isNew = isNewObject && bootedAfterMs >= toMs;
   const before = { fromMs: Number.NEGATIVE_INFINITY, toMs: bootedByMs };
-  return (isNew ? blind : [before, ...blind])
-    .filter((time) => time.fromMs < toMs && time.toMs > fromMs)
-    .map((time) => ({ fromMs: Math.max(time.fromMs, fromMs), toMs: time.toMs }));
+  const times = isNew ? blind : [before, ...blind];
+  return {
+    isOpen: false,
+    blind: times
+      .filter((time) => time.fromMs < toMs && time.toMs >= fromMs)
+      .map((time) => ({ fromMs: Math.max(time.fromMs, fromMs), toMs: time.toMs })),
+    before: times.filter((time) => time.toMs < fromMs).toSorted((one, other) => other.toMs - one.toMs)[0],
+  };
 }
 
 /** The gap itself: what pods did in it is not known. */
@@ -110,12 +119,16 @@ export interface GapWord {
   readonly gap: CoverageGap;
   /** By the name of the node; only those with a time in which nobody saw. */
   readonly blind: ReadonlyMap<string, readonly BlindTime[]>;
+  /** By the name of the node: the last time before the gap in which its agent did not watch. */
+  readonly before: ReadonlyMap<string, BlindTime>;
   /** Nodes on which pods may have run in the gap. */
   readonly nodes: readonly string[];
 }
 
-/** A time in which a claim may have been used unseen, in or after a gap. */
+/** A time in which a claim may have been used unseen. */
 export interface UnseenTime extends BlindTime {
+  /** Before a gap: counts only for what was in use when the gap began. */
+  readonly isBefore: boolean;
   readonly gapEndedMs: number;
   /** Somebody is known to have watched before the gap. */
   readonly hasBegin: boolean;
@@ -124,17 +137,24 @@ export interface UnseenTime extends BlindTime {
 /** Where a volume can be used, and whether that can be seen. */
 export type VolumeReach = Pick<Volume, "isHostPath" | "nodeAffinity">;
 
-/** The times in which such a volume may have been used unseen: of each gap the one that spans them all. */
+/** The times in which such a volume may have been used unseen: in each gap and before it the one that spans them all. */
 export function unseenTimes(
   reach: VolumeReach,
   words: readonly GapWord[],
   nodeOf: (name: string) => Node | undefined,
 ): readonly UnseenTime[] {
   const mayBeOn = reachOf(reach, nodeOf);
-  return words.flatMap(({ gap, blind, nodes }) => {
-    const shown = reach.isHostPath ? [] : [...blind].flatMap(([name, times]) => (mayBeOn(name) ? times : []));
-    const span = reach.isHostPath && nodes.some(mayBeOn) ? timeOf(gap) : spanOf(shown);
-    return span === undefined ? [] : [{ ...span, gapEndedMs: gap.toMs, hasBegin: gap.fromMs !== undefined }];
+  return words.flatMap((word) => {
+    const { gap, blind, before, nodes } = word;
+    const about = { gapEndedMs: gap.toMs, hasBegin: gap.fromMs !== undefined };
+    if (reach.isHostPath) return nodes.some(mayBeOn) ? [{ ...timeOf(gap), isBefore: false, ...about }] : [];
+    const ofReach = <T>(found: ReadonlyMap<string, T>): readonly T[] =>
+      [...found].filter(([name]) => mayBeOn(name)).map(([, value]) => value);
+    const [during, earlier] = [spanOf(ofReach(blind).flat()), spanOf(ofReach(before))];
+    return [
+      ...(earlier === undefined ? [] : [{ ...earlier, isBefore: true, ...about }]),
+      ...(during === undefined ? [] : [{ ...during, isBefore: false, ...about }]),
+    ];
   });
 }
 

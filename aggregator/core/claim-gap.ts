@@ -44,7 +44,8 @@ export function withGap(
   const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
   const base = seen ?? (stored && withoutGap(stored));
   if (base?.unused !== true) return seen;
-  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen });
+  const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
+  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen, usedSinceMs });
   if (gap === undefined) return seen;
   const told = tell(base, gap, unseen.setting);
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
@@ -54,14 +55,24 @@ export function withGap(
 /** From when to when the claim may have been used after `sinceMs`; what is stored of it counts as long as it is about that time. */
 function gapAfter(
   sinceMs: number,
-  { known, unseen }: { readonly known: BlindGap | undefined; readonly unseen: Unseen },
+  {
+    known,
+    unseen,
+    usedSinceMs = Number.POSITIVE_INFINITY,
+  }: {
+    readonly known: BlindGap | undefined;
+    readonly unseen: Unseen;
+    /** Of a claim that was in use until now. Rounded up. */
+    readonly usedSinceMs: number | undefined;
+  },
 ): BlindGap | undefined {
-  const isAfter = (toMs: number): boolean => toMs > sinceMs;
+  const isAfter = ({ toMs, isBefore }: UnseenTime): boolean =>
+    toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
   // Where nobody is known to have watched before, what was first seen in this time has no gap behind it.
   const isAbout = ({ hasBegin, gapEndedMs }: UnseenTime): boolean =>
     hasBegin || sinceMs < gapEndedMs || (known !== undefined && known.fromMs < gapEndedMs);
   const found = unseen.times
-    .filter((time) => isAfter(time.toMs) && isAbout(time))
+    .filter((time) => isAfter(time) && isAbout(time))
     .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));
   const isKnownStill = known !== undefined && toSeconds(known.toMs) >= toSeconds(sinceMs);
   return spanOf(isKnownStill ? [known, ...found] : found);

@@ -64,6 +64,7 @@ async function end(world: BlindWorld, { op, pick }: Step): Promise<void> {
 async function takeInTurn(world: BlindWorld, step: Step, harness: Harness): Promise<void> {
   if (step.op === "aggregator-away" || step.op === "calm")
     for (const node of world.nodes) node.comeBack(harness.clock.wallMs());
+  await harness.advance(1);
   if (step.op === "agent-away" && !world.isAggregatorUp) return;
   const wasUp = world.isAggregatorUp;
   await take(world, step, harness);
@@ -87,7 +88,8 @@ async function replay(script: readonly Step[], next: typeof take): Promise<Harne
   const world = new BlindWorld(harness, NODES);
   await world.begin();
   for (const step of script) {
-    await harness.advance(step.ms);
+    // No two things happen at one moment: clocks have no width here, and what is first is not known.
+    await harness.advance(step.ms + 1);
     await next(world, step, harness);
     expectNoLongerThanTheTruth(world, harness);
   }

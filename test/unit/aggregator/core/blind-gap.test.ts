@@ -63,7 +63,7 @@ describe("what is known of uses on a node in a gap", () => {
       node: nodeIn({ sight: sightWith() }),
       blind: [],
     },
-    { name: "an agent that was away before only, too", node: blindIn(span(-9, 1)), blind: [] },
+    { name: "an agent that was away before only, too", node: blindIn(span(-9, 0.99)), blind: [] },
     { name: "an agent that was away after it only, too", node: blindIn(span(11, 12)), blind: [] },
     { name: "an agent that was away within it: until it read again", node: blindIn(span(3, 4)), blind: [span(3, 4)] },
     {
@@ -143,6 +143,37 @@ describe("what is known of uses on a node in a gap", () => {
   });
 });
 
+describe("what an agent did not watch before a gap", () => {
+  it.each([
+    { name: "is the last time that was over by then", node: blindIn(span(-9, -8), span(-3, -2)), before: span(-3, -2) },
+    { name: "is no time that was not over by then", node: blindIn(span(-9, -8), span(-3, 2)), before: span(-9, -8) },
+    {
+      name: "is that before its boot at the least",
+      node: blindIn(),
+      before: { fromMs: EVER, toMs: NOON - 60 * MIN + 1 },
+    },
+    {
+      name: "is nothing where nobody is known to have watched before",
+      gap: SINCE_EVER,
+      node: blindIn(),
+      before: undefined,
+    },
+  ])("$name", ({ node, before, gap = GAP }) => {
+    expect(wordOn(gap, node).before).toEqual(before);
+  });
+
+  it("is told for each gap beside what was not seen in it", () => {
+    const blind = new Map([["n1", [span(3, 4)]]]);
+    const word = { gap: GAP, blind, before: new Map([["n2", span(-3, -2)]]), nodes: ["n1", "n2"] };
+
+    const about = { gapEndedMs: GAP.toMs, hasBegin: true };
+    expect(unseenTimes({ isHostPath: false }, [word], () => undefined)).toEqual([
+      { ...span(-3, -2), isBefore: true, ...about },
+      { ...span(3, 4), isBefore: false, ...about },
+    ]);
+  });
+});
+
 describe("what a report says of its agent's blindness", () => {
   it("is dated so that a blind time is rather longer than shorter", () => {
     const report = reportWith({
@@ -180,6 +211,7 @@ describe("when a volume may have been used unseen", () => {
   const word = (gap: CoverageGap, blind: Readonly<Record<string, AgentSight["blind"]>>) => ({
     gap,
     blind: new Map(Object.entries(blind)),
+    before: new Map(),
     nodes: ["a1", "b1"],
   });
 
@@ -221,7 +253,7 @@ describe("when a volume may have been used unseen", () => {
   ])("$name", ({ reach, blind, times }) => {
     const found = unseenTimes(reach, [word(GAP, blind)], nodeOf);
 
-    expect(found).toEqual(times.map((time) => ({ ...time, gapEndedMs: GAP.toMs, hasBegin: true })));
+    expect(found).toEqual(times.map((time) => ({ ...time, isBefore: false, gapEndedMs: GAP.toMs, hasBegin: true })));
   });
 
   it("is told for each gap", () => {
@@ -234,8 +266,8 @@ describe("when a volume may have been used unseen", () => {
     );
 
     expect(found).toEqual([
-      { ...span(EVER, 4), gapEndedMs: GAP.toMs, hasBegin: false },
-      { ...span(21, 22), gapEndedMs: later.toMs, hasBegin: true },
+      { ...span(EVER, 4), isBefore: false, gapEndedMs: GAP.toMs, hasBegin: false },
+      { ...span(21, 22), isBefore: false, gapEndedMs: later.toMs, hasBegin: true },
     ]);
   });
 

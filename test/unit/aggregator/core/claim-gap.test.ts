@@ -20,7 +20,7 @@ const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: 
 /** Minutes past noon; the gap ended with it unless told. */
 function time(from: number, to: number, fields: Partial<UnseenTime> = {}): UnseenTime {
   const [fromMs, toMs] = [NOON + from * MIN, NOON + to * MIN];
-  return { fromMs, toMs, gapEndedMs: toMs, hasBegin: true, ...fields };
+  return { fromMs, toMs, isBefore: false, gapEndedMs: toMs, hasBegin: true, ...fields };
 }
 
 function unseenIn(setting: Unseen["setting"], ...times: readonly UnseenTime[]): Unseen {
@@ -174,6 +174,23 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     expect(status).not.toHaveProperty("blindGap");
   });
 
+  const before = { isBefore: true, gapEndedMs: NOON + 5 * MIN };
+
+  it("counts as used until the end of such a time before the gap, too: a pod may be forgotten", () => {
+    const status = decide(inUse, unseenIn("bump", time(1, 3, before)), ended);
+
+    expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
+  });
+
+  it.each([
+    { name: "before it was in use", stored: statusWith({ sinceMs: NOON + 5 * MIN }), times: [time(1, 3, before)] },
+    { name: "while it was idle", stored: IDLE, times: [time(1, 3, before)] },
+  ])("has no such time before the gap $name", ({ stored, times }) => {
+    const status = decide(stored, unseenIn("bump", ...times), { blindEnd: undefined, ...ended });
+
+    expect(status).not.toHaveProperty("blindGap");
+  });
+
   it.each([
     { name: "mounted", fields: { holders: ["n1"] } },
     { name: "named by a pod", fields: { references: ["shop/web-1"] } },
@@ -190,8 +207,14 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
 /** All of it is over when the decision is made, ten minutes past noon. */
 const minutes = fc.integer({ min: -5, max: 5 });
 const unseenTime = fc
-  .record({ from: minutes, lasts: fc.double({ min: 0, max: 4, noNaN: true }), hasBegin: fc.boolean(), over: minutes })
-  .map(({ from, lasts, hasBegin, over }) => time(from, from + lasts, { hasBegin, gapEndedMs: NOON + over * MIN }));
+  .record({
+    from: minutes,
+    lasts: fc.double({ min: 0, max: 4, noNaN: true }),
+    hasBegin: fc.boolean(),
+    isBefore: fc.boolean(),
+    over: minutes,
+  })
+  .map(({ from, lasts, over, ...rest }) => time(from, from + lasts, { ...rest, gapEndedMs: NOON + over * MIN }));
 const settings = fc.constantFrom("bump" as const, "keep" as const);
 const beginnings = fc.constantFrom(IDLE, NEVER, mountedStatus(["n1"]), undefined);
 
@@ -220,7 +243,8 @@ describe("times in which nobody watched, in any order and number", () => {
         const status = decide(IDLE, unseenIn(setting, ...times)) ?? IDLE;
 
         const toldMs = setting === "bump" ? status.sinceMs : Math.max(status.sinceMs, status.blindGap?.toMs ?? 0);
-        const counted = times.filter(({ hasBegin, gapEndedMs }) => hasBegin || gapEndedMs > IDLE.sinceMs);
+        const inGaps = times.filter(({ isBefore }) => !isBefore);
+        const counted = inGaps.filter(({ hasBegin, gapEndedMs }) => hasBegin || gapEndedMs > IDLE.sinceMs);
         expect(counted.filter(({ toMs }) => toMs > toldMs)).toEqual([]);
       }),
     );
