@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ApiError } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
-import { claimWith, holdOf, NOON, nodeWith, releaseOf, reportWith, volumeWith } from "./world.ts";
+import { claimWith, holdOf, NOON, nodeWith, releaseOf, reportWith, statusWith, volumeWith } from "./world.ts";
 
 const conflict = new ApiError("conflict", { status: 409, retryAfterMs: undefined });
 const lostAnswer = new MooringError("transport-failed", "the connection broke");
@@ -21,6 +22,12 @@ async function running(options: HarnessOptions = {}, { silent = [] }: { readonly
 }
 
 let generation = 0;
+
+function unusedStatus(releasedAtMs: number): ClaimStatus {
+  const user = { node: "n0", pod: "shop/old", podUid: "pod-0" };
+  const lastUse = { releaseId: "old", ...user, releasedAtMs, uncertaintyMs: 0, evidence: "mount-table" } as const;
+  return statusWith({ unused: true, reason: "Unmounted", sinceMs: releasedAtMs, lastUse });
+}
 
 /** A report with news of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
 function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
@@ -244,6 +251,10 @@ describe("what a node may forget", () => {
   it.each([
     { name: "is still to come", claims: [] },
     { name: "is shown as the one that had its name before", claims: [claimWith({ uid: "claim-0", volume: "pv-0" })] },
+    {
+      name: "is shown as the one that had its name before, of which a later use is stored",
+      claims: [claimWith({ uid: "claim-0", volume: "pv-0", status: unusedStatus(NOON + 1) })],
+    },
   ])("a release whose claim $name is kept, and counts once the claim is there", async ({ claims }) => {
     const harness = await running({ claims });
     const released = releasedNow(harness, "pod-1");

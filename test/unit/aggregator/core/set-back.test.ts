@@ -39,6 +39,11 @@ describe("isClockSetBack", () => {
       messages: [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }],
       isSetBack: false,
     },
+    {
+      name: "two messages two minutes apart, one of them twice",
+      messages: [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }, { sentAt: 121_000, receivedAt: 1_020_009 }],
+      isSetBack: false,
+    },
     { name: "what lay in a buffer and came at once", messages: beats(50, { receivedAt: 900_005 }), isSetBack: false },
     {
       name: "what lay in a buffer, and came slowly",
