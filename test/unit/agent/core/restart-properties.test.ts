@@ -177,7 +177,7 @@ function played(actions: readonly string[]): World {
 describe("an agent that is killed, rebooted, blinded and given old journals", () => {
   it("tells no end that is earlier than the truth, and none that begins after it", () => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+      fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         for (const { after, by, unmount } of played(actions).told.values()) {
           expect(unmount).toBeDefined();
           expect(by).toBeGreaterThanOrEqual(unmount ?? Number.POSITIVE_INFINITY);
@@ -190,7 +190,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
 
   it("loses no end: it is told, or falls into a span in which the agent says that it did not watch", () => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+      fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const world = played(actions);
         for (const one of ["unmount", "pod-goes", "repair", "start 0", "list", "look"]) world.take(one);
 
@@ -203,7 +203,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
 
   it("tells its blind spans in order, and of no time that it has not seen the end of", () => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+      fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const { state } = played(actions);
         const spans = state?.blind ?? [];
 
