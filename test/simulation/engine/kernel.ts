@@ -48,11 +48,10 @@ class Poll implements WakeUp {
   readonly mode = "poll";
   readonly #life: Life;
   readonly #stop: () => void;
-  #changed = false;
+  /** When the first change happened that nobody has been told of yet. */
+  #changed: number | undefined;
   #asked = false;
   #changedAt: number;
-  /** Of those that no poll has told of: a process that stands still polls nothing, and what it finds then was not so before. */
-  #firstChangeAt = 0;
   #unchanged: ReturnType<WakeUp["unchanged"]>;
   #wake = (): void => {};
 
@@ -60,8 +59,7 @@ class Poll implements WakeUp {
     this.#life = life;
     this.#changedAt = this.#now;
     this.#stop = onChange(() => {
-      if (!this.#changed) this.#firstChangeAt = this.#now;
-      this.#changed = true;
+      this.#changed ??= this.#now;
       this.#wake();
     });
     life.onEnd(() => this.#stop());
@@ -83,22 +81,24 @@ class Poll implements WakeUp {
     signal.addEventListener("abort", end);
     // The kernel keeps what happens for a process that stands still, and wakes it when it goes on.
     this.#wake = () => this.#life.deliver(end);
-    if (this.#changed || this.#asked || signal.aborted) end();
+    if (this.#changed !== undefined || this.#asked || signal.aborted) end();
     await this.#life.sleep(ms, woken.signal);
     signal.removeEventListener("abort", end);
     return this.#reason(begunAt);
   };
 
-  /** What the last of the polls since then has told: one that found a change says nothing of before. */
+  /** What the last of the polls since then has told: one that found a change says nothing of before, and nobody polls who stands still. */
   #reason(begunAt: number): WakeReason {
-    const until = this.#changed ? this.#firstChangeAt : this.#now;
-    const polls = Math.floor(Math.max(0, until - begunAt) / POLL_MS);
-    if (this.#changed) {
+    const untilMs = Math.min(this.#now, this.#changed ?? Number.POSITIVE_INFINITY, this.#life.stoodStillAfter(begunAt));
+    const polledMs = Math.max(0, untilMs - begunAt);
+    if (this.#changed !== undefined) {
+      const polls = Math.floor(polledMs / POLL_MS);
       if (polls > 0) this.#unchanged = { from: this.#changedAt, until: begunAt + (polls - 1) * POLL_MS };
-      this.#changed = false;
+      this.#changed = undefined;
       this.#changedAt = this.#now;
       return "mounts";
     }
+    const polls = Math.max(0, Math.ceil(polledMs / POLL_MS) - 1);
     this.#unchanged = { from: this.#changedAt, until: begunAt + polls * POLL_MS };
     const asked = this.#asked;
     this.#asked = false;

@@ -60,6 +60,7 @@ export class Life {
   /** What came while it stood still, and has not been taken yet. */
   readonly #waiting: (() => void)[] = [];
   #isGoingOn = false;
+  readonly #pauses: number[] = [];
 
   constructor(name: string, role: Role, parts: LifeParts) {
     this.name = name;
@@ -132,7 +133,14 @@ export class Life {
   }
 
   pause(): void {
-    if (this.#state === "running") this.#state = "paused";
+    if (this.#state !== "running") return;
+    this.#state = "paused";
+    this.#pauses.push(this.machine.clock.monotonicMs());
+  }
+
+  /** When it first began to stand still after a moment, on its monotonic clock; infinity when it did not. */
+  stoodStillAfter(ms: number): number {
+    return this.#pauses.find((at) => at >= ms) ?? Number.POSITIVE_INFINITY;
   }
 
   resume(): void {
