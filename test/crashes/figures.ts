@@ -1,7 +1,8 @@
 import { percentile } from "../bench/statistics.ts";
+import { isUnnamed } from "./judge.ts";
 import { type Finding, lastOf, RULES, writesOf } from "./judged.ts";
 import { OFTEN_KILLED } from "./plan.ts";
-import type { ClaimHistory, CrashRecord, TrueUse, Victim } from "./record.ts";
+import type { ClaimHistory, CrashRecord, StoredWords, TrueUse, Victim } from "./record.ts";
 
 /** By how much later than the truth something was, milliseconds. */
 export interface Lateness {
@@ -64,11 +65,24 @@ export function figureRows(record: CrashRecord, findings: readonly Finding[]): r
     ...victims.map((victim) => [`kill -9 of the ${victim}`, String(killsOf(kills, victim))]),
     ["unmounts", String(ended)],
     ["ends asked for", String(checkpoints.length)],
+    ["told without its pod", String(unnamedIn(record))],
     ["published later than true", ...summary(late.publishedMs)],
     ["told after the end", ...summary(late.toldMs)],
     ["writes", String(writes), `${(writes / Math.max(1, transitions)).toFixed(2)} a transition`],
     ...RULES.map((rule) => [rule, String(findings.filter((one) => one.rule === rule).length)]),
   ];
+}
+
+/** Ends that are told, but not whose they were. */
+function unnamedIn({ uses, claims }: CrashRecord): number {
+  return claims.reduce((sum, { claim, states }) => {
+    const own = uses.filter((use) => use.claim === claim);
+    const isOne = (atMs: number, words: StoredWords): boolean => {
+      const last = lastOf(own.filter(({ unmounted }) => unmounted !== undefined && unmounted.toMs <= atMs));
+      return words.unused && last !== undefined && isUnnamed(last, words);
+    };
+    return sum + writesOf(states).filter(({ seenMs, words }) => isOne(seenMs, words)).length;
+  }, 0);
 }
 
 export function killsOf(kills: CrashRecord["kills"], victim: Victim): number {

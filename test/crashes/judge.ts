@@ -9,7 +9,7 @@ import {
   wordsAt,
   writesOf,
 } from "./judged.ts";
-import type { CrashRecord, Lives, Span, StoredWords, TrueUse } from "./record.ts";
+import type { CrashRecord, Span, StoredWords, TrueUse } from "./record.ts";
 
 export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000, wayMs: 1_000 };
 
@@ -115,22 +115,34 @@ function lostAt({ claim, uses, states, lives, patience }: JudgedClaim, atMs: num
   if (words === undefined) return found("nothing is said of it");
   if (!words.unused) return found(`it is still ${words.reason}: ${words.message}`);
   if (words.sinceMs < earliestEnd(last)) return found(`the time is of a use before that by ${last.pod}`);
-  const isNamed = words.lastUse !== undefined && words.lastUse.podUid === last.podUid;
-  const sight = sightOf(last, lives, patience);
-  if (isNamed || sight === "nobody" || isEqual({ last, over, sight }, words)) return [];
+  const sight = sightOf(last, states, { lives, patience });
+  if (words.lastUse?.podUid === last.podUid || sight === "nobody") return [];
+  if (isUnnamed(last, words) || isEqual({ last, over, sight }, words)) return [];
   return found(`the last use is not that by ${last.pod}`);
 }
 
 /** Who could see a use: its agent the mount in the mount table, or a replica of the aggregator the pod. */
 type Sight = "agent" | "replica" | "nobody";
 
-function sightOf(use: TrueUse, { agents, aggregators }: Lives, { knownMs }: Patience): Sight {
+function sightOf(
+  use: TrueUse,
+  states: JudgedClaim["states"],
+  { lives: { agents, aggregators }, patience }: Pick<JudgedClaim, "lives" | "patience">,
+): Sight {
   const mounted = { fromMs: use.mounted.toMs, toMs: earliestEnd(use) };
   const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
   const sees = (lives: readonly Span[], span: Span): boolean =>
-    common(lives, [span]).some(({ fromMs, toMs }) => toMs - fromMs >= knownMs);
+    common(lives, [span]).some(({ fromMs, toMs }) => toMs - fromMs >= patience.knownMs);
+  // An agent writes down what it has seen; a replica that is killed before it has told takes it along.
   if (sees(agents[use.node] ?? [], mounted)) return "agent";
-  return sees(aggregators, there) ? "replica" : "nobody";
+  const toldMs = writesOf(states).find(({ words }) => words.unused && words.sinceMs >= earliestEnd(use))?.seenMs ?? 0;
+  const survivors = aggregators.filter(({ toMs }) => toMs >= toldMs);
+  return sees(survivors, there) ? "replica" : "nobody";
+}
+
+/** Its end is told, but not whose it was. */
+export function isUnnamed(use: TrueUse, { lastUse }: StoredWords): boolean {
+  return lastUse !== undefined && lastUse.podUid === undefined && lastUse.releasedAtMs >= earliestEnd(use);
 }
 
 interface LastUse {

@@ -18,6 +18,8 @@ export interface PlannedKill {
   readonly victims: readonly Victim[];
   /** From the call of umount on; negative is before it. Milliseconds. */
   readonly offsetMs: number;
+  /** Who is down at that time is killed so long after his start. Milliseconds. */
+  readonly lateMs: number;
   /** How long they are down. Milliseconds. */
   readonly pauseMs: number;
 }
@@ -96,6 +98,7 @@ function faultsOf(
     kind: "kill",
     victims,
     offsetMs: Math.round(-600 + random.fraction() * 2_100),
+    lateMs: Math.round(random.fraction() * 4_000),
     pauseMs: pauseMs(),
   });
   const away = (who: PlannedAbsence["who"]): PlannedFault => ({ kind: "away", who, pauseMs: pauseMs() });

@@ -50,10 +50,11 @@ async function sendAway({ owner, killer }: WorkParts, planned: PlannedUse): Prom
   const over = Promise.withResolvers<void>();
   if (away === undefined) return over.resolve;
   const victims = away.who === "agent" ? [agentOf(planned)] : OFTEN_KILLED;
-  await killer.kill(victims, async () => {
+  const back = async (): Promise<void> => {
     await over.promise;
     await owner.clock.sleep(away.pauseMs, owner.signal);
-  });
+  };
+  await killer.kill(victims, { lateMs: 0, over: back });
   return over.resolve;
 }
 
@@ -122,7 +123,7 @@ function plot({ owner, killer }: WorkParts, { faults }: PlannedUse, endsAtMs: nu
     if (fault.kind === "away") continue;
     const kill = async (): Promise<void> => {
       await clock.sleep(endsAtMs + fault.offsetMs - clock.monotonicMs(), signal);
-      await killer.kill(fault.victims, () => clock.sleep(fault.pauseMs, signal));
+      await killer.kill(fault.victims, { lateMs: fault.lateMs, over: () => clock.sleep(fault.pauseMs, signal) });
     };
     killer.inBackground(kill());
   }

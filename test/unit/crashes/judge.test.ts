@@ -245,9 +245,22 @@ describe("the judge of crashes", () => {
       found: ["lost"],
     },
     {
-      name: "sees a last use that nobody is named for",
+      name: "sees that nothing is said of the last use",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100])],
+      found: ["lost"],
+    },
+    {
+      name: "does not take an end for lost that is told, although its pod is not",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { podUid: undefined })],
+      found: [],
+    },
+    {
+      name: "sees an end without a pod that is not that of the last use",
+      uses: [one, two],
+      states: [...told, unused([40_200, 40_100], "one", { podUid: undefined, releasedAtMs: 20_100 })],
+      lives: { leaders: [] },
       found: ["lost"],
     },
     {
@@ -289,6 +302,20 @@ describe("the judge of crashes", () => {
         ],
       },
       found: ["lost"],
+    },
+    {
+      name: "does not ask for it where that one was killed before it had told",
+      uses: [one, two],
+      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      lives: {
+        agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
+        aggregators: [
+          { fromMs: 0, toMs: 42_000 },
+          { fromMs: 43_000, toMs: 100_000 },
+        ],
+        leaders: [{ fromMs: 43_000, toMs: 100_000 }],
+      },
+      found: [],
     },
     {
       name: "takes either of two uses that ended within the uncertainty for the last one",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Killer } from "../../crashes/killer.ts";
+import { Killer, type Sentence } from "../../crashes/killer.ts";
 import type { Mortal } from "../../crashes/process.ts";
 import type { Kill, Victim } from "../../crashes/record.ts";
 import { createFakeClock, type FakeClock } from "../../fakes/clock.ts";
@@ -46,7 +46,7 @@ function scene() {
   const kills: Kill[] = [];
   const cast = (victim: Victim): Mortal | undefined => (victim === "leader" ? leader : agent);
   const killer = new Killer({ clock, signal: ending.signal }, { cast, onKill: (kill) => kills.push(kill) });
-  const pause = (ms: number) => () => clock.sleep(ms, ending.signal);
+  const pause = (ms: number, lateMs = 0): Sentence => ({ lateMs, over: () => clock.sleep(ms, ending.signal) });
   const lead = (next: FakeMortal | undefined): void => {
     leader = next;
   };
@@ -86,6 +86,33 @@ describe("the killer", () => {
     await clock.advance(1_000);
 
     expect(agent.seen).toEqual(["killed at 0", "started at 400", "killed at 400"]);
+  });
+
+  it("lets whoever was down run for as long as is said before", async () => {
+    const { clock, agent, killer, pause } = scene();
+    await killer.kill(["agent of node-a"], pause(400));
+
+    killer.inBackground(killer.kill(["agent of node-a"], pause(10_000, 250)));
+    await clock.advance(1_000);
+
+    expect(agent.seen).toEqual(["killed at 0", "started at 400", "killed at 650"]);
+  });
+
+  it("kills nobody twice at a time, and each whom it was told to", async () => {
+    const { clock, agent, kills, killer, pause } = scene();
+
+    for (let time = 0; time < 3; time += 1) killer.inBackground(killer.kill(["agent of node-a"], pause(100)));
+    await clock.advance(1_000);
+
+    expect(agent.seen.map((line) => line.split(" ")[0])).toEqual([
+      "killed",
+      "started",
+      "killed",
+      "started",
+      "killed",
+      "started",
+    ]);
+    expect(kills).toHaveLength(3);
   });
 
   it("kills nobody of several before all are there", async () => {
