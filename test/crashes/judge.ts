@@ -115,9 +115,9 @@ function lostAt({ claim, uses, states, lives, patience }: JudgedClaim, atMs: num
   if (words === undefined) return found("nothing is said of it");
   if (!words.unused) return found(`it is still ${words.reason}: ${words.message}`);
   if (words.sinceMs < earliestEnd(last)) return found(`the time is of a use before that by ${last.pod}`);
-  const sight = sightOf(last, states, { lives, patience });
-  if (words.lastUse?.podUid === last.podUid || sight === "nobody") return [];
-  if (isUnnamed(last, words) || isEqual({ last, over, sight }, words)) return [];
+  const sight = (use: TrueUse): Sight => sightOf(use, states, { lives, patience });
+  if (words.lastUse?.podUid === last.podUid || sight(last) === "nobody") return [];
+  if (isUnnamed(last, words) || isEqual({ last, over, sightOf: sight }, words)) return [];
   return found(`the last use is not that by ${last.pod}`);
 }
 
@@ -148,17 +148,17 @@ export function isUnnamed(use: TrueUse, { lastUse }: StoredWords): boolean {
 interface LastUse {
   readonly last: TrueUse;
   readonly over: readonly TrueUse[];
-  readonly sight: Sight;
+  readonly sightOf: (use: TrueUse) => Sight;
 }
 
 /**
- * Another use that ended within the stated uncertainty is as good an answer: nobody could tell which was the last. Of uses that no read
- * has shown the uncertainty is not known, and all count as over by the same read.
+ * Another use that ended within the stated uncertainty is as good an answer: nobody could tell which was the last. The uncertainty is not
+ * known of a use that no read has shown: it may have gone on until the read that is told.
  */
-function isEqual({ last, over, sight }: LastUse, { lastUse }: StoredWords): boolean {
-  if (lastUse === undefined || !over.some(({ podUid }) => podUid === lastUse.podUid)) return false;
+function isEqual({ last, over, sightOf }: LastUse, { lastUse }: StoredWords): boolean {
+  const named = over.find(({ podUid }) => podUid === lastUse?.podUid);
   const endMs = earliestEnd(last);
-  if (endMs > lastUse.releasedAtMs) return false;
-  if (lastUse.uncertaintyMs === undefined) return sight === "replica";
+  if (lastUse === undefined || named === undefined || endMs > lastUse.releasedAtMs) return false;
+  if (lastUse.uncertaintyMs === undefined) return sightOf(named) !== "agent";
   return endMs >= lastUse.releasedAtMs - lastUse.uncertaintyMs;
 }
