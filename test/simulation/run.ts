@@ -3,6 +3,7 @@ import type { CrashSites } from "./engine/sites.ts";
 import { checkFinal, checkJournals } from "./invariants/final.ts";
 import { BrokenPromise, type PromiseName } from "./invariants/promises.ts";
 import { checkNeverLonger } from "./invariants/states.ts";
+import { ToldUses } from "./invariants/told.ts";
 import { WriteWatch } from "./invariants/writes.ts";
 import type { Plan } from "./plan/step.ts";
 import { act } from "./world/deeds.ts";
@@ -77,7 +78,7 @@ interface Stage {
 }
 
 function newStage({ seed, setup }: Plan, { sites, tell = () => {} }: RunOptions): Stage {
-  const found: { world: World | undefined } = { world: undefined };
+  const found: { world: World | undefined; told: ToldUses | undefined } = { world: undefined, told: undefined };
   const servers = setup.serverOffsetsMs.length;
   const dice = (name: string) => createDice(`${seed} ${name}`);
   const sky = new Sky({
@@ -91,12 +92,15 @@ function newStage({ seed, setup }: Plan, { sites, tell = () => {} }: RunOptions)
     servers,
     weather: sky.weather,
     mayCrash: (visit) => found.world?.mayCrash(visit) ?? false,
+    onAnswer: (told) => found.told?.note(told),
     onLog: (process, { level, message, fields }) =>
       tell(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`),
   });
   const world = new World({ engine, sky, dice }, setup);
+  const told = new ToldUses(world);
   found.world = world;
-  return { world, watch: new WriteWatch(world), sky, tell };
+  found.told = told;
+  return { world, watch: new WriteWatch(world, told), sky, tell };
 }
 
 async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {

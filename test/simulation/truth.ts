@@ -8,6 +8,7 @@ export interface Use {
   readonly claim: string;
   readonly claimUid: string;
   readonly node: string;
+  readonly bootId: string;
   readonly pod: string;
   readonly podUid: string;
   /** False where no mount table shows the use: a hostPath volume. */

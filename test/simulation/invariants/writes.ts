@@ -2,19 +2,22 @@ import type { StoreEvent } from "../engine/api/api.ts";
 import { type Published, publishedIn } from "../published.ts";
 import type { World } from "../world/world.ts";
 import { BrokenPromise } from "./promises.ts";
+import type { ToldUses } from "./told.ts";
 import { type ApiWall, apiWallOf } from "./wall.ts";
 
 /** Looks at each write that Mooring makes, at the moment when it is made. */
 export class WriteWatch {
   readonly #world: World;
   readonly #wall: ApiWall;
+  readonly #told: ToldUses;
   /** Of each claim: how often it was written. */
   readonly #counts = new Map<string, number>();
   /** The first promise that a write broke. */
   broken: BrokenPromise | undefined;
 
-  constructor(world: World) {
+  constructor(world: World, told: ToldUses) {
     this.#world = world;
+    this.#told = told;
     this.#wall = apiWallOf(world);
     world.engine.api.observe((event) => this.#onEvent(event));
   }
@@ -48,6 +51,7 @@ export class WriteWatch {
     if (before !== undefined && isSame(now, before))
       throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
     this.#checkAnew(name, now);
+    this.#told.check(name, now);
     if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
       this.#checkUncertainty(name, now);
   }
@@ -63,6 +67,9 @@ export class WriteWatch {
     const { truth, cluster, sky } = this.#world;
     if (lastUse?.uncertaintyMs === undefined || lastUse.evidence !== "mount-table") return;
     if (cluster.claims.shadowed.has(claimUid) || this.#world.unclear.has(claimUid)) return;
+    // What the difference of two agents' reports tells does not know of holds that the first only kept: F4.
+    const isReported = this.#world.nodes.some(({ disk }) => disk.releases.has(lastUse.release));
+    if (!isReported) return;
     const { podUid, node, releasedAtMs, uncertaintyMs } = lastUse;
     const uses = truth.usesOf(claimUid).filter((use) => use.podUid === podUid && use.node === node);
     if (uses.length === 0) return;

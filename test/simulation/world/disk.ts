@@ -29,6 +29,8 @@ export class Disk {
   fault: DiskFault | undefined;
   /** How often a fault was met. */
   hits = 0;
+  /** Every release that was ever kept here. */
+  readonly releases = new Set<string>();
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -50,6 +52,7 @@ export class Disk {
         await this.#work();
         if (this.#holder !== holder) throw unusable("it has not been opened");
         this.#states = [...this.#states.slice(1 - MOST_KEPT), state];
+        for (const { id } of state.releases) this.releases.add(id);
       },
       close: async () => {
         if (this.#holder === holder) this.#holder = undefined;

@@ -13,6 +13,7 @@ interface KubeletParts {
   readonly power: Power;
   readonly cluster: Cluster;
   readonly truth: Truth;
+  readonly bootId: () => string;
   /** The mount table of the present boot. */
   readonly table: () => MountTable;
   /** Runs beside everything else; what it throws ends the simulation. */
@@ -224,7 +225,15 @@ export class Kubelet {
   #beginUse(pod: PodRecord, { claim, claimUid, kind }: ResolvedVolume): void {
     const { truth, node } = this.#parts;
     if (claimUid === undefined) return;
-    truth.begin({ claim, claimUid, node, pod: pod.key, podUid: pod.uid, isShown: kind !== "host-path" });
+    truth.begin({
+      claim,
+      claimUid,
+      node,
+      bootId: this.#parts.bootId(),
+      pod: pod.key,
+      podUid: pod.uid,
+      isShown: kind !== "host-path",
+    });
   }
 
   #endUse(pod: PodRecord, { claimUid }: ResolvedVolume): void {

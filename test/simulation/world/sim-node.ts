@@ -70,7 +70,8 @@ export class SimNode {
     this.power = new Power(scheduler);
     this.disk = new Disk(scheduler);
     this.#table = this.#newTable();
-    this.kubelet = new Kubelet({ ...parts, node: name, root, power: this.power, table: () => this.#table });
+    const own = { node: name, root, power: this.power, bootId: machine.bootId, table: () => this.#table };
+    this.kubelet = new Kubelet({ ...parts, ...own });
     parts.cluster.register(name, machine.bootId());
     this.#renewLease();
   }
