@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { planOf } from "../simulation/plan/generate.ts";
+import { runPlan } from "../simulation/run.ts";
+
+/** A share of what `npm run simulate` plays for hours. The first is of a world in which nothing fails: there, times are exact. */
+const SEEDS = [8, 1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29];
+
+describe("the real agent and the real aggregator in a simulated world", () => {
+  it.each(SEEDS)("keep every promise in the world of seed %i, of at least 200 steps", async (seed) => {
+    const { failure, steps } = await runPlan(planOf(seed));
+
+    expect(failure).toBeUndefined();
+    expect(steps).toBeGreaterThanOrEqual(200);
+  });
+
+  it("do the same again in the world of the same seed", async () => {
+    const plan = { ...planOf(4), steps: planOf(4).steps.slice(0, 60) };
+    const told: string[][] = [[], []];
+
+    for (const lines of told) await runPlan(plan, { tell: (line) => lines.push(line) });
+
+    expect(told[0]).toEqual(told[1]);
+    expect(told[0]?.length).toBeGreaterThan(60);
+  });
+});
