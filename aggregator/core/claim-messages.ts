@@ -12,6 +12,8 @@ export interface ToldEnd {
   readonly node: string | undefined;
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
+  /** Milliseconds of the API server's wall clock. */
+  readonly byMs: number;
   readonly widthMs: number | undefined;
   readonly wasUse: boolean;
 }
@@ -31,17 +33,14 @@ export const END_UNKNOWN =
   "No pod uses the claim any more; nobody saw the last use end, so the time is when that was noticed";
 
 /** True for a hostPath volume and on nodes without an agent, too, where no mount can be seen. */
-export const REFERENCED = "Not seen mounted on any node, but at least one pod that is not finished names the claim";
-
-/** An uncertainty up to this goes without saying: two whole seconds of the API's clock. */
-const TOLD_WIDTH_MS = 2_000;
+export const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
 /** The nodes, and what is odd where no pod tells of them. */
 export function mountedMessage({ nodes, more }: MountedOn, isReferenced: boolean): string {
   const where = more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
   return isReferenced
-    ? `Mounted on ${where}`
-    : `Mounted on ${where} although no unfinished pod names the claim: it is still to be unmounted there`;
+    ? `In use: mounted on ${where}`
+    : `In use: still mounted on ${where}, although every pod that names the claim has ended`;
 }
 
 /** Which nodes have to answer, and why they of all. */
@@ -54,39 +53,70 @@ export function awaitedMessage(nodes: readonly ToldNode[]): string {
   return `Not known to be unused: awaiting the next report from ${listed(told(nodes))}`;
 }
 
-/** How the last use ended, what that is known from, and by how much it may be wrong. */
+/** Who used the claim last, when that ended between which times, and what that is known from. */
 export function endMessage(end: ToldEnd): string {
   if (end.reason === "NodeGone") {
-    const user = end.pod === undefined ? "" : `, last used by ${podText(end)}`;
-    return `Last mounted${onNode(end)}${user} (evidence: the node is gone; the unmount is assumed, nobody saw it)`;
+    return `Last used${userText(end)}, which is gone since ${byText(end)}; nobody saw the volume unmounted, that is assumed`;
   }
   return end.reason === "Unmounted" ? unmountedMessage(end) : podEndMessage(end);
 }
 
-/** What is added for a claim that may have been used while nobody watched; `isMoved`: it counts as used until then. */
-export function gapMessage({ fromMs, toMs }: BlindGap, isMoved: boolean): string {
-  const between = `between ${formatSecondsUp(Math.floor(fromMs / 1000) * 1000)} and ${formatSecondsUp(toMs)}`;
-  const result = isMoved ? "so it counts as used until then" : "when it may have been used";
-  return `; nobody watched ${between}, ${result}`;
-}
-
 function unmountedMessage(end: ToldEnd): string {
   const { pod, widthMs } = end;
-  if (pod === undefined) {
-    const since = widthMs === undefined ? "some time" : `up to ${durationText(widthMs)}`;
-    return `Unmounted${onNode(end)} while nobody watched (evidence: mount table; it may have been ${since} earlier)`;
-  }
   if (widthMs === undefined) {
-    return `Not mounted${onNode(end)} after ${podText(end)} had ended there (evidence: mount table; its unmount was not seen, it may have been earlier)`;
+    return `Last used${userText(end)}; its unmount was not seen, but by ${byText(end)} the node's mount table did not show it any more`;
   }
-  const doubt = widthMs > TOLD_WIDTH_MS ? `; it may have been up to ${durationText(widthMs)} earlier` : "";
-  return `Unmounted${onNode(end)}, last used by ${podText(end)} (evidence: mount table${doubt})`;
+  const watched = pod === undefined ? " while nobody watched," : "";
+  return `Last used${userText(end)}; its volume was unmounted${watched} between ${spanText(end, widthMs)}, read from the node's mount table`;
 }
 
 function podEndMessage(end: ToldEnd): string {
-  return end.wasUse
-    ? `Last used by ${podText(end)}${onNode(end)}, which has ended (evidence: pod status; no mount can be seen there, so the unmount may have been earlier or later)`
-    : `${capital(podText(end))} ended without having used the volume (evidence: pod status)`;
+  if (!end.wasUse) {
+    return `${capital(podText(end))} named the claim and had ended by ${byText(end)} without having used its volume`;
+  }
+  return `Last used${userText(end)}; the pod had ended by ${byText(end)}, but no mount can be seen there, so its volume may have been unmounted earlier or later`;
+}
+
+/** As it is stored, to the millisecond: a message that is made again from what is stored is the same. */
+function byText({ byMs }: ToldEnd): string {
+  return timeText(secondUp(byMs));
+}
+
+function spanText({ byMs }: ToldEnd, widthMs: number): string {
+  return betweenText(Math.ceil(byMs) - Math.ceil(widthMs), byMs);
+}
+
+/** Both in whole seconds, the day told once where it is the same. */
+function betweenText(fromMs: number, toMs: number): string {
+  const [from, to] = [secondDown(fromMs), secondUp(toMs)];
+  const isSameDay = from.slice(0, DAY) === to.slice(0, DAY);
+  return `${isSameDay ? from.slice(DAY + 1, -1) : timeText(from)} and ${timeText(to)}`;
+}
+
+/** `2026-11-21` of an RFC 3339 time. */
+const DAY = 10;
+
+function timeText(rfc3339: string): string {
+  return `${rfc3339.slice(DAY + 1, -1)} UTC on ${rfc3339.slice(0, DAY)}`;
+}
+
+function secondUp(ms: number): string {
+  return formatSecondsUp(Math.ceil(ms));
+}
+
+function secondDown(ms: number): string {
+  return formatSecondsUp(Math.floor(ms / 1000) * 1000);
+}
+
+function userText(end: ToldEnd): string {
+  return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
+}
+
+/** What is added for a claim that may have been used while nobody watched; `isMoved`: it counts as used until then. */
+export function gapMessage({ fromMs, toMs }: BlindGap, isMoved: boolean): string {
+  const between = `between ${betweenText(fromMs, toMs)}`;
+  const result = isMoved ? "so it counts as used until then" : "when it may have been used";
+  return `; nobody watched ${between}, ${result}`;
 }
 
 function podText({ pod, podUid }: ToldEnd): string {
@@ -95,7 +125,7 @@ function podText({ pod, podUid }: ToldEnd): string {
 }
 
 function onNode({ node }: ToldEnd): string {
-  return node === undefined ? "" : ` on ${node}`;
+  return node === undefined ? "" : ` on node ${node}`;
 }
 
 function told(nodes: readonly ToldNode[]): readonly string[] {
@@ -121,7 +151,8 @@ function reasonText({ why, pod }: ToldNode): string {
 }
 
 function nodesText(nodes: readonly string[]): string {
-  return nodes.length <= MOST_NAMES ? listed(nodes) : `${nodes.length} nodes: ${listed(nodes)}`;
+  if (nodes.length === 1) return `node ${listed(nodes)}`;
+  return nodes.length <= MOST_NAMES ? `nodes ${listed(nodes)}` : `${nodes.length} nodes: ${listed(nodes)}`;
 }
 
 /** So many names are told; the annotation has the others. */
@@ -136,18 +167,6 @@ function listed(names: readonly string[]): string {
     return `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;
   }
   return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((text) => text !== "").join(" and ");
-}
-
-const UNITS = [
-  { ms: 86_400_000, name: "d" },
-  { ms: 3_600_000, name: "h" },
-  { ms: 60_000, name: "min" },
-] as const;
-
-/** Rounded up, in the largest unit of which there are at least two: an uncertainty is never told too small. */
-function durationText(ms: number): string {
-  const unit = UNITS.find((one) => ms > 2 * one.ms) ?? { ms: 1_000, name: "s" };
-  return `${Math.max(1, Math.ceil(ms / unit.ms))} ${unit.name}`;
 }
 
 function capital(text: string): string {

@@ -176,7 +176,8 @@ describe("from an unmount to the claim's status", () => {
     const pod = await runPod("leaked", "leaked-0");
     await kubelets[0].forceDelete(pod);
 
-    const isOdd = ({ status }: Claim): boolean => status?.message.includes("no unfinished pod") === true;
+    const isOdd = ({ status }: Claim): boolean =>
+      status?.message.includes("every pod that names the claim has ended") === true;
     const { claim } = await claimThat(stage, { claim: "leaked", what: "mounted without a pod", holds: isOdd });
     const events = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events?fieldSelector=reason=UnusedWhileMounted`;
     const told = async () => parse(eventList, await api.get(events)).items;
@@ -190,7 +191,7 @@ describe("from an unmount to the claim's status", () => {
     await claimThat(stage, { claim: "leaked", what: "unmounted", holds: isUnmounted });
 
     expect(claim.status?.message).toBe(
-      "Mounted on node-a although no unfinished pod names the claim: it is still to be unmounted there",
+      "In use: still mounted on node node-a, although every pod that names the claim has ended",
     );
     expect(await told()).toMatchObject([
       {

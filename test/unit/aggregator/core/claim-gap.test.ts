@@ -51,7 +51,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
       reason: "NoPodUsing",
       sinceMs: NOON + 3 * MIN,
       blindGap: gapOf(1, 3),
-      message: `${IDLE.message}; nobody watched between 2026-09-10T00:27:40Z and 2026-09-10T00:29:40Z, so it counts as used until then`,
+      message: `${IDLE.message}; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then`,
     });
   });
 
@@ -61,7 +61,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
     expect(status).toEqual({
       ...IDLE,
       blindGap: gapOf(1, 3),
-      message: `${IDLE.message}; nobody watched between 2026-09-10T00:27:40Z and 2026-09-10T00:29:40Z, when it may have been used`,
+      message: `${IDLE.message}; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, when it may have been used`,
     });
   });
 

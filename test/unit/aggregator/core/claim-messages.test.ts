@@ -1,10 +1,13 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   awaitedMessage,
   endMessage,
+  gapMessage,
   mountedMessage,
   silentMessage,
 } from "../../../../aggregator/core/claim-messages.ts";
+import { NOON } from "../world.ts";
 import { endWith, nodeGoneWith, podEndWith, visitWith } from "./decisions.ts";
 
 const HOUR = 3_600_000;
@@ -15,20 +18,20 @@ function nodes(count: number): readonly string[] {
 
 describe("the message of a claim that is mounted", () => {
   it.each([
-    { name: "names its node", on: nodes(1), more: false, text: "Mounted on n10" },
-    { name: "names two nodes", on: nodes(2), more: false, text: "Mounted on n10 and n11" },
-    { name: "names three nodes", on: nodes(3), more: false, text: "Mounted on n10, n11 and n12" },
+    { name: "names its node", on: nodes(1), more: false, text: "In use: mounted on node n10" },
+    { name: "names two nodes", on: nodes(2), more: false, text: "In use: mounted on nodes n10 and n11" },
+    { name: "names three nodes", on: nodes(3), more: false, text: "In use: mounted on nodes n10, n11 and n12" },
     {
       name: "counts further nodes",
       on: nodes(5),
       more: false,
-      text: "Mounted on 5 nodes: n10, n11, n12 and 2 more",
+      text: "In use: mounted on 5 nodes: n10, n11, n12 and 2 more",
     },
     {
       name: "does not count what it does not know",
       on: nodes(32),
       more: true,
-      text: "Mounted on more than 32 nodes, among them n10, n11 and n12",
+      text: "In use: mounted on more than 32 nodes, among them n10, n11 and n12",
     },
   ])("$name", ({ on, more, text }) => {
     expect(mountedMessage({ nodes: on, more }, true)).toBe(text);
@@ -36,7 +39,7 @@ describe("the message of a claim that is mounted", () => {
 
   it("says what is odd where no pod uses it any more", () => {
     expect(mountedMessage({ nodes: nodes(1), more: false }, false)).toBe(
-      "Mounted on n10 although no unfinished pod names the claim: it is still to be unmounted there",
+      "In use: still mounted on node n10, although every pod that names the claim has ended",
     );
   });
 });
@@ -44,73 +47,88 @@ describe("the message of a claim that is mounted", () => {
 describe("the message of a use that ended", () => {
   it.each([
     {
-      name: "names node, pod and evidence",
-      end: endWith({ widthMs: 2_000 }),
-      text: "Unmounted on n1, last used by pod shop/web-0 (evidence: mount table)",
+      name: "names pod and node, when the volume was unmounted, and what that is known from",
+      end: endWith({ widthMs: 900 }),
+      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
     },
     {
-      name: "tells an uncertainty of more than two seconds, rounded up",
-      end: endWith({ widthMs: 2_000.1 }),
-      text: "Unmounted on n1, last used by pod shop/web-0 (evidence: mount table; it may have been up to 3 s earlier)",
+      name: "tells times in whole seconds, the first rounded down and the last one up",
+      end: endWith({ byMs: NOON + 1_000.1, widthMs: 1_001.2 }),
+      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 00:26:39 and 00:26:42 UTC on 2026-09-10, read from the node's mount table",
+    },
+    {
+      name: "tells both days where it is not known on which one",
+      end: endWith({ widthMs: HOUR }),
+      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 23:26:41 UTC on 2026-09-09 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
     },
     {
       name: "names a pod by its UID where nothing else is known",
       end: endWith({ pod: "pod-1" }),
-      text: "Unmounted on n1, last used by a pod with the UID pod-1 (evidence: mount table)",
+      text: "Last used by a pod with the UID pod-1 on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
     },
     {
-      name: "says that a mount was never seen, and that the uncertainty is not known",
+      name: "says that an unmount was not seen, and by when there was no mount any more",
       end: endWith({ widthMs: undefined }),
-      text: "Not mounted on n1 after pod shop/web-0 had ended there (evidence: mount table; its unmount was not seen, it may have been earlier)",
+      text: "Last used by pod shop/web-0 on node n1; its unmount was not seen, but by 00:26:41 UTC on 2026-09-10 the node's mount table did not show it any more",
     },
     {
       name: "says that nobody watched",
-      end: endWith({ pod: undefined, podUid: undefined, widthMs: 5 * HOUR }),
-      text: "Unmounted on n1 while nobody watched (evidence: mount table; it may have been up to 5 h earlier)",
-    },
-    {
-      name: "says that nobody watched and nothing is known of how long",
-      end: endWith({ pod: undefined, podUid: undefined, widthMs: undefined, node: undefined }),
-      text: "Unmounted while nobody watched (evidence: mount table; it may have been some time earlier)",
+      end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }),
+      text: "Last used on node n1; its volume was unmounted while nobody watched, between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
     },
     {
       name: "says that only the pod was seen",
       end: podEndWith(),
-      text: "Last used by pod shop/web-0 on n1, which has ended (evidence: pod status; no mount can be seen there, so the unmount may have been earlier or later)",
+      text: "Last used by pod shop/web-0 on node n1; the pod had ended by 00:26:41 UTC on 2026-09-10, but no mount can be seen there, so its volume may have been unmounted earlier or later",
     },
     {
       name: "tells a use from a pod that only named the claim",
       end: visitWith(),
-      text: "Pod shop/visitor ended without having used the volume (evidence: pod status)",
+      text: "Pod shop/visitor named the claim and had ended by 00:26:41 UTC on 2026-09-10 without having used its volume",
     },
     {
       name: "says so of a pod whose name is not known, too",
       end: visitWith({ pod: undefined }),
-      text: "A pod ended without having used the volume (evidence: pod status)",
+      text: "A pod named the claim and had ended by 00:26:41 UTC on 2026-09-10 without having used its volume",
     },
     {
       name: "says that the end is assumed with the node's",
       end: nodeGoneWith(),
-      text: "Last mounted on n1, last used by pod shop/web-0 (evidence: the node is gone; the unmount is assumed, nobody saw it)",
+      text: "Last used by pod shop/web-0 on node n1, which is gone since 00:26:41 UTC on 2026-09-10; nobody saw the volume unmounted, that is assumed",
     },
     {
       name: "says so where not even the pod is known",
       end: nodeGoneWith({ pod: undefined }),
-      text: "Last mounted on n1 (evidence: the node is gone; the unmount is assumed, nobody saw it)",
+      text: "Last used on node n1, which is gone since 00:26:41 UTC on 2026-09-10; nobody saw the volume unmounted, that is assumed",
     },
   ])("$name", ({ end, text }) => {
     expect(endMessage(end)).toBe(text);
   });
 
+  it("is the same when it is made again of what was written, to the millisecond", () => {
+    const span = fc.record({
+      byMs: fc.double({ min: NOON, max: NOON + 90_000, noNaN: true }),
+      widthMs: fc.option(fc.double({ min: 0, max: 90_000, noNaN: true }), { nil: undefined }),
+    });
+
+    fc.assert(
+      fc.property(span, ({ byMs, widthMs }) => {
+        const written = { byMs: Math.ceil(byMs), widthMs: widthMs === undefined ? undefined : Math.ceil(widthMs) };
+
+        expect(endMessage(endWith(written))).toBe(endMessage(endWith({ byMs, widthMs })));
+      }),
+    );
+  });
+});
+
+describe("what is added where nobody watched", () => {
+  const gap = { fromMs: NOON + 999, toMs: NOON + 60_001 };
+
   it.each([
-    { ms: 2_001, text: "3 s" },
-    { ms: 120_000, text: "120 s" },
-    { ms: 120_001, text: "3 min" },
-    { ms: 2 * HOUR + 1, text: "3 h" },
-    { ms: 48 * HOUR, text: "48 h" },
-    { ms: 48 * HOUR + 1, text: "3 d" },
-  ])("tells an uncertainty of $ms ms as $text", ({ ms, text }) => {
-    expect(endMessage(endWith({ widthMs: ms }))).toContain(`up to ${text} earlier`);
+    { name: "says that the claim counts as used", isMoved: true, text: "so it counts as used until then" },
+    { name: "says that it may have been used", isMoved: false, text: "when it may have been used" },
+  ])("$name, and when", ({ isMoved, text }) => {
+    expect(gapMessage(gap, isMoved)).toBe(`; nobody watched between 00:26:40 and 00:27:41 UTC on 2026-09-10, ${text}`);
   });
 });
 
@@ -128,6 +146,11 @@ describe("the message of a claim whose nodes have to answer", () => {
       name: "says that the volume is attached to it",
       of: [{ node: "n1", why: "attached" }],
       text: "n1 (the volume is attached to it)",
+    },
+    {
+      name: "says that nobody saw the last pod end",
+      of: [{ node: "n1", why: "unwatched" }],
+      text: "n1 (the last pod may have been there; nobody watched it end)",
     },
     {
       name: "names each node once, with what tells most, by name",

@@ -323,7 +323,7 @@ describe("desiredClaimStatus", () => {
     {
       name: "a node that drops out is not news: the nodes stay as they are stored",
       facts: { holders: ["n1"], references: ["shop/web-0"], stored: mountedStatus(["n1", "n2"]) },
-      status: { mountedOn: { nodes: ["n1", "n2"], more: false }, message: "Mounted on n1 and n2" },
+      status: { mountedOn: { nodes: ["n1", "n2"], more: false }, message: "In use: mounted on nodes n1 and n2" },
     },
     {
       name: "a further node is news, and then those that have dropped out are left out",

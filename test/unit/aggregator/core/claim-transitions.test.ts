@@ -9,7 +9,7 @@ import { endWith, factsWith, lastUseWith, NOW, nodeGoneWith, podEndWith, visitWi
 const STORED = {
   nothing: undefined,
   NeverObservedInUse: statusWith({ unused: true, reason: "NeverObservedInUse" }),
-  Mounted: mountedStatus(["n1"], { message: "Mounted on n1", lastUse: lastUseWith() }),
+  Mounted: mountedStatus(["n1"], { message: "In use: mounted on node n1", lastUse: lastUseWith() }),
   Referenced: statusWith({ lastUse: lastUseWith() }),
   Unmounted: statusWith({ unused: true, reason: "Unmounted", lastUse: lastUseWith() }),
   NoPodUsing: statusWith({ unused: true, reason: "NoPodUsing", lastUse: lastUseWith() }),
