@@ -23,7 +23,7 @@ const FEWEST = 3;
 /** By how much the way of one message may be longer than that of another. Milliseconds. */
 const PACE_MS = 10_000;
 
-/** The series with one more older message. What was sent before the last one adds nothing; what breaks the pace begins anew. */
+/** The series with one more older message. What was sent shortly before the last one adds nothing; what breaks the pace begins anew. */
 export function withOlder(
   known: OlderMessages | undefined,
   { instance, sentAt, driftPpm }: Pick<NodeMessage, "instance" | "sentAt" | "driftPpm">,
@@ -33,7 +33,8 @@ export function withOlder(
   const fresh: OlderMessages = { instance, first: now, last: now, count: 1 };
   if (known?.instance !== instance) return fresh;
   const { first, last, count } = known;
-  if (sentAt <= last.sentAt) return known;
+  // A copy, or one that was overtaken. Sent long before, it is the other one that came late, from before the clock went back.
+  if (sentAt <= last.sentAt && sentAt > last.sentAt - PACE_MS) return known;
   const passedMs = receivedAt - first.receivedAt;
   const isAtPace = Math.abs(passedMs - (sentAt - first.sentAt)) <= PACE_MS + passedMs * driftPpm * 1e-6;
   return isAtPace ? { instance, first, last: now, count: count + 1 } : fresh;

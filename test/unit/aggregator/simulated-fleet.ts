@@ -35,7 +35,7 @@ export class SimulatedFleet {
   #watched = 0;
   #inFlight: Message[] = [];
   #version = 1_000;
-  /** The longest that an accepted report was on its way. */
+  /** The longest that an accepted report was on its way, and by how much clocks went back meanwhile. */
   transitMs = 0;
 
   constructor(harness: Harness, names: readonly string[]) {
@@ -210,6 +210,27 @@ export class SimulatedFleet {
     node.reboot();
   }
 
+  takeSnapshot(index: number): void {
+    this.#at(index).takeSnapshot();
+  }
+
+  /** The machine is what it was: what was mounted since is not, and what was unmounted since is mounted again. */
+  putBack(index: number): void {
+    const node = this.#at(index);
+    const before = new Set(node.mounts);
+    const wentBackMs = node.putBack();
+    if (wentBackMs === undefined) return;
+    // What is stamped before and told after seems to be so much younger.
+    this.transitMs += wentBackMs;
+    const restored = [...node.mounts].filter((uid) => !before.has(uid));
+    for (const uid of before) if (!node.mounts.has(uid)) this.#end(node, uid);
+    for (const uid of restored) {
+      const use = this.uses.get(uid);
+      // Whoever knew how it ended knows nothing of how it will.
+      if (use !== undefined) Object.assign(use, { unmountedAt: undefined, isKnown: false, isRead: false });
+    }
+  }
+
   /** The kubelet tells the API of its boot, or that it is there, after its object was deleted, too. */
   async syncNode(index: number): Promise<void> {
     const node = this.#at(index);
@@ -282,7 +303,7 @@ export class SimulatedFleet {
     }
     await this.#harness.advance(1_000);
     await this.watch(this.#events.length);
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 6; round += 1) {
       for (const index of this.#nodes.keys()) {
         this.read(index, this.#version);
         this.send(index);

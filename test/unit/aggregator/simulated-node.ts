@@ -22,6 +22,15 @@ interface Agent {
   reached: number;
 }
 
+/** All of a machine at a moment, as a hypervisor keeps it. */
+interface Snapshot {
+  readonly boot: number;
+  readonly atMs: number;
+  readonly mounts: readonly string[];
+  readonly isStaged: boolean;
+  readonly agent: Agent | undefined;
+}
+
 /** A machine with its mount table, its agent and what the API says of it. */
 export class SimulatedNode {
   readonly name: string;
@@ -35,6 +44,7 @@ export class SimulatedNode {
   boot = 1;
   readonly #clock: FakeClock;
   #bootedAt: number;
+  #snapshot: Snapshot | undefined;
   #runs = 0;
   #objects = 1;
 
@@ -68,6 +78,26 @@ export class SimulatedNode {
     this.boot += 1;
     this.#bootedAt = this.#clock.wallMs();
     if (this.agent !== undefined) this.startAgent();
+  }
+
+  /** What the machine is now can be put back later. */
+  takeSnapshot(): void {
+    const { boot, mounts, isStaged, agent } = this;
+    const copy = agent && { ...agent, holds: new Map(agent.holds) };
+    this.#snapshot = { boot, atMs: this.#clock.wallMs() - this.#bootedAt, mounts: [...mounts], isStaged, agent: copy };
+  }
+
+  /** Puts the last snapshot of this boot back, clock and agent and all, if there is one; answers by how much the clock went back. */
+  putBack(): number | undefined {
+    const snapshot = this.#snapshot;
+    if (snapshot?.boot !== this.boot) return undefined;
+    const wentBackMs = this.#clock.wallMs() - this.#bootedAt - snapshot.atMs;
+    this.mounts.clear();
+    for (const uid of snapshot.mounts) this.mounts.add(uid);
+    this.isStaged = snapshot.isStaged;
+    this.#bootedAt = this.#clock.wallMs() - snapshot.atMs;
+    this.agent = snapshot.agent && { ...snapshot.agent, holds: new Map(snapshot.agent.holds) };
+    return wentBackMs;
   }
 
   /** Its Node object as the kubelet keeps it. */

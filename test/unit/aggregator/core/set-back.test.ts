@@ -44,6 +44,11 @@ describe("isClockSetBack", () => {
       messages: [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }, { sentAt: 121_000, receivedAt: 1_020_009 }],
       isSetBack: false,
     },
+    {
+      name: "a live agent's heartbeats after a late message from before its clock went back",
+      messages: [{ sentAt: 700_000, receivedAt: 890_000 }, ...beats(5)],
+      isSetBack: true,
+    },
     { name: "what lay in a buffer and came at once", messages: beats(50, { receivedAt: 900_005 }), isSetBack: false },
     {
       name: "what lay in a buffer, and came slowly",
