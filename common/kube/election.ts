@@ -17,9 +17,10 @@ export interface Instant {
   readonly uptimeMs: number;
 }
 
-/** This moment. */
+/** This moment. Read in this order, a sleep between the two readings counts as one after it: what passed since is never too little. */
 export function instantOf(clock: Pick<Clock, "monotonicMs" | "uptimeMs">): Instant {
-  return { monotonicMs: clock.monotonicMs(), uptimeMs: clock.uptimeMs() };
+  const uptimeMs = clock.uptimeMs();
+  return { monotonicMs: clock.monotonicMs(), uptimeMs };
 }
 
 /** The most that may have passed: a machine that slept must not take what it promised before for fresh. */

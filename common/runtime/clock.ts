@@ -97,10 +97,10 @@ interface KernelClocks {
   readonly boottime: () => number;
 }
 
-/** The raw clock and the time asleep. Read in this order, a pause between two readings can only make it later, which the next mends. */
+/** The raw clock and the time asleep. Read in this order it is never later than now, whatever pause there is between two readings. */
 export function uptimeOf({ raw, monotonic, boottime }: KernelClocks): number {
-  const awakeMs = monotonic();
-  const asleepMs = Math.max(0, boottime() - awakeMs);
+  const sinceBootMs = boottime();
+  const asleepMs = Math.max(0, sinceBootMs - monotonic());
   return asleepMs + raw();
 }
 

@@ -317,6 +317,15 @@ describe("by when a hold or a use had begun", () => {
     expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 1_000, beganByMs: NOON - 1_500 }]);
   });
 
+  it("a use in another boot did not begin with what the same pod had mounted before", () => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+    const reboot = { ...readAt(3_000), bootId: "boot-2", ...released };
+
+    const view = accepted(known, reboot, { atMs: NOON + 60_000, nodeBootId: "boot-2" });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 60_000, beganByMs: NOON + 60_000 }]);
+  });
+
   it("a use of which no hold was reported began by its end at the latest", () => {
     const view = accepted(undefined, { ...readAt(3_000), ...released });
 

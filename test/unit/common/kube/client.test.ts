@@ -248,6 +248,31 @@ describe("the API server's clock", () => {
     expect(widthMs).toBeCloseTo(1_040, 0);
   });
 
+  it.each([0, 1, 2, 3].map((reading) => ({ reading })))(
+    "is never too early, though the machine sleeps for an hour right after reading $reading of its clocks",
+    async ({ reading }) => {
+      const fake = createFakeClock();
+      let [readings, answeredAt] = [0, 0];
+      const read = (one: () => number) => (): number => {
+        const value = one();
+        if (readings === reading) fake.suspend(3_600_000);
+        readings += 1;
+        return value;
+      };
+      const clock = { ...fake, monotonicMs: read(fake.monotonicMs), uptimeMs: read(fake.uptimeMs) };
+      const transport = createFakeTransport(() => {
+        answeredAt = fake.uptimeMs();
+        return { headers: { date: DATE }, body: "{}" };
+      });
+      const client = createKubeClient(createFakeConnection(transport), { clock });
+
+      await client.request(GET, never);
+
+      expect(readings).toBe(4);
+      expect(client.serverTime()?.latestMs).toBeGreaterThanOrEqual(DATE_MS + fake.uptimeMs() - answeredAt);
+    },
+  );
+
   it("goes on between answers", async () => {
     const { client, clock } = setUp(() => ({ headers: { date: DATE }, body: "{}" }));
     await client.request(GET, never);
