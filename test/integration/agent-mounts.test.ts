@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { type MountRead, type RootRule, readHolds } from "../../agent/core/holds
 import { createMountInfoFile } from "../../agent/sources/mount-table.ts";
 import { createWakeUp, type WakeUp } from "../../agent/sources/wake-up.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
-import { listen } from "../../common/runtime/http-server.ts";
+import { listen, type Route } from "../../common/runtime/http-server.ts";
 import { decodeNodeMessage, isReport, type NodeReport } from "../../common/storage/node-report.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
@@ -218,14 +218,22 @@ async function timeToEnd(started: Started, act: () => void = () => {}): Promise<
   return clock.monotonicMs() - begunAt;
 }
 
-/** An agent of the namespace; no API server answers at its kubeconfig's address. */
-function startAgent(namespace: MountNamespace, aggregatorUrl: string): Started {
+interface AgentOptions {
+  readonly aggregatorUrl: string;
+  /** An API server that is none by default. */
+  readonly apiUrl?: string;
+  readonly journalDir?: string;
+}
+
+/** An agent of the namespace. */
+function startAgent(namespace: MountNamespace, options: AgentOptions): Started {
+  const { aggregatorUrl, apiUrl = "https://127.0.0.1:1", journalDir } = options;
   const kubeconfig = join(namespace.kubeletRoot, "..", "kubeconfig");
   const named = <T>(name: string, value: T) => [{ name, ...value }];
   const config = {
-    "current-context": "dead",
-    contexts: named("dead", { context: { cluster: "dead", user: "nobody" } }),
-    clusters: named("dead", { cluster: { server: "https://127.0.0.1:1" } }),
+    "current-context": "one",
+    contexts: named("one", { context: { cluster: "one", user: "nobody" } }),
+    clusters: named("one", { cluster: { server: apiUrl, "insecure-skip-tls-verify": true } }),
     users: named("nobody", { user: {} }),
   };
   writeFileSync(kubeconfig, JSON.stringify(config));
@@ -235,7 +243,9 @@ function startAgent(namespace: MountNamespace, aggregatorUrl: string): Started {
     kubeconfig,
     mountinfo: namespace.mountInfo,
     listen: "127.0.0.1:0",
+    "debug-listen": "127.0.0.1:0",
     "aggregator-url": aggregatorUrl,
+    ...(journalDir === undefined ? {} : { "journal-dir": journalDir }),
   };
   return start(
     "agent/main.ts",
@@ -243,42 +253,66 @@ function startAgent(namespace: MountNamespace, aggregatorUrl: string): Started {
   );
 }
 
+/** What an API server says that knows no pods; its watch ends at once and is begun anew. */
+const NO_PODS = JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "100" }, items: [] });
+const NO_CHANGE = JSON.stringify({
+  type: "BOOKMARK",
+  object: {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { resourceVersion: "100", annotations: { "k8s.io/initial-events-end": "true" } },
+  },
+});
+
+/** In the place of the API server, which has no pods, and of the aggregator, which takes every report and settles nothing. */
+async function startCluster() {
+  let report: NodeReport | undefined;
+  const takeReport: Route = {
+    method: "PUT",
+    path: "/below/v1/nodes/:node/report",
+    maxBodyBytes: 100_000,
+    answer: async ({ body }) => {
+      const decoded = decodeNodeMessage(JSON.parse(await body()));
+      if (decoded.ok && isReport(decoded.value)) report = decoded.value;
+      return { status: decoded.ok ? 200 : 400, body: '{"forget":[]}' };
+    },
+  };
+  const listPods: Route = {
+    method: "GET",
+    path: "/api/v1/pods",
+    answer: ({ query }) => ({
+      status: 200,
+      body: query.has("watch") ? `${NO_CHANGE}\n` : NO_PODS,
+      contentType: "application/json",
+    }),
+  };
+  const server = await listen([takeReport, listPods], { host: "127.0.0.1", port: 0 }, createFakeLogger());
+  onTestFinished(() => server.close());
+  return {
+    urls: { aggregatorUrl: `${server.url}/below/`, apiUrl: server.url },
+    report: () => report,
+    reported: (limitMs: number, check: (report: NodeReport | undefined) => void): Promise<void> =>
+      waitUntil(waiter, { what: "the report", limitMs, check: async () => check(report) }),
+  };
+}
+
 describe("an agent process", () => {
   it("reports what is mounted and what was unmounted, within two seconds each", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
-    let report: NodeReport | undefined;
-    const server = await listen(
-      [
-        {
-          method: "PUT",
-          path: "/below/v1/nodes/:node/report",
-          maxBodyBytes: 100_000,
-          answer: async ({ body }) => {
-            const decoded = decodeNodeMessage(JSON.parse(await body()));
-            if (decoded.ok && isReport(decoded.value)) report = decoded.value;
-            return { status: decoded.ok ? 200 : 400, body: '{"forget":[]}' };
-          },
-        },
-      ],
-      { host: "127.0.0.1", port: 0 },
-      createFakeLogger(),
-    );
-    onTestFinished(() => server.close());
-    const agent = startAgent(namespace, `${server.url}/below/`);
-    const reported = (limitMs: number, check: () => void): Promise<void> =>
-      waitUntil(waiter, { what: "the report", limitMs, check: async () => check() });
-    await reported(20_000, () => expect(report).toMatchObject({ node: "node-1", holds: [] }));
+    const { urls, report, reported } = await startCluster();
+    const agent = startAgent(namespace, urls);
+    await reported(20_000, (seen) => expect(seen).toMatchObject({ node: "node-1", holds: [] }));
 
     await namespace.mount(CSI);
-    await reported(2_000, () => expect(report?.holds).toMatchObject([{ kind: "pod", podUid: "u1" }]));
+    await reported(2_000, (seen) => expect(seen?.holds).toMatchObject([{ kind: "pod", podUid: "u1" }]));
     const before = clock.monotonicMs();
     await namespace.unmount(CSI);
     const after = clock.monotonicMs();
-    await reported(2_000, () => expect(report?.releases).toHaveLength(1));
+    await reported(2_000, (seen) => expect(seen?.releases).toHaveLength(1));
 
     // Both read the boot clock, so the truth lies in the interval of the release.
-    const [release] = report?.releases ?? [];
+    const [release] = report()?.releases ?? [];
     expect(release?.after).toBeLessThanOrEqual(after);
     expect(release?.by).toBeGreaterThanOrEqual(before);
     expect((release?.by ?? 0) - before).toBeLessThan(1_000);
@@ -286,10 +320,44 @@ describe("an agent process", () => {
     expect(await agent.ended).toBe(0);
   });
 
+  it("that is killed tells after its restart what was unmounted meanwhile, and when nobody watched", async () => {
+    const namespace = await openMountNamespace();
+    await namespace.mount(TOKEN);
+    await namespace.mount(CSI);
+    const journalDir = join(namespace.kubeletRoot, "..", "journal");
+    mkdirSync(journalDir);
+    const { urls, report, reported } = await startCluster();
+    const first = startAgent(namespace, { ...urls, journalDir });
+    await reported(20_000, (seen) => expect(seen?.holds).toMatchObject([{ podUid: "u1" }]));
+    const { instance, read, holds } = report() ?? {};
+    first.process.kill("SIGKILL");
+    await first.ended;
+
+    await namespace.unmount(CSI);
+    const unmountedBy = clock.monotonicMs();
+    startAgent(namespace, { ...urls, journalDir });
+    await reported(20_000, (seen) => expect(seen?.instance).not.toBe(instance));
+    await reported(5_000, (seen) => expect(seen?.releases).toHaveLength(1));
+
+    const after = report();
+    const [release] = after?.releases ?? [];
+    expect(holds).toHaveLength(1);
+    expect(after?.holds).toEqual([]);
+    expect(release?.after).toBeGreaterThanOrEqual(read?.beganAt ?? Number.NaN);
+    expect(release?.after).toBeLessThanOrEqual(unmountedBy);
+    expect(release?.by).toBeGreaterThanOrEqual(unmountedBy);
+    expect(after?.blind).toEqual([
+      expect.not.objectContaining({ from: expect.anything() }),
+      { from: expect.any(Number), to: release?.by },
+    ]);
+    expect(after?.blind[1]?.from).toBeGreaterThanOrEqual(read?.endedAt ?? Number.NaN);
+    expect(after?.blind[1]?.from).toBeLessThanOrEqual(unmountedBy);
+  });
+
   it("ends within two seconds of SIGTERM, though it polls and nobody answers it", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
-    const agent = startAgent(namespace, "http://127.0.0.1:1");
+    const agent = startAgent(namespace, { aggregatorUrl: "http://127.0.0.1:1" });
     await said(agent, /"wakeUp":"poll".*"msg":"agent started"[\s\S]*report not delivered/);
 
     expect(await timeToEnd(agent, () => agent.process.kill("SIGTERM"))).toBeLessThan(2_000);
