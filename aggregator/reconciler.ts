@@ -136,6 +136,8 @@ export class Reconciler {
     for (const key of claimKeysOf(pod)) {
       const claim = this.#parts.cluster.claim(key);
       if (claim === undefined || !refersTo(pod, claim)) continue;
+      // It was over before this claim was made: it meant an earlier one of that name.
+      if (seenAtMs < (claim.createdAtMs ?? 0)) continue;
       const { key: name, uid: podUid, node, hasStarted, createdAtMs } = pod;
       this.#memories.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
       this.enqueue(key);

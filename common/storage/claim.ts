@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { type ClaimStatus, CONDITION_TYPE, readClaimStatus, type Stray, straysBeside } from "./claim-status.ts";
+import { parseTimestamp } from "./timestamp.ts";
 import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
 
 /** The few fields of a PersistentVolumeClaim that Mooring looks at. */
@@ -12,6 +13,8 @@ export interface Claim {
   readonly resourceVersion: string;
   readonly phase: string;
   readonly isDeleting: boolean;
+  /** When it was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
   /** UID of the object that controls it: of a generic ephemeral volume's claim, its pod. */
   readonly controllerUid?: string | undefined;
   readonly volume: string | undefined;
@@ -32,6 +35,7 @@ const schema = v.object({
     name: v.string(),
     uid: v.string(),
     resourceVersion: v.string(),
+    creationTimestamp: v.optional(v.string()),
     deletionTimestamp: v.optional(v.string()),
     annotations: v.optional(v.record(v.string(), v.string()), {}),
     managedFields: v.optional(v.unknown()),
@@ -64,6 +68,7 @@ export function projectClaim(object: unknown): Claim {
     resourceVersion,
     phase: status.phase,
     isDeleting: deletionTimestamp !== undefined,
+    createdAtMs: parseTimestamp(metadata.creationTimestamp),
     controllerUid: ownerReferences.find(({ controller }) => controller === true)?.uid,
     volume: spec.volumeName || undefined,
     storageClass: spec.storageClassName || undefined,

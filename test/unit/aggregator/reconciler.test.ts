@@ -197,6 +197,21 @@ describe("Reconciler", () => {
     expect(harness.writes.slice(before)).toMatchObject([{ reason: "NeverObservedInUse", lastUse: undefined }]);
   });
 
+  it.each([
+    { name: "before it was made was an earlier claim's", seenAtMs: NOON - 1_001, reasons: [] },
+    { name: "in the second in which it was made may be its own", seenAtMs: NOON, reasons: ["Referenced", "Unmounted"] },
+  ])("the end of a pod that was seen $name", async ({ seenAtMs, reasons }) => {
+    const claim = claimWith({ createdAtMs: NOON, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
+    const harness = await running({ claims: [claim] });
+    const before = harness.writes.length;
+
+    harness.reconciler.onPodEnded({ pod: podWith(), gone: "300", wasOver: false, seenAtMs });
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
+
+    expect(harness.writes.slice(before).map(({ reason }) => reason)).toEqual(reasons);
+  });
+
   it("a claim that is not bound, or is being deleted, gets no status", async () => {
     const claims = [claimWith({ phase: "Pending" }), claimWith({ name: "old", key: "shop/old", isDeleting: true })];
     const harness = await running({ claims });

@@ -61,6 +61,11 @@ describe("projectClaim", () => {
 
   it.each([
     {
+      name: "when it was made",
+      object: { metadata: { ...META, creationTimestamp: "1970-01-01T00:00:09Z" } },
+      expected: { createdAtMs: 9_000 },
+    },
+    {
       name: "a claim that is being deleted",
       object: { metadata: { ...META, deletionTimestamp: "1970-01-01T00:00:09Z" } },
       expected: { isDeleting: true },
