@@ -17,10 +17,9 @@ export interface Instant {
   readonly uptimeMs: number;
 }
 
-/** This moment. Read in this order, a sleep between the two readings counts as one after it: what passed since is never too little. */
+/** This moment. */
 export function instantOf(clock: Pick<Clock, "monotonicMs" | "uptimeMs">): Instant {
-  const uptimeMs = clock.uptimeMs();
-  return { monotonicMs: clock.monotonicMs(), uptimeMs };
+  return { monotonicMs: clock.monotonicMs(), uptimeMs: clock.uptimeMs() };
 }
 
 /** The most that may have passed: a machine that slept must not take what it promised before for fresh. */
