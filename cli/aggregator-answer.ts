@@ -88,6 +88,8 @@ const item = v.object({
   since: nullableTime,
   condition: v.nullable(condition),
   lastUse: v.nullable(lastUse),
+  // An aggregator of before does not tell.
+  blindGap: v.optional(v.nullable(v.object({ from: time, to: time })), null),
   mountedOn: v.nullable(v.object({ nodes: v.array(text), more: v.boolean() })),
   live,
   waiting: v.boolean(),
@@ -116,13 +118,13 @@ export function decodeClaimsPage(body: unknown): ClaimsPage | undefined {
 type Item = v.InferOutput<typeof item>;
 
 function useOfItem(one: Item): ClaimUse {
-  const { status, since, condition: own, waiting, disagrees, live: now } = one;
+  const { status, since, waiting, disagrees, live: now } = one;
   const claim = claimOf(one);
   return {
     claim,
     status,
     sinceMs: since,
-    evidence: evidenceOf(status, own?.reason),
+    evidence: evidenceOf(status, claim.status),
     ...nodesOf(one),
     lastUse: claim.status?.lastUse,
     kubernetes: claim.upstream,
@@ -151,7 +153,7 @@ function claimOf(one: Item): ListedClaim {
 
 function statusOf(
   { status, reason, message, since }: NonNullable<Item["condition"]>,
-  { mountedOn, lastUse: last }: Item,
+  { mountedOn, lastUse: last, blindGap: gap }: Item,
 ): NonNullable<ListedClaim["status"]> {
   return {
     unused: status === "True",
@@ -160,6 +162,7 @@ function statusOf(
     sinceMs: since,
     mountedOn: mountedOn ?? undefined,
     lastUse: last ?? undefined,
+    ...(gap === null ? {} : { blindGap: { fromMs: gap.from, toMs: gap.to } }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { BlindGap } from "../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
 import type { ClaimList, Source } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
@@ -40,6 +41,7 @@ function itemOf(use: ClaimUse): object {
     evidence: evidence ?? null,
     mountedOn: status === "Mounted" ? { nodes, more: omittedNodes !== 0 } : null,
     lastUse: lastUse === undefined ? null : lastUseOf(lastUse),
+    blindGap: gapOf(claim.status?.blindGap),
     kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
     disagrees,
     waiting: live === undefined ? null : use.isWaiting,
@@ -63,6 +65,10 @@ function lastUseOf({
     uncertaintyMs: uncertaintyMs ?? null,
     evidence,
   };
+}
+
+function gapOf(gap: BlindGap | undefined): object | null {
+  return gap === undefined ? null : { from: formatMillisecondsUp(gap.fromMs), to: formatMillisecondsUp(gap.toMs) };
 }
 
 function secondsOf(ms: number | undefined): string | null {

@@ -1,12 +1,15 @@
 import type { Claim } from "../common/storage/claim.ts";
-import type { Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
+import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
 import type { UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
 /** `NotWatched`: bound, but Mooring has not written anything about it. `NotBound`: it has no volume that could be used. */
 export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "NotBound";
 
-/** What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it. */
-export type UseEvidence = Evidence | "first-seen";
+/**
+ * What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it; `unwatched`: it
+ * may have been used until then, while nobody watched.
+ */
+export type UseEvidence = Evidence | "first-seen" | "unwatched";
 
 /** The first of many, and how many more there are. */
 export interface Capped<T> {
@@ -75,10 +78,17 @@ const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {
   NeverObservedInUse: "first-seen",
 };
 
-/** What a status is known from; for a claim that is not in use the written reason tells. */
-export function evidenceOf(status: UseStatus, reason: UnusedReason | undefined): UseEvidence | undefined {
+/** What a status is known from; for a claim that is not in use what is written tells. */
+export function evidenceOf(
+  status: UseStatus,
+  own: Pick<ClaimStatus, "reason" | "sinceMs" | "blindGap"> | undefined,
+): UseEvidence | undefined {
   if (status === "Mounted" || status === "Referenced") return EVIDENCE[status];
-  return status === "Unused" && reason !== undefined ? EVIDENCE[reason] : undefined;
+  if (status !== "Unused" || own === undefined) return undefined;
+  const { reason, sinceMs, blindGap } = own;
+  // Whole seconds, rounded up.
+  const isMoved = blindGap !== undefined && sinceMs >= blindGap.toMs && sinceMs - blindGap.toMs < 1_000;
+  return isMoved ? "unwatched" : EVIDENCE[reason];
 }
 
 /** A claim as it stands in the API server. */
@@ -91,7 +101,7 @@ export function useOf(claim: ListedClaim): ClaimUse {
     claim,
     status,
     sinceMs: own?.sinceMs,
-    evidence: evidenceOf(status, own?.reason),
+    evidence: evidenceOf(status, own),
     nodes: status === "Mounted" ? (own?.mountedOn?.nodes ?? []) : lastNodes,
     omittedNodes: own?.mountedOn?.more ? "some" : 0,
     lastUse,

@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import type { LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { BlindGap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
 import type { Awaited } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
@@ -51,6 +51,8 @@ export interface ClaimItem {
     readonly uncertaintyMs: number | null;
     readonly evidence: LastUse["evidence"];
   } | null;
+  /** When it may have been used without anybody seeing it, as it stands on the claim. */
+  readonly blindGap: { readonly from: string; readonly to: string } | null;
   /** As it stands on the claim. */
   readonly mountedOn: { readonly nodes: readonly string[]; readonly more: boolean } | null;
   /** Beyond what stands on the claim. */
@@ -119,6 +121,7 @@ export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
     since: sinceOf(claim, known),
     condition: conditionOf(claim),
     lastUse: status?.lastUse === undefined ? null : lastUseOf(status.lastUse),
+    blindGap: status?.blindGap === undefined ? null : gapOf(status.blindGap),
     mountedOn: status?.mountedOn ?? null,
     live: {
       heldOn: capped(use.held, (held) => holderItem(held, words)),
@@ -142,6 +145,10 @@ function conditionOf({ status }: Claim): ClaimItem["condition"] {
   if (status === undefined) return null;
   const { unused, reason, message, sinceMs } = status;
   return { status: unused ? "True" : "False", reason, message, since: formatSecondsUp(sinceMs) };
+}
+
+function gapOf({ fromMs, toMs }: BlindGap): ClaimItem["blindGap"] {
+  return { from: formatMillisecondsUp(fromMs), to: formatMillisecondsUp(toMs) };
 }
 
 function lastUseOf(use: LastUse): ClaimItem["lastUse"] {

@@ -40,10 +40,21 @@ describe("jsonOf", () => {
             ...{ releasedAt: "2026-09-09T23:26:40.000Z", uncertaintyMs: 12 },
           },
           kubernetes: { unused: true, since: "2026-09-09T23:26:40Z" },
-          ...{ disagrees: true, waiting: null, live: null },
+          ...{ blindGap: null, disagrees: true, waiting: null, live: null },
         },
       ],
     });
+  });
+
+  it("says when nobody watched", () => {
+    const blindGap = { fromMs: NOW_MS - 60_000, toMs: NOW_MS - 30_000 };
+    const status = { ...statusOf("NoPodUsing", 0), sinceMs: NOW_MS - 30_000, blindGap };
+
+    const { items } = JSON.parse(jsonWith([useOf(claimOf({ name: "idle", status }))], undefined));
+
+    expect(items).toMatchObject([
+      { evidence: "unwatched", blindGap: { from: "2026-09-10T00:25:40.000Z", to: "2026-09-10T00:26:10.000Z" } },
+    ]);
   });
 
   it("has the same fields, with null, of a claim of which nothing is known", () => {
@@ -62,7 +73,7 @@ describe("jsonOf", () => {
           ...{ namespace: "shop", name: "idle", uid: "uid-idle", phase: "Pending", deleting: false, volume: null },
           ...{ storageClass: "fast", capacity: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
-          ...{ lastUse: null, kubernetes: null, disagrees: false, waiting: null, live: null },
+          ...{ lastUse: null, blindGap: null, kubernetes: null, disagrees: false, waiting: null, live: null },
         },
       ],
     });

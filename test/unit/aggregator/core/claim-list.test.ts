@@ -137,6 +137,7 @@ describe("claimItem", () => {
         ...{ release: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
         ...{ releasedAt: "2026-09-10T00:26:38.501Z", uncertaintyMs: 12 },
       },
+      blindGap: null,
       mountedOn: { nodes: ["n1"], more: false },
       live: {
         heldOn: {
@@ -173,7 +174,15 @@ describe("claimItem", () => {
     expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
-      ...{ condition: null, lastUse: null, mountedOn: null, kubernetes: null, waiting: false, disagrees: false },
+      ...{
+        condition: null,
+        lastUse: null,
+        blindGap: null,
+        mountedOn: null,
+        kubernetes: null,
+        waiting: false,
+        disagrees: false,
+      },
       live: { heldOn: none, stagedOn: none, references: none, awaited: none },
     });
   });
