@@ -21,16 +21,20 @@ async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
   printer.title(`kill -9 of everything, seed ${size.seed}`);
   const begunAt = owner.clock.monotonicMs();
   const world = await openCrashWorld(owner);
+  let told = 0;
+  // What is wrong is told at once, and kept at once: a long run may be interrupted.
   const onRound = (record: CrashRecord): void => {
     const seconds = Math.round((owner.clock.monotonicMs() - begunAt) / 1000);
-    const found = judge(record).length;
-    printer.text(`  ${seconds} s: ${record.uses.length} uses, ${record.kills.length} kills, ${found} faults`);
+    const findings = judge(record);
+    printer.text(`  ${seconds} s: ${record.uses.length} uses, ${record.kills.length} kills, ${findings.length} faults`);
+    for (const finding of findings.slice(told)) tellFault(printer, finding);
+    told = findings.length;
+    if (keep !== undefined) keepRecord(owner, record, keep);
   };
   const record = await wage(owner, { world, rounds: planOf(size), onRound });
   if (owner.signal.aborted) return;
   const findings = judge(record);
   tell(printer, record, findings);
-  if (keep !== undefined) keepRecord(owner, record, keep);
   const missing = shortfalls(size, record);
   for (const line of missing) printer.line("failed", line);
   if (findings.length === 0 && missing.length === 0) return;
@@ -44,10 +48,12 @@ function tell(printer: Printer, record: CrashRecord, findings: readonly Finding[
     for (const line of storyOf(claim, record)) printer.text(line);
   }
   printer.text("");
-  for (const { claim, rule, atMs, text } of findings) {
-    printer.line("failed", `${clockTime(atMs)} ${claim}: ${rule}: ${text}`);
-  }
+  for (const finding of findings) tellFault(printer, finding);
   printer.table(figureRows(record, findings));
+}
+
+function tellFault(printer: Printer, { claim, rule, atMs, text }: Finding): void {
+  printer.line("failed", `${clockTime(atMs)} ${claim}: ${rule}: ${text}`);
 }
 
 /** Keeps what was judged, and what the processes wrote. */
