@@ -56,6 +56,8 @@ export class Observer {
   /** The newest state that is stored, or known while there is no journal. */
   #tellable: NodeState;
   #isJournalLoaded = false;
+  /** There are holds that another run saw and this one has not: that nothing changed since it looked says nothing of them. */
+  #hasUnseen = false;
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
   #looksMs: readonly number[] = [];
@@ -171,6 +173,7 @@ export class Observer {
     if (isDated) this.#parts.logger.info(fields, "journal of an earlier run found");
     else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
     this.#state = adopt(this.#state, past);
+    this.#hasUnseen = true;
     // What it adds is to be looked at, and told, at once.
     this.#parts.wakeUp.ask();
   }
@@ -187,7 +190,7 @@ export class Observer {
     const begunAt = this.#now();
     try {
       const unchanged = wakeUp.unchanged();
-      if (unchanged !== undefined) this.#state = extendSight(this.#state, unchanged);
+      if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendSight(this.#state, unchanged);
       const read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, {
         read,
@@ -197,6 +200,7 @@ export class Observer {
       });
       this.#noteBlindness(read.incomplete);
       this.#state = state;
+      if (read.incomplete === undefined) this.#hasUnseen = false;
       await this.#keep();
       for (const decision of decisions) this.#log(decision);
       this.#logLeaks();

@@ -10,6 +10,8 @@ export interface FakeWakeUp extends WakeUp {
 export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
   const pending = { changed: false, asked: false };
   let wake = (): void => {};
+  let changedAt = clock.monotonicMs();
+  let unchanged: ReturnType<WakeUp["unchanged"]>;
   const note = (what: "changed" | "asked") => (): void => {
     pending[what] = true;
     wake();
@@ -19,7 +21,7 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
     change: note("changed"),
     ask: note("asked"),
     close: () => {},
-    unchanged: () => undefined,
+    unchanged: () => unchanged,
     wait: async (ms, signal) => {
       const woken = new AbortController();
       wake = () => woken.abort();
@@ -28,8 +30,10 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
       // Like poll(2): a change is told before a question, which stays for the next wait.
       if (pending.changed) {
         pending.changed = false;
+        changedAt = clock.monotonicMs();
         return "mounts";
       }
+      unchanged = { from: changedAt, until: clock.monotonicMs() };
       const { asked } = pending;
       pending.asked = false;
       return asked ? "asked" : "timer";
