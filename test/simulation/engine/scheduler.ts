@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Random } from "../../../common/runtime/random.ts";
+import { Agenda, type Due } from "./agenda.ts";
 
 /** Calls something off that has not happened yet. */
 export type Cancel = () => void;
@@ -30,40 +31,20 @@ export interface SchedulerOptions {
   readonly onEvent?: (() => void) | undefined;
 }
 
-/** One that is to come. */
-interface Entry {
-  readonly atMs: number;
-  readonly tie: number;
-  readonly number: number;
-  act: (() => void) | undefined;
-}
-
 /** So often real events of the process get a turn, so that a rejection that nobody handles is told. */
 const EVENTS_A_TURN = 512;
 
 export function createScheduler({ random, onEvent }: SchedulerOptions): Scheduler {
-  const heap: Entry[] = [];
+  const agenda = new Agenda();
   let nowMs = 0;
-  let added = 0;
   let events = 0;
 
-  const at = (atMs: number, act: () => void): Cancel => {
-    added += 1;
-    const entry: Entry = { atMs: Math.max(nowMs, atMs), tie: random.fraction(), number: added, act };
-    push(heap, entry);
-    return () => {
-      entry.act = undefined;
-    };
-  };
-  const next = (): Entry | undefined => {
-    while (heap[0] !== undefined && heap[0].act === undefined) pop(heap);
-    return heap[0];
-  };
-  const happen = async (entry: Entry): Promise<void> => {
-    pop(heap);
-    nowMs = entry.atMs;
+  const at = (atMs: number, act: () => void): Cancel =>
+    agenda.add({ atMs: Math.max(nowMs, atMs), tie: random.fraction() }, act);
+  const happen = async ({ atMs, act }: Due): Promise<void> => {
+    nowMs = atMs;
     events += 1;
-    entry.act?.();
+    act();
     await settle();
     if (events % EVENTS_A_TURN === 0) await turn();
     onEvent?.();
@@ -75,13 +56,13 @@ export function createScheduler({ random, onEvent }: SchedulerOptions): Schedule
     after: (ms, act) => at(nowMs + Math.max(0, ms), act),
     events: () => events,
     step: async () => {
-      const entry = next();
-      if (entry !== undefined) await happen(entry);
-      return entry !== undefined;
+      const due = agenda.take(Number.POSITIVE_INFINITY);
+      if (due !== undefined) await happen(due);
+      return due !== undefined;
     },
     runUntil: async (atMs) => {
       await settle();
-      for (let entry = next(); entry !== undefined && entry.atMs <= atMs; entry = next()) await happen(entry);
+      for (let due = agenda.take(atMs); due !== undefined; due = agenda.take(atMs)) await happen(due);
       nowMs = Math.max(nowMs, atMs);
     },
   };
@@ -93,41 +74,4 @@ export function createScheduler({ random, onEvent }: SchedulerOptions): Schedule
  */
 export function settle(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
-}
-
-function isBefore(one: Entry, other: Entry): boolean {
-  if (one.atMs !== other.atMs) return one.atMs < other.atMs;
-  return one.tie === other.tie ? one.number < other.number : one.tie < other.tie;
-}
-
-/** A binary heap: the earliest is first. */
-function push(heap: Entry[], entry: Entry): void {
-  let index = heap.push(entry) - 1;
-  while (index > 0) {
-    const above = (index - 1) >> 1;
-    const parent = heap[above];
-    if (parent === undefined || !isBefore(entry, parent)) break;
-    heap[index] = parent;
-    index = above;
-  }
-  heap[index] = entry;
-}
-
-function pop(heap: Entry[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    const child = smallerChild(heap, index);
-    const below = heap[child];
-    if (below === undefined || !isBefore(below, last)) break;
-    heap[index] = below;
-    index = child;
-  }
-  heap[index] = last;
-}
-
-function smallerChild(heap: readonly Entry[], index: number): number {
-  const [left, right] = [heap[2 * index + 1], heap[2 * index + 2]];
-  return left !== undefined && right !== undefined && isBefore(right, left) ? 2 * index + 2 : 2 * index + 1;
 }
