@@ -63,6 +63,8 @@ export class PodCoverage {
   /** The times in which nobody watched, until all that nodes have to say of them is dealt with. Nothing before the first list. */
   gaps(): readonly CoverageGap[] {
     this.join();
+    // Where there is no Lease nobody else asks: the next gap is to begin where this one's watch ends, not before it began.
+    this.#look();
     return this.#watch === undefined ? [] : (this.#coverage?.gaps ?? []);
   }
 

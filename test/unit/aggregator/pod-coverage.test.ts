@@ -161,6 +161,21 @@ describe("the coverage that is handed over", () => {
     expect(world.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON - 30_000 }]);
   });
 
+  it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
+    const world = new World();
+    world.coverage.begin({});
+    for (const reached of ["110", "120"]) {
+      world.nowMs += 2_000;
+      world.reached = reached;
+      world.coverage.gaps();
+    }
+
+    world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
+
+    // At the last look but one, by a clock that may be a tenth of a second ahead.
+    expect(world.coverage.gaps().at(-1)).toMatchObject({ fromMs: NOON + 1_900, toMs: NOON + 9_000 });
+  });
+
   it("hands over a gap until all nodes have told what was used meanwhile", () => {
     const world = new World();
     world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
