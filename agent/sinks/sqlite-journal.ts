@@ -16,6 +16,8 @@ interface SqliteJournalParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Resolves when the disk has what was written to a file, and the folder that names it where one is given. */
+  readonly bringToDisk?: (file: FileHandle, folder: string | undefined) => Promise<void>;
 }
 
 /** Where the journal is, and whose. */
@@ -147,7 +149,7 @@ class SqliteJournal {
 
   /** Waits until the disk has what was written; the event loop goes on meanwhile. */
   async #sync(opened: Opened): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, bringToDisk = syncToDisk } = this.#parts;
     const isFirst = opened.log === undefined;
     opened.log ??= await open(`${this.#path}-wal`, "r");
     const done = new AbortController();
@@ -231,12 +233,11 @@ class SqliteJournal {
   }
 }
 
-/** What was written to a file; and the folder that names it, when the file is new. */
-async function bringToDisk(file: FileHandle, directory: string | undefined): Promise<void> {
+async function syncToDisk(file: FileHandle, folder: string | undefined): Promise<void> {
   await file.datasync();
-  if (directory === undefined) return;
-  await using folder = await open(directory, "r");
-  await folder.sync();
+  if (folder === undefined) return;
+  await using handle = await open(folder, "r");
+  await handle.sync();
 }
 
 function asUnusable(error: unknown): MooringError {

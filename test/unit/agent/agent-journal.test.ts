@@ -1,9 +1,14 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { AgentPorts } from "../../../agent/agent.ts";
 import type { NodeState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal, type Journal } from "../../../agent/sinks/journal.ts";
+import { createSqliteJournal } from "../../../agent/sinks/sqlite-journal.ts";
+import { createSystemClock } from "../../../common/runtime/clock.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
+import type { FakeClock } from "../../fakes/clock.ts";
 import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
 import { json } from "../../fakes/transport.ts";
+import { JournalFolder } from "./sinks/journal-folder.ts";
 import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
 afterEach(stopAgents);
@@ -44,6 +49,15 @@ function createFaultyJournal(stored?: NodeState) {
     },
     letGo: (): void => open(),
   };
+}
+
+/** Lets time pass, and the disk work, until something is so; ten minutes at most. */
+async function passUntil({ advance }: Pick<FakeClock, "advance">, condition: () => boolean): Promise<void> {
+  const disk = createSystemClock();
+  for (let seconds = 0; seconds < 600 && !condition(); seconds += 1) {
+    await advance(1_000);
+    await disk.sleep(1);
+  }
 }
 
 /** An hour before the agent of a test starts, on the boot clock. */
@@ -172,6 +186,32 @@ describe("an agent with a journal", () => {
       { podUid: "u1", after: read.beganAt },
     ]);
     expect(bodies.at(-1)?.blind).toEqual([{ to: 900 }]);
+  });
+
+  it("is the only one of two agents that uses it, and the other goes on where that one ends", async () => {
+    await using folder = new JournalFolder();
+    const portsOf =
+      (run: string) =>
+      ({ clock, logger, metrics, random }: AgentPorts) => ({
+        random: { ...random, id: () => run },
+        journal: createSqliteJournal({ clock, logger, metrics }, { directory: folder.path, node: "node-1" }),
+      });
+    const first = await startAgent({ mounts: [TOKEN, HOLD], ports: portsOf("run-1") });
+    await passUntil(first, () => first.bodies.length > 0);
+    const second = await startAgent({ mounts: [TOKEN], ports: portsOf("run-2") });
+    await passUntil(second, () => second.bodies.length > 0);
+    const alone = second.bodies.at(-1);
+    first.stop.abort();
+    await first.running;
+
+    await passUntil(second, () => (second.bodies.at(-1)?.releases.length ?? 0) > 0);
+
+    expect(second.logger.lines.filter(({ message }) => message === NOT_USABLE)).toMatchObject([
+      { fields: { why: expect.stringContaining("another agent holds it") } },
+    ]);
+    expect(second.logger.messages()).toContain("journal is used again");
+    expect(alone).toMatchObject({ releases: [], holds: [] });
+    expect(second.bodies.at(-1)).toMatchObject({ releases: [{ podUid: "u1", pod: "team/web" }], holds: [] });
   });
 
   it("says that there is none when no directory is given", async () => {

@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { eventually, settle } from "../../../fakes/clock.ts";
 import { anyNodeState, essence, holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
 import { JournalFolder } from "./journal-folder.ts";
 
@@ -284,6 +285,86 @@ describe("a journal that cannot be used", () => {
     }
 
     expect(readdirSync(folder.path).filter((name) => name.includes("damaged"))).toHaveLength(3);
+  });
+});
+
+describe("a disk that does not do as it is told", () => {
+  /** A disk that confirms a write when the test says so, or how it fails. */
+  function createSlowDisk() {
+    let settle: { readonly confirm: () => void; readonly fail: (error: Error) => void } | undefined;
+    return {
+      bringToDisk: () =>
+        new Promise<void>((resolve, reject) => {
+          settle = { confirm: resolve, fail: reject };
+        }),
+      confirm: () => settle?.confirm(),
+      fail: (error: Error) => settle?.fail(error),
+      isAsked: () => settle !== undefined,
+    };
+  }
+
+  it("is waited for: what it has not confirmed is not stored", async () => {
+    await using folder = new JournalFolder();
+    const disk = createSlowDisk();
+    const { journal } = folder.agent("node-1", disk.bringToDisk);
+    await journal.load();
+    let isStored = false;
+
+    const storing = journal.store(FULL).then(() => {
+      isStored = true;
+    });
+    await eventually(disk.isAsked);
+    await settle();
+    expect(isStored).toBe(false);
+    disk.confirm();
+
+    await storing;
+  });
+
+  it("is given up after five seconds, and asked again when it has answered", async () => {
+    await using folder = new JournalFolder();
+    const disk = createSlowDisk();
+    const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
+    await journal.load();
+    const storing = journal.store(FULL).catch((error: unknown) => error);
+    await eventually(disk.isAsked);
+
+    await folder.clock.advance(5_000);
+    expect(await storing).toMatchObject({ message: "the disk has not confirmed a write for 5 s" });
+    await folder.clock.advance(60_000);
+    await expect(journal.load()).rejects.toThrow("has not confirmed a write");
+    expect(await metrics.text()).toContain("mooring_journal_usable 0");
+    disk.confirm();
+    await settle();
+
+    const found = await journal.load();
+    expect(found && essence(found)).toEqual(essence(FULL));
+    expect(await metrics.text()).toContain("mooring_journal_usable 1");
+  });
+
+  it("says why when it fails", async () => {
+    await using folder = new JournalFolder();
+    const disk = createSlowDisk();
+    const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
+    await journal.load();
+    const storing = journal.store(FULL).catch((error: unknown) => error);
+    await eventually(disk.isAsked);
+
+    disk.fail(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO", syscall: "fdatasync" }));
+
+    expect(await storing).toMatchObject({ code: "journal-unusable", message: "EIO: i/o error, fdatasync" });
+    expect(await metrics.text()).toContain('mooring_journal_writes_total{outcome="failed"} 1');
+  });
+
+  it("is not waited for where a loss of power changes nothing", async () => {
+    await using folder = new JournalFolder();
+    const disk = createSlowDisk();
+    const { journal } = folder.agent("node-1", disk.bringToDisk);
+    await journal.load();
+
+    await journal.store(nodeState({ blind: [{ to: 11 }] }));
+
+    expect(disk.isAsked()).toBe(false);
   });
 });
 
