@@ -24,6 +24,8 @@ export interface Fact {
   readonly podUid: string | undefined;
   /** At or after its begin, milliseconds of the API server's wall clock; nothing when that is not known. */
   readonly beganByMs?: number | undefined;
+  /** At or after its end, by the same clock; nothing while it goes on. */
+  readonly byMs?: number | undefined;
 }
 
 /**
@@ -43,9 +45,17 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
 /** By how much one API server's clock may be ahead of another one's: one dated the binding, another one the report. Milliseconds. */
 const APART_MS = 5_000;
 
-/** What began about when the volume was bound may have begun after it, the more as whole seconds are cut off that time. */
-function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
-  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
+/**
+ * What was over when the volume was bound, or had begun long before. A mount that began about then may have begun after it, the more as
+ * whole seconds are cut off that time. An end that is taken for an earlier claim's leaves what is stored of the mount to be explained,
+ * which takes the present time: nothing is too early by that.
+ */
+function isOlder(
+  { beganByMs = Number.POSITIVE_INFINITY, byMs = Number.POSITIVE_INFINITY }: Fact,
+  volume: Volume,
+): boolean {
+  const { boundSinceMs } = volume;
+  return boundSinceMs !== undefined && (byMs < boundSinceMs || beganByMs < boundSinceMs - APART_MS);
 }
 
 function mayMean(

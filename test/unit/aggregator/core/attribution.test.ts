@@ -40,6 +40,7 @@ describe("claimsOf", () => {
     readonly pods?: readonly Pod[];
     readonly known?: readonly Claim[];
     readonly beganByMs?: number;
+    readonly byMs?: number;
     readonly claims: readonly string[];
   }>([
     { name: "a volume by its name belongs to the claim that its claimRef names by UID", claims: ["claim-1"] },
@@ -177,6 +178,20 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
+      name: "a use that ended before the volume was bound was an earlier claim's, however shortly before",
+      volumes: [volumeWith({ boundSinceMs: 10_000 })],
+      beganByMs: 9_000,
+      byMs: 9_999,
+      claims: [],
+    },
+    {
+      name: "a use that began shortly before and ended in the second of the binding may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 10_000 })],
+      beganByMs: 9_000,
+      byMs: 10_000,
+      claims: ["claim-1"],
+    },
+    {
       name: "a use of which it is not known when it began may be this claim's",
       volumes: [volumeWith({ boundSinceMs: 5_000 })],
       claims: ["claim-1"],
@@ -194,9 +209,9 @@ describe("claimsOf", () => {
       beganByMs: 4_999,
       claims: ["claim-2"],
     },
-  ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, claims, ...row }) => {
+  ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, byMs, claims, ...row }) => {
     const { volumes = [volumeWith()], pods = [podWith()], known = [claimWith()] } = row;
-    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, beganByMs };
+    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, beganByMs, byMs };
 
     const found = claimsOf(fact, directoryOf({ volumes, pods, claims: known }));
 
