@@ -1,4 +1,4 @@
-import type { Step } from "../plan/step.ts";
+import type { Step, StepKind } from "../plan/step.ts";
 import { foreignMounts } from "./kubelet-paths.ts";
 import { actOnMooring } from "./mooring-deeds.ts";
 import { actOnNodes } from "./node-deeds.ts";
@@ -7,8 +7,12 @@ import type { PodRecord } from "./pods.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
 
+/** What somebody asks the API server for, which has to be there. */
+const NEEDS_API: readonly StepKind[] = ["new-pod", "delete-pod", "delete-claim", "delete-node", "out-of-service"];
+
 /** Does what a step says. Where there is nothing to do it to, nothing is done. */
 export function act(world: World, step: Step, number: number): void {
+  if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
   if (!actOnPods(world, step, number) && !actOnNodes(world, step)) actOnMooring(world, step);
 }
 

@@ -59,7 +59,7 @@ export class Kubelet {
   /** Brings what it does to what the API server says of its pods. */
   sync(): void {
     const { cluster, node, power, start } = this.#parts;
-    if (!power.isOn || power.isFrozen) return;
+    if (!power.isOn || power.isFrozen || !cluster.isReachableFrom(node)) return;
     for (const pod of cluster.pods.on(node)) {
       if (this.#works.has(pod.uid) || pod.isOver || pod.isDeleting) continue;
       const work = { pod, over: createLatch(), isRunning: false, volumes: [] };

@@ -57,6 +57,11 @@ function actOnWays(world: World, step: Step): void {
       return;
     case "restart-api":
       api.restart(step.forMs);
+      // Also where all else is healed: this takes its time.
+      world.engine.scheduler.after(step.forMs + 1, () => {
+        world.windows.strike();
+        world.syncKubelets();
+      });
       world.windows.begin(step.forMs, () => {});
       return;
     case "compact-api":

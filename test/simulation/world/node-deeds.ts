@@ -65,13 +65,14 @@ function suspend(world: World, { node: index, forMs }: StepOf<"suspend-node">): 
 }
 
 function cutOff(world: World, { node: index, forMs }: StepOf<"cut-off-node">): true {
-  const { name } = world.node(index);
+  const { name, kubelet } = world.node(index);
   const storm = { kind: "cut-off", from: name, to: "both", probability: 1 } as const;
   world.sky.begin(storm);
   world.cluster.cutOff.add(name);
   world.windows.begin(forMs, () => {
     world.sky.end(storm);
     world.cluster.cutOff.delete(name);
+    kubelet.sync();
   });
   return true;
 }

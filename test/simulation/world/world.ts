@@ -106,6 +106,10 @@ export class World {
   #onPods(): void {
     this.cluster.claims.release();
     this.#makeEphemeralClaims();
+    this.syncKubelets();
+  }
+
+  syncKubelets(): void {
     for (const node of this.nodes) node.kubelet.sync();
   }
 
