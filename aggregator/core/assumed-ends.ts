@@ -51,10 +51,13 @@ function firstReadEnd(
   { status, fleet }: { readonly status: ClaimStatus; readonly fleet: FleetFacts },
 ): readonly UseEnd[] {
   const view = fleet.viewOf(node);
-  // Whole seconds: an agent that began within the second of the stored time may have begun after it.
-  if (view === undefined || view.observedSinceMs <= status.sinceMs - 1000) return [];
+  if (view === undefined) return [];
+  // What it remembers of a read after the mount was known it has told of; of an earlier one it may have forgotten the mount. Whole
+  // seconds: an agent that began within the second of the stored time may have begun after it.
+  const lost = view.blind.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
+  const byMs = lost.at(-1)?.toMs;
+  if (byMs === undefined) return [];
   const id = `${view.bootId}/first-read/${view.instance}`;
-  const { observedSinceMs: byMs } = view;
   const widthMs = Math.max(0, byMs - status.sinceMs);
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];

@@ -51,8 +51,11 @@ export interface NodeView {
   readonly readBeganMs: number;
   /** End of the last complete read. */
   readonly readEndedMs: number;
-  /** End of the first complete read of this run of the agent: what was unmounted before it, the agent cannot know. */
-  readonly observedSinceMs: number;
+  /**
+   * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
+   * none), to the first one after that. What was mounted by then, and is not now, it has told of.
+   */
+  readonly blind: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** The pod watch had reached this before the read began. */
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */
@@ -121,14 +124,17 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  "readBeganMs" | "readEndedMs" | "observedSinceMs" | "podsResourceVersion" | "read" | "sentAt" | "facts"
+  "readBeganMs" | "readEndedMs" | "blind" | "podsResourceVersion" | "read" | "sentAt" | "facts"
 >;
 
-function sightOf({ read, sentAt, observedSince, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
+function sightOf({ read, sentAt, blind, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
     readBeganMs: at.earliest(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
-    observedSinceMs: at.wall(observedSince),
+    blind: blind.map(({ from, to }) => ({
+      fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
+      toMs: at.wall(to),
+    })),
     podsResourceVersion,
     read,
     sentAt,

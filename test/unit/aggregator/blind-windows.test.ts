@@ -398,6 +398,32 @@ describe("a claim that was in use when the aggregator went away", () => {
   });
 });
 
+describe("a claim that was mounted when leaders changed and its node's agent was replaced", () => {
+  const claims = [claimWith({ status: mountedStatus(["n1"]) })];
+  const releases = [releaseOf("pod-1", { after: at(4), by: at(5) })];
+
+  it("ended when the agent's journal says, not when the agent was back", async () => {
+    const harness = await back({ gaps: [], claims });
+
+    await tell(harness, [[7, 7.5]], { releases });
+    await wait(harness, 60);
+
+    expect(harness.writes).toMatchObject([{ sinceMs: NOON + 5 * MIN, lastUse: { pod: "shop/pod-1" } }]);
+  });
+
+  it.each([
+    { name: "was lost", blind: [{ to: at(7.5) }] },
+    { name: "was last written before", blind: [{ to: 1_000 }, { from: at(-1), to: at(7.5) }] },
+  ])("had ended by the agent's first read when the journal $name", async ({ blind }) => {
+    const harness = await back({ gaps: [], claims });
+
+    await tell(harness, [], { blind, observedSince: at(7.5) });
+    await wait(harness, 60);
+
+    expect(harness.writes).toMatchObject([{ reason: "Unmounted", sinceMs: NOON + 7.5 * MIN, lastUse: { node: "n1" } }]);
+  });
+});
+
 describe("a use that came and went while the aggregator was away", () => {
   it("is told by the agent that watched, to the second", async () => {
     const harness = await back();

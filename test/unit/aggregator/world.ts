@@ -116,6 +116,11 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
   };
 }
 
+/** An agent that remembers nothing of the time before its first read. */
+export function blindUntil(toMs: number): NodeView["blind"] {
+  return [{ fromMs: Number.NEGATIVE_INFINITY, toMs }];
+}
+
 export function viewWith(fields: Partial<NodeView> = {}): NodeView {
   return {
     node: "n1",
@@ -127,7 +132,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     releases: new Map(),
     readBeganMs: NOON - 1,
     readEndedMs: NOON,
-    observedSinceMs: NOON - 3_600_000,
+    blind: blindUntil(NOON - 3_600_000),
     podsResourceVersion: "200",
     read: { beganAt: 1_000, endedAt: 1_001 },
     sentAt: 1_001,

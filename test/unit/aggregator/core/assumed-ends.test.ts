@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
 import type { NodeRelease, NodeView } from "../../../../aggregator/core/fleet.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
+import { blindUntil, claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
 import { evidenceWith, fleetWith } from "./evidence.ts";
 
 const GONE = NOON + 300_000;
@@ -49,7 +49,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     {
       name: "an end that was assumed with its node's is by the node's first read when it is back",
       status: goneSince,
-      views: [viewWith({ readBeganMs: began, observedSinceMs: began })],
+      views: [viewWith({ readBeganMs: began, blind: blindUntil(began) })],
       blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1" },
     },
     {
@@ -61,40 +61,40 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     },
     {
       name: "an agent that began after the mount knows that it had ended by its first read",
-      views: [viewWith({ observedSinceMs: began })],
+      views: [viewWith({ blind: blindUntil(began) })],
       blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1", pod: undefined },
     },
     {
       name: "an agent that began within the second of the stored time may have begun after the mount",
-      views: [viewWith({ observedSinceMs: since - 999 })],
+      views: [viewWith({ blind: blindUntil(since - 999) })],
       blindEnd: { byMs: since - 999, widthMs: 0 },
     },
     {
       name: "an agent that watched all the time would have told: without its word the end is unknown",
-      views: [viewWith({ observedSinceMs: since - 1_000 })],
+      views: [viewWith({ blind: blindUntil(since - 1_000) })],
       blindEnd: "unknown",
     },
     {
       name: "an agent that watched all the time has told",
-      views: [viewWith({ observedSinceMs: since - 1_000 })],
+      views: [viewWith({ blind: blindUntil(since - 1_000) })],
       releases: [nodeRelease()],
       blindEnd: undefined,
     },
     {
       name: "of several nodes the latest first read counts",
       status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ observedSinceMs: began }), viewWith({ node: "n2", observedSinceMs: began + 1 })],
+      views: [viewWith({ blind: blindUntil(began) }), viewWith({ node: "n2", blind: blindUntil(began + 1) })],
       blindEnd: { node: "n2", byMs: began + 1 },
     },
     {
       name: "where it was mounted on too many nodes to keep, any node's first read counts",
       status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
-      views: [viewWith({ node: "n2", observedSinceMs: 0 }), viewWith({ node: "n3", observedSinceMs: began })],
+      views: [viewWith({ node: "n2", blind: blindUntil(0) }), viewWith({ node: "n3", blind: blindUntil(began) })],
       blindEnd: { node: "n3", byMs: began },
     },
     {
       name: "a node on which this run has seen the mount is not blind",
-      views: [viewWith({ observedSinceMs: began })],
+      views: [viewWith({ blind: blindUntil(began) })],
       witnessedNodes: ["n1"],
       isWitnessed: true,
       blindEnd: undefined,
@@ -111,7 +111,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       name: "of a node that is gone and of one that reports the later end counts",
       status: mountedStatus(["n1", "n2"]),
       gone: ["n1"],
-      views: [viewWith({ node: "n2", observedSinceMs: GONE + 1 })],
+      views: [viewWith({ node: "n2", blind: blindUntil(GONE + 1) })],
       blindEnd: { node: "n2", reason: "Unmounted" },
     },
     {

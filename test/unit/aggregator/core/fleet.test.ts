@@ -34,7 +34,7 @@ describe("acceptHeartbeat", () => {
         ...view,
         readEndedMs: expect.any(Number),
         readBeganMs: expect.any(Number),
-        observedSinceMs: expect.any(Number),
+        blind: expect.any(Array),
       },
     });
     expect(result.kind === "accepted" && result.view.readEndedMs).toBeGreaterThan(known.readEndedMs);
@@ -160,7 +160,7 @@ describe("acceptReport", () => {
     });
 
     expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
-    expect(view.observedSinceMs).toBe(NOON - 10_000 * 0.9);
+    expect(view.blind).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9 }]);
     expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });
 
