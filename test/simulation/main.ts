@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { figuresText, neverMet } from "./figures.ts";
 import { PROMISES } from "./invariants/promises.ts";
+import { MUTANT_SEEDS, tryMutants } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { HAPPENINGS } from "./plan/happenings.ts";
@@ -27,9 +28,11 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --minutes M       begin no further world after so many minutes
   --jobs J          threads (one for each core)
   --keep-going      do not end at the tenth failure
+  --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     seeds: { type: "string", default: "200" },
     "first-seed": { type: "string", default: "1" },
@@ -39,6 +42,7 @@ const { values } = parseArgs({
     tell: { type: "boolean", default: false },
     minutes: { type: "string", default: "600" },
     jobs: { type: "string", default: String(availableParallelism()) },
+    mutants: { type: "boolean", default: false },
     "keep-going": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -95,7 +99,15 @@ async function playMany(): Promise<boolean> {
   return failed.length === 0 && missing.length === 0;
 }
 
+async function playMutants(): Promise<boolean> {
+  const results = await tryMutants(positionals, write);
+  const caught = results.filter(({ fate }) => fate.kind === "caught");
+  write(`\n${caught.length} of ${results.length} mutants caught, each within ${MUTANT_SEEDS} seeds.`);
+  return caught.length === results.length;
+}
+
 async function play(): Promise<boolean> {
+  if (values.mutants) return await playMutants();
   if (values.plan !== undefined) return await playPlan(readPlan(JSON.parse(await readFile(values.plan, "utf8"))));
   return values.seed === undefined ? await playMany() : await playOne(Number(values.seed));
 }

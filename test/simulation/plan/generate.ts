@@ -77,13 +77,16 @@ function setupOf(dice: Dice, isCalm: boolean): Setup {
 
 function nodeOf(dice: Dice, isPlain: boolean): NodeSetup {
   const hasAgent = isPlain || dice.chance(0.85);
+  const isSlewed = !isPlain && dice.chance(0.1);
+  // chrony slews by up to 8.3 % (maxslewrate), other daemons by 500 ppm.
+  const mostPpm = isSlewed ? 80_000 : 500;
   return {
     hasAgent,
     isOldKernel: dice.chance(0.15),
     root: dice.pick(["/var/lib/kubelet", "/var/lib/kubelet", "/data/kube let"]),
     driftPpm: dice.between(-200, 200),
-    slewPpm: dice.chance(0.3) ? dice.between(-500, 500) : 0,
+    slewPpm: isSlewed || dice.chance(0.3) ? dice.between(-mostPpm, mostPpm) : 0,
     wallOffsetMs: !hasAgent || dice.chance(0.5) ? 0 : dice.between(-100_000_000_000, 100_000_000_000),
-    isSlewed: !isPlain && dice.chance(0.1),
+    isSlewed,
   };
 }
