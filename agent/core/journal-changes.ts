@@ -21,16 +21,31 @@ export const STAMP_EVERY_MS = 60_000;
  * complete read tells that of all holds, and an older stamp only makes an interval wider.
  */
 export function changesSince(stored: NodeState | undefined, state: NodeState): JournalChanges | undefined {
-  const holds = new Map([...state.holds].filter(([key, known]) => !isSameHold(stored?.holds.get(key), known)));
+  const changed = changedHolds(stored, state);
   const before = new Map(stored?.releases.map((release) => [release.id, release]));
-  const present = new Set(state.releases.map(({ id }) => id));
   const releases = state.releases.filter((release) => !isSameRelease(before.get(release.id), release));
-  const droppedHolds = [...(stored?.holds.keys() ?? [])].filter((key) => !state.holds.has(key));
-  const droppedReleases = [...before.keys()].filter((id) => !present.has(id));
-  const isLasting = releases.length > 0 || [...holds.keys()].some((key) => stored?.holds.has(key) !== true);
-  const changed = holds.size + releases.length + droppedHolds.length + droppedReleases.length;
-  if (stored !== undefined && changed === 0 && isSameHead(stored, state)) return undefined;
+  for (const { id } of state.releases) before.delete(id);
+  const droppedReleases = [...before.keys()];
+  const isLasting = releases.length > 0 || changed.isAnyNew;
+  const count = changed.holds.size + releases.length + changed.droppedHolds.length + droppedReleases.length;
+  if (stored !== undefined && count === 0 && isSameHead(stored, state)) return undefined;
+  const { holds, droppedHolds } = changed;
   return { holds, releases, droppedHolds, droppedReleases, isLasting };
+}
+
+/** Loops, for it is done at each look, and a node may have ten thousand. */
+function changedHolds(stored: NodeState | undefined, state: NodeState) {
+  const holds = new Map<string, KnownHold>();
+  let isAnyNew = false;
+  for (const [key, known] of state.holds) {
+    const before = stored?.holds.get(key);
+    if (isSameHold(before, known)) continue;
+    holds.set(key, known);
+    isAnyNew ||= before === undefined;
+  }
+  const droppedHolds: string[] = [];
+  for (const key of stored?.holds.keys() ?? []) if (!state.holds.has(key)) droppedHolds.push(key);
+  return { holds, droppedHolds, isAnyNew };
 }
 
 function isSameHold(stored: KnownHold | undefined, known: KnownHold): boolean {

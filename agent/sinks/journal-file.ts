@@ -29,11 +29,13 @@ const SCHEMA = `
   PRAGMA user_version = ${FORMAT};
 `;
 
+/** Something to wait for when others have waited for long. */
+export type Pause = () => Promise<void> | undefined;
+
 interface WriteOptions {
   /** The row that speaks for all others, whose digest it is given. */
   readonly headOf: (digest: string) => Row;
-  /** Something to wait for when others have waited for long. */
-  readonly pause: () => Promise<void> | undefined;
+  readonly pause: Pause;
 }
 
 /** An open journal file that this process alone may use. */
@@ -68,13 +70,17 @@ export class JournalFile {
   }
 
   /** All rows, and the digest of those that it speaks for. */
-  read(): { readonly rows: readonly Row[]; readonly digest: string } {
-    return attempt(() => {
-      const rows = this.#db.prepare("SELECT kind, key, body FROM row").all().map(toRow);
-      this.#digest = new RowDigest();
-      for (const row of rows) if (row.kind !== "head") this.#digest.put(row);
-      return { rows, digest: this.#digest.text };
-    });
+  async read(pause: Pause): Promise<{ readonly rows: readonly Row[]; readonly digest: string }> {
+    this.#digest = new RowDigest();
+    const rows: Row[] = [];
+    const found = attempt(() => this.#db.prepare("SELECT kind, key, body FROM row").iterate());
+    for (let next = attempt(() => found.next()); next.done !== true; next = attempt(() => found.next())) {
+      const row = toRow(next.value);
+      rows.push(row);
+      if (row.kind !== "head") this.#digest.put(row);
+      await pause();
+    }
+    return { rows, digest: this.#digest.text };
   }
 
   /** One transaction, whose steps others get a turn between; the head is made last. After a failure the file has to be opened anew. */

@@ -68,20 +68,24 @@ function encodeHold({ hold, ...known }: KnownHold): string {
 }
 
 /** Every row of a journal as a state; nothing for an empty journal. Throws `DamagedFile` when they do not belong together. */
-export function stateIn(
+export async function stateIn(
   rows: readonly Row[],
-  digest: string,
-): { readonly node: string; readonly state: NodeState } | undefined {
-  const heads = rows.filter(({ kind }) => kind === "head");
+  { digest, pause }: { readonly digest: string; readonly pause: () => Promise<void> | undefined },
+): Promise<{ readonly node: string; readonly state: NodeState } | undefined> {
   if (rows.length === 0) return undefined;
-  const head = decodeHead(heads[0]?.body ?? "");
+  const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
   const { node, bootId, clock, run, generation, blind } = head;
-  const holds = rows.flatMap((row) => (row.kind === "hold" ? [decodeHold(row)] : []));
-  const releases = rows.flatMap((row) => (row.kind === "release" ? [decodeRelease(row)] : []));
+  const holds = new Map<string, KnownHold>();
+  const releases: Release[] = [];
+  for (const row of rows) {
+    if (row.kind === "release") releases.push(decode(release, row.body));
+    const known = row.kind === "hold" ? decodeHold(row) : undefined;
+    if (known !== undefined) holds.set(holdKey(known.hold), known);
+    await pause();
+  }
   const state: NodeState = {
-    ...{ bootId, clock, run, generation, blind },
-    holds: new Map(holds.map((known) => [holdKey(known.hold), known])),
+    ...{ bootId, clock, run, generation, blind, holds },
     releases: releases.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,
@@ -105,10 +109,6 @@ function decodeHold({ body }: Row): KnownHold {
     leakedSince,
     ...rest,
   };
-}
-
-function decodeRelease({ body }: Row): Release {
-  return decode(release, body);
 }
 
 function decode<T>(schema: v.GenericSchema<unknown, T>, text: string): T {

@@ -185,8 +185,9 @@ class SqliteJournal {
       const identity = identityOf(this.#path);
       if (identity === undefined || (before !== undefined && identity !== before))
         throw new MooringError("journal-unusable", "its file was replaced while it was opened");
-      const { rows, digest } = file.read();
-      const found = stateIn(rows, digest);
+      const pause = createBreather(this.#parts.clock);
+      const { rows, digest } = await file.read(pause);
+      const found = await stateIn(rows, { digest, pause });
       if (found !== undefined && found.node !== this.#place.node)
         throw new DamagedFile(`it is the journal of node ${found.node}`);
       const stored = found?.state;
