@@ -44,6 +44,11 @@ export interface SimMachine {
   readonly powerOff: () => void;
   /** A new boot: another boot ID, clocks from zero. The wall clock has gone on. */
   readonly powerOn: () => void;
+  /**
+   * A snapshot of the virtual machine is put back: the same boot, and all clocks show what they showed so long ago. Its processes of
+   * then cannot be had back: those of now die, and others may be started. Disks are the world's.
+   */
+  readonly goBack: (ms: number) => void;
   /** Wakes after `ms` of its monotonic clock, unless the power goes before. Like timers of Node.js: whole milliseconds, at least one. */
   readonly timer: (ms: number, wake: () => void) => Cancel;
   readonly attach: (listener: MachineListener) => Cancel;
@@ -96,6 +101,7 @@ export function createMachine(parts: MachineParts, options: MachineOptions): Sim
     resume: () => machine.resume(),
     powerOff: () => machine.powerOff(),
     powerOn: () => machine.powerOn(),
+    goBack: (ms) => machine.goBack(ms),
     timer: (ms, wake) => machine.timer(ms, wake),
     attach: (listener) => {
       machine.listeners.add(listener);
@@ -199,6 +205,14 @@ class Machine {
     this.#anchor = { ...this.now(), monotonicMs: 0, uptimeMs: 0 };
     this.isUp = true;
     this.boots += 1;
+  }
+
+  goBack(ms: number): void {
+    const { trueMs, monotonicMs, uptimeMs, wallMs } = this.now();
+    this.powerOff();
+    const earlier = (value: number): number => Math.max(0, value - ms);
+    this.#anchor = { trueMs, monotonicMs: earlier(monotonicMs), uptimeMs: earlier(uptimeMs), wallMs: wallMs - ms };
+    this.isUp = true;
   }
 
   timer(ms: number, wake: () => void): Cancel {

@@ -139,7 +139,7 @@ class Exchange {
     });
     if ("stream" in answer) this.#hangUp = answer.stream(this.#sink());
     if (fate.cutAfterMs !== undefined && "stream" in answer)
-      this.#after(fate.cutAfterMs, () => this.#later(() => this.#fail("the connection was cut")));
+      this.#after(fate.cutAfterMs, () => this.#later(() => this.#cut()));
   }
 
   #show(answer: Exclude<Answer, string>): void {
@@ -160,6 +160,12 @@ class Exchange {
     }
     pipe.write(bytes.subarray(0, bytes.length >> 1));
     pipe.fail(`${this.#sending.call.site} broke off`);
+  }
+
+  /** In the middle of a line. */
+  #cut(): void {
+    this.#pipe?.write(Buffer.from('{"type":"MODIFIED","obj'));
+    this.#fail("the connection was cut");
   }
 
   #sink(): Sink {

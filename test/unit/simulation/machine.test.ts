@@ -73,6 +73,23 @@ describe("the clocks of a simulated machine", () => {
     expect(woken).toEqual(["slow 5500"]);
   });
 
+  it("is in the same boot at an earlier time when a snapshot of it is put back, and nothing that slept wakes", async () => {
+    const engine = createEngine({ seed: 1 });
+    const machine = engine.machine({ name: "m", upForMs: 100_000 });
+    const [boot, wallMs] = [machine.bootId(), machine.clock.wallMs()];
+    let isWoken = false;
+    machine.timer(70_000, () => {
+      isWoken = true;
+    });
+    await engine.scheduler.runUntil(60_000);
+
+    machine.goBack(40_000);
+    await engine.scheduler.runUntil(90_000);
+
+    expect([machine.bootId(), isWoken]).toEqual([boot, false]);
+    expect([machine.clock.monotonicMs(), machine.clock.wallMs() - wallMs]).toEqual([150_000, 50_000]);
+  });
+
   it("has another boot ID after each boot", () => {
     const machine = createEngine({ seed: 1 }).machine({ name: "m" });
     const ids = [1, 2, 3].map(() => {
