@@ -78,6 +78,25 @@ describe("an agent with a journal", () => {
     expect(disk.content.stored?.holds.size).toBe(1);
   });
 
+  it("tells nothing that is not stored when a report is sent again meanwhile", async () => {
+    const disk = createFaultyJournal();
+    const { bodies, table, wakeUp, advance } = await startAgent({
+      ports: () => ({ journal: disk.journal }),
+      answer: () => ({ status: 503, body: "not now" }),
+    });
+    await advance(1_000);
+    disk.hold();
+    table.mount(HOLD);
+    wakeUp.change();
+    const before = bodies.length;
+
+    await advance(20_000);
+
+    expect(bodies.length).toBeGreaterThan(before);
+    expect(bodies.flatMap(namesIn)).toEqual([]);
+    disk.letGo();
+  });
+
   it("after a restart tells the end of what was unmounted meanwhile, and when nobody watched", async () => {
     const { journal } = createFaultyJournal(
       nodeState({ holds: holdsOf(knownHold(1, { since: 1_000, seenAt: 1_000 })), read: EARLIER, blind: [{ to: 900 }] }),

@@ -119,6 +119,22 @@ describe("a damaged journal", () => {
     600_000,
   );
 
+  it("gives a state that was stored, or nothing, wherever a digit of its head is another one", async () => {
+    const bytes = readFileSync(join(ended.path, JOURNAL_FILE));
+    const head = bytes.indexOf('{"node":');
+    const text = bytes.toString("latin1", head, bytes.indexOf('"digest"', head));
+    const digits = [...text.matchAll(/\d/g)].map(({ index }) => head + index);
+
+    for (const at of digits) {
+      const found = await foundAfter(ended, JOURNAL_FILE, (changed) => {
+        changed[at] = changed[at] === 0x31 ? 0x32 : 0x31;
+        return changed;
+      });
+      expect(KNOWN, `head at ${at}`).toContain(found);
+    }
+    expect(digits.length).toBeGreaterThan(8);
+  });
+
   it("gives a state that was stored, or nothing, wherever 512 bytes were never written", async () => {
     for (const folder of [ended, killed]) {
       for (const { name, at } of places(folder, SECTOR)) {
