@@ -1,7 +1,7 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
+import { type CheckResult, type Checks, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
@@ -19,6 +19,7 @@ import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { PodEnd } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
+import { checkStart } from "./start-check.ts";
 import { Term } from "./term.ts";
 import { UnsettledEnds } from "./unsettled-ends.ts";
 import { checkWrites, registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
@@ -130,10 +131,7 @@ class Aggregator {
     return {
       live: { ping: () => PASSED },
       ready: {
-        cluster: () => {
-          const unsynced = this.#cluster.unsynced();
-          return unsynced.length === 0 ? PASSED : failed(`not listed yet: ${unsynced.join(", ")}`);
-        },
+        cluster: () => this.#checkStart(),
         nodes: () => checkNodes(this.#term),
         writes: () => (this.#term === undefined ? PASSED : checkWrites(this.#term.reconciler.writes)),
         ...(check && { leader: check }),
@@ -141,10 +139,14 @@ class Aggregator {
     };
   }
 
+  #checkStart(): CheckResult {
+    return checkStart({ cluster: this.#cluster, client: this.#ports.client });
+  }
+
   /** Nothing is decided before everything has been listed once, nor does anybody lead who would have to list first. */
   async #leadWhenListed(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
-    for (let waitMs = SYNC_CHECK_MS.first; this.#cluster.unsynced().length > 0 && !signal.aborted; ) {
+    for (let waitMs = SYNC_CHECK_MS.first; !this.#checkStart().ok && !signal.aborted; ) {
       await clock.sleep(waitMs, signal);
       waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
     }
@@ -211,7 +213,7 @@ class Aggregator {
   }
 
   #nowMs(): number {
-    // Nothing asks before the first list, and every answer of the API server carries its date.
+    // Nothing that is asked before the first dated answer is ever published: nobody leads without one.
     return this.#ports.client.serverTime()?.latestMs ?? this.#ports.clock.wallMs();
   }
 }
