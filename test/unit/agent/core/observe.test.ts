@@ -331,7 +331,7 @@ describe("observe, whatever happens", () => {
     isDamaged: fc.boolean(),
     during: fc.option(fc.constantFrom("a", "A", "b", "c")),
   });
-  const worlds = fc.array(fc.oneof(toggle, look), { maxLength: 60 }).map((steps) => {
+  const worlds = fc.array(fc.oneof(toggle, look), { maxLength: 60, size: "max" }).map((steps) => {
     const world = new World();
     for (const step of steps) world.run(step);
     return world;

@@ -268,7 +268,7 @@ function phaseAfter(action: string, phase: Model["pod"]["phase"]): Model["pod"][
 describe("any interleaving of mounts, pod events and looks", () => {
   it("gives releases that contain a true unmount, and none is lost once the pod is over", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
         const model = new Model();
         for (const action of steps) model.take(action);
         const wasSeen = model.state.holds.size > 0;
@@ -287,7 +287,7 @@ describe("any interleaving of mounts, pod events and looks", () => {
 
   it("tells the same when a look is repeated", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
         const model = new Model();
         for (const action of steps) model.take(action);
         model.take("look");
@@ -321,7 +321,10 @@ function releasesOf(
 
 describe("damaged reads between complete ones", () => {
   it("change no release, and never narrow its interval", () => {
-    const looks = fc.array(fc.record({ isMounted: fc.boolean(), damagedAfter: fc.boolean() }), { maxLength: 30 });
+    const looks = fc.array(fc.record({ isMounted: fc.boolean(), damagedAfter: fc.boolean() }), {
+      maxLength: 30,
+      size: "max",
+    });
     fc.assert(
       fc.property(looks, (taken) => {
         const plain = releasesOf(taken, false);
