@@ -17,7 +17,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     ...uses.flatMap((use) => assumedUse(use, fleet)),
   ];
   return {
-    isEligible: claim.phase === "Bound" && !claim.isDeleting,
+    isEligible: claim.phase === "Bound" && !claim.isDeleting && isVolumeSeen(evidence),
     stored: claim.status,
     holders: [...new Set(present.map(({ node }) => node))],
     references,
@@ -27,6 +27,11 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     isNodeBack: isNodeBack(claim.status, fleet),
     nowMs: fleet.nowMs,
   };
+}
+
+/** Before the PV has been seen bound to the claim no mount is known to be the claim's: the watch of volumes may be behind. */
+function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
+  return claim.volume === undefined || volume?.claim?.uid === claim.uid;
 }
 
 /** The end of use that a release tells of. */

@@ -192,6 +192,7 @@ describe("Reconciler", () => {
 
     harness.reconciler.onClaimGone(claimWith());
     harness.cluster.pods.clear();
+    harness.cluster.volumes.set("pv-2", volumeWith({ key: "pv-2", claim: { key: "shop/data", uid: "claim-2" } }));
     await harness.putClaim(claimWith({ uid: "claim-2", volume: "pv-2", status: undefined }));
 
     expect(harness.writes.slice(before)).toMatchObject([{ reason: "NeverObservedInUse", lastUse: undefined }]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
-import { claimWith, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
+import { claimWith, NOON, nodeRelease, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
@@ -11,7 +11,18 @@ describe("factsOf", () => {
     { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
     { name: "a claim that is being deleted is not", claim: claimWith({ isDeleting: true }), isEligible: false },
   ])("$name", ({ claim, isEligible }) => {
-    expect(factsOf(evidenceWith({ claim }), fleetWith([])).isEligible).toBe(isEligible);
+    expect(factsOf(evidenceWith({ claim, volume: volumeWith() }), fleetWith([])).isEligible).toBe(isEligible);
+  });
+
+  it.each([
+    { name: "has not been seen", volume: undefined },
+    { name: "has not been seen bound", volume: volumeWith({ claim: undefined }) },
+    {
+      name: "was last seen bound to another claim",
+      volume: volumeWith({ claim: { key: "shop/data", uid: "claim-0" } }),
+    },
+  ])("a bound claim is not eligible while its volume $name: no mount would be known to be its own", ({ volume }) => {
+    expect(factsOf(evidenceWith({ volume }), fleetWith([])).isEligible).toBe(false);
   });
 
   it("a node with a mount of it holds it, once", () => {
