@@ -32,35 +32,62 @@ export interface MutantResult {
 
 const caught = v.object({ seed: v.number(), promise: v.string(), detail: v.string() });
 
-/** Tries all mutants, or those that are named; each in a copy of the tree that is thrown away. */
+/**
+ * Tries all mutants, or those that are named; each in a copy of the tree that is thrown away. All are made of the tree as it is at the
+ * begin, and a seed at which that breaks a promise, too, catches nobody.
+ */
 export async function tryMutants(
   names: readonly string[],
   tell: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
   const patches = (await readdir(FOLDER)).filter((file) => file.endsWith(".patch")).toSorted();
+  const wanted = patches
+    .map((file) => file.slice(0, -".patch".length))
+    .filter((name) => names.length === 0 || names.includes(name));
   const results: MutantResult[] = [];
-  for (const file of patches) {
-    const name = file.slice(0, -".patch".length);
-    if (names.length > 0 && !names.includes(name)) continue;
-    const result = await tryMutant(name);
-    results.push(result);
-    tell(mutantText(result));
+  const folder = await mkdtemp(join(tmpdir(), "mooring-mutants-"));
+  try {
+    const plain = join(folder, "plain");
+    await copyTree(ROOT, plain);
+    for (const name of wanted) {
+      const result = await tryMutant(name, plain);
+      results.push(result);
+      tell(mutantText(result));
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
   return results;
 }
 
-async function tryMutant(name: string): Promise<MutantResult> {
+async function copyTree(from: string, to: string): Promise<void> {
+  for (const part of COPIED) await cp(join(from, part), join(to, part), { recursive: true });
+  await symlink(join(ROOT, "node_modules"), join(to, "node_modules"));
+}
+
+async function tryMutant(name: string, plain: string): Promise<MutantResult> {
   const patch = join(FOLDER, `${name}.patch`);
   const [what = ""] = (await readFile(patch, "utf8")).split("\n");
-  const copy = await mkdtemp(join(tmpdir(), "mooring-mutant-"));
+  const copy = await mkdtemp(join(plain, "../mutant-"));
   try {
-    for (const part of COPIED) await cp(join(ROOT, part), join(copy, part), { recursive: true });
-    await symlink(join(ROOT, "node_modules"), join(copy, "node_modules"));
+    await copyTree(plain, copy);
     const why = await apply(patch, copy);
-    const fate: Fate = why === undefined ? await play(copy) : { kind: "does not apply", why };
+    const fate: Fate = why === undefined ? await hunt(copy, plain) : { kind: "does not apply", why };
     return { name, what, fate };
   } finally {
     await rm(copy, { recursive: true, force: true });
+  }
+}
+
+/** Plays seeds with the mutant until one is found that it fails and the product does not. */
+async function hunt(mutant: string, plain: string): Promise<Fate> {
+  let first = 1;
+  for (;;) {
+    const found = await play(mutant, { first, last: MUTANT_SEEDS });
+    if (found.kind !== "caught") return found;
+    const { kind } = await play(plain, { first: found.seed, last: found.seed });
+    if (kind === "survived") return found;
+    first = found.seed + 1;
   }
 }
 
@@ -75,9 +102,9 @@ async function apply(patch: string, cwd: string): Promise<string | undefined> {
   }
 }
 
-async function play(cwd: string): Promise<Fate> {
+async function play(cwd: string, { first, last }: { readonly first: number; readonly last: number }): Promise<Fate> {
   const program = join(cwd, "test/simulation/mutant-seeds.ts");
-  const { stdout } = await run(process.execPath, [program, String(MUTANT_SEEDS)], { cwd, maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await run(process.execPath, [program, String(first), String(last)], { cwd });
   return stdout === "" ? { kind: "survived" } : { kind: "caught", ...v.parse(caught, JSON.parse(stdout)) };
 }
 
