@@ -65,6 +65,8 @@ function keyOf({ fromMs, toMs }: CoverageGap): string {
 
 /** How often gaps are looked at while there are any. Milliseconds. */
 const LOOK_MS = 2_000;
+/** A node whose object was deleted and made anew is heard for so long after a gap, also when all others have told. Milliseconds. */
+const LATE_MS = 3_600_000;
 /** So many kinds of volumes are remembered with what was not seen of them. */
 const MOST_KINDS = 10_000;
 const NOTHING: readonly UnseenTime[] = [];
@@ -123,14 +125,16 @@ export class BlindGaps {
   async #look(signal: AbortSignal): Promise<void> {
     const { coverage, clock, cluster } = this.#parts;
     const open = coverage.gaps();
-    if (open.length === 0) return;
     for (const gap of open) {
       if (this.#tracks.has(keyOf(gap))) continue;
       const nodes = gap.openNodes ?? cluster.nodeNames();
       const knownSince = clock.monotonicMs();
       this.#tracks.set(keyOf(gap), { gap, knownSince, nodes, away: undefined, told: new Map(), isReady: false });
     }
-    const tracks = open.map((gap) => this.#tracks.get(keyOf(gap))).filter((track) => track !== undefined);
+    const keys = new Set(open.map(keyOf));
+    const isWorth = (track: Track): boolean => keys.has(keyOf(track.gap)) || this.#ageOf(track) < LATE_MS;
+    const tracks = [...this.#tracks.values()].filter(isWorth);
+    if (tracks.length === 0) return;
     await this.#findAway(tracks, signal);
     if (signal.aborted) return;
     for (const track of tracks) this.#hear(track);
@@ -159,12 +163,17 @@ export class BlindGaps {
 
   #hear(track: Track): void {
     if (track.away === undefined) return;
-    for (const node of track.nodes) {
+    // One that was deleted, and is back, may have been there: it says so itself. Who is asked by name has been told of the others.
+    const { nodeNames } = this.#parts.cluster;
+    const back = track.gap.openNodes === undefined ? nodeNames().filter((node) => this.#sights.has(node)) : [];
+    for (const node of new Set([...track.nodes, ...back])) {
       if (track.told.has(node)) continue;
       const word = this.#wordOf(node, track);
-      if (!word.isOpen) track.told.set(node, word);
+      // What was made after it has nothing to tell, unless it turns out to be an older machine.
+      if (!word.isOpen && (this.#sights.has(node) || !this.#isNewer(node, track))) track.told.set(node, word);
     }
-    const isLate = (node: string): boolean => track.told.has(node) || this.#parts.standingOf(node) === "silent";
+    const isLate = (node: string): boolean =>
+      track.told.has(node) || this.#isNewer(node, track) || this.#parts.standingOf(node) === "silent";
     track.isReady ||= this.#ageOf(track) > this.#limits.silentAfterMs || track.nodes.every(isLate);
   }
 
@@ -179,6 +188,11 @@ export class BlindGaps {
     });
   }
 
+  #isNewer(node: string, { gap }: Track): boolean {
+    const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
+    return createdAtMs !== undefined && createdAtMs >= gap.toMs;
+  }
+
   #isOverdue(track: Track): boolean {
     return this.#ageOf(track) > this.#limits.agentlessAfterMs;
   }
@@ -190,9 +204,7 @@ export class BlindGaps {
   /** True when there is something new to be taken into account. */
   #publish(): boolean {
     const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => this.#gapWord(track));
-    const text = JSON.stringify(
-      words.map(({ gap, blind, before, nodes }) => [gap.toMs, [...blind], before.size, nodes.length]),
-    );
+    const text = JSON.stringify(words.map(({ gap, blind, before }) => [gap.toMs, [...blind], before.size]));
     if (text === this.#text) return false;
     this.#text = text;
     this.#words = words;
@@ -210,24 +222,22 @@ export class BlindGaps {
   }
 
   #gapWord(track: Track): GapWord {
-    const words = track.nodes.map((node) => [node, track.told.get(node) ?? this.#wordOf(node, track)] as const);
+    const all = new Set([...track.nodes, ...track.told.keys()]);
+    const words = [...all].map((node) => [node, track.told.get(node) ?? this.#wordOf(node, track)] as const);
     const blind = words.filter(([, word]) => word.blind.length > 0).map(([node, word]) => [node, word.blind] as const);
-    const wasThere = (node: string): boolean => {
-      const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
-      return track.away?.has(node) !== true && (createdAtMs === undefined || createdAtMs < track.gap.toMs);
-    };
     const before = words.flatMap(([node, word]) => (word.before === undefined ? [] : [[node, word.before] as const]));
-    return { gap: track.gap, blind: new Map(blind), before: new Map(before), nodes: track.nodes.filter(wasThere) };
+    return { gap: track.gap, blind: new Map(blind), before: new Map(before) };
   }
 
   /** What was told and dealt with need not be told to a successor; it is as long as somebody may still come soon. */
   #settle(tracks: readonly Track[]): void {
-    const isHeard = (track: Track): boolean => track.told.size === track.nodes.length || this.#isOverdue(track);
+    const isHeard = (track: Track): boolean =>
+      track.nodes.every((node) => track.told.has(node) || this.#isNewer(node, track)) || this.#isOverdue(track);
     const heard = new Map(tracks.filter((one) => one.isReady && isHeard(one)).map((one) => [keyOf(one.gap), one]));
     if (heard.size === 0 || !this.#parts.isAtRest()) return;
     this.#parts.coverage.settle((gap) => {
       const track = heard.get(keyOf(gap));
-      return track === undefined ? undefined : track.nodes.filter((node) => !track.told.has(node));
+      return track?.nodes.filter((node) => !track.told.has(node) && !this.#isNewer(node, track));
     });
   }
 }

@@ -17,13 +17,14 @@ import type { Standing } from "./standing.ts";
  * - Where a replica's gap and the blindness of a node's agent overlap, claims that could be used on that node are unused since the end
  *   of that blindness at the earliest. It may be later than the gap: see above.
  * - The time before a node's boot is blind where nothing of it was told before: uses of it had ended when the boot began.
- * - Of volumes that show no mount (hostPath), and on nodes without an agent, pods are all there is: until the end of the gap.
+ * - Of volumes that show no mount (hostPath), wherever they can be used, and on nodes without an agent, pods are all there is: until the
+ *   end of the gap.
  * - A node that has not told ten minutes after the gap (`--agentless-after`), or is gone, counts until the end of the gap; when it
  *   tells after all, until the end of its blindness.
  * - No node counts whose kubelet has not renewed its Lease since before the gap, that was made after it, or that the volume's node
  *   affinity excludes; nor does a claim whose volume was bound after it.
- * - Not covered: a node that was deleted, or made and deleted, within a gap takes with it what its agent had not told; an agent of an
- *   agentless node; whoever edits labels of nodes or the Lease.
+ * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour takes with it what its
+ *   agent had not told; whoever edits labels of nodes or the Lease.
  */
 export interface BlindTime {
   /** Never too late; minus infinity where it is not known. Milliseconds of the API server's wall clock. */
@@ -121,8 +122,6 @@ export interface GapWord {
   readonly blind: ReadonlyMap<string, readonly BlindTime[]>;
   /** By the name of the node: the last time before the gap in which its agent did not watch. */
   readonly before: ReadonlyMap<string, BlindTime>;
-  /** Nodes on which pods may have run in the gap. */
-  readonly nodes: readonly string[];
 }
 
 /** A time in which a claim may have been used unseen. */
@@ -145,9 +144,10 @@ export function unseenTimes(
 ): readonly UnseenTime[] {
   const mayBeOn = reachOf(reach, nodeOf);
   return words.flatMap((word) => {
-    const { gap, blind, before, nodes } = word;
+    const { gap, blind, before } = word;
     const about = { gapEndedMs: gap.toMs, hasBegin: gap.fromMs !== undefined };
-    if (reach.isHostPath) return nodes.some(mayBeOn) ? [{ ...timeOf(gap), isBefore: false, ...about }] : [];
+    // A node that was deleted in the gap may have had it: which nodes there were is known of those that are left only.
+    if (reach.isHostPath) return [{ ...timeOf(gap), isBefore: false, ...about }];
     const ofReach = <T>(found: ReadonlyMap<string, T>): readonly T[] =>
       [...found].filter(([name]) => mayBeOn(name)).map(([, value]) => value);
     const [during, earlier] = [spanOf(ofReach(blind).flat()), spanOf(ofReach(before))];

@@ -212,13 +212,12 @@ describe("a volume that shows no mount", () => {
     expect(harness.writes).toMatchObject([{ reason: "NoPodUsing", sinceMs: GAP.toMs }]);
   });
 
-  it("stays as it is where no node was there that could have had it", async () => {
-    const harness = await back({ volumes: [volumeWith({ isHostPath: true })], leaseVersion: "500" });
-
-    await tell(harness, []);
+  it("counts as used, too, when its node was deleted meanwhile", async () => {
+    const harness = await back({ volumes: [volumeWith({ isHostPath: true })], nodes: [] });
     await wait(harness, 60);
 
-    expect(harness.writes).toEqual([]);
+    expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
+    expect(harness.gaps).toEqual([]);
   });
 });
 
@@ -255,6 +254,17 @@ describe("a node that cannot tell what was used on it", () => {
     await wait(harness, 10);
 
     expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
+  });
+
+  it("that was deleted in the gap counts when it is back with what its agent remembers", async () => {
+    const harness = await back({ nodes: [] });
+    await wait(harness, 20);
+    await harness.putNode({ ...nodeWith("n1"), createdAtMs: NOON + 31 * MIN });
+
+    await tell(harness, [[5, 30.5]]);
+    await wait(harness, 60);
+
+    expect(harness.writes).toMatchObject([{ sinceMs: NOON + 30.5 * MIN }]);
   });
 
   it("that was made after the gap does not count", async () => {
