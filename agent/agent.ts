@@ -224,6 +224,8 @@ class Agent {
       isAsked = reason === "asked" || !isComplete;
       if (reason !== "timer") await clock.sleep(restBefore(observer.looksMs, this.#config.debounceMs), signal);
     }
+    // The next run goes on from here: without this look its blind span would begin up to a heartbeat earlier.
+    if (this.#ports.journal.place !== undefined) await observer.look();
   }
 
   #report(): void {

@@ -233,6 +233,24 @@ describe("an agent with a journal", () => {
     expect(second.bodies.at(-1)).toMatchObject({ releases: [{ podUid: "u1", pod: "team/web" }], holds: [] });
   });
 
+  it("has what the agent saw to the moment that it was stopped", async () => {
+    const disk = createFaultyJournal();
+    const { clock, table, bodies, stop, running, advance } = await startAgent({
+      mounts: [TOKEN, HOLD],
+      ports: () => ({ journal: disk.journal }),
+    });
+    await advance(10_000);
+    table.unmount(HOLD);
+    const [before, stoppedAt] = [bodies.length, clock.monotonicMs()];
+
+    stop.abort();
+    await running;
+
+    expect(disk.content.stored?.read?.beganAt).toBeGreaterThanOrEqual(stoppedAt);
+    expect(disk.content.stored).toMatchObject({ holds: new Map(), releases: [{ podUid: "u1" }] });
+    expect(bodies).toHaveLength(before);
+  });
+
   it("says that there is none when no directory is given", async () => {
     const { url, advance } = await startAgent({ ports: () => ({ journal: createMemoryJournal() }) });
     await advance(1_000);
