@@ -1,10 +1,11 @@
 import { createEngine } from "./engine/engine.ts";
 import type { CrashSites } from "./engine/sites.ts";
-import { checkFinal, checkJournals } from "./invariants/final.ts";
+import { checkFinal, checkJournals, checkWriteCounts } from "./invariants/final.ts";
 import { BrokenPromise, type PromiseName } from "./invariants/promises.ts";
 import { checkNeverLonger } from "./invariants/states.ts";
 import { ToldUses } from "./invariants/told.ts";
 import { WriteWatch } from "./invariants/writes.ts";
+import { isCalm } from "./plan/generate.ts";
 import type { Plan } from "./plan/step.ts";
 import { act } from "./world/deeds.ts";
 import { createDice } from "./world/dice.ts";
@@ -149,6 +150,7 @@ async function finish(stage: Stage, { seed }: Plan): Promise<void> {
     await pass(stage, FORGETS_MS);
     checkJournals(world);
   }
+  if (isCalm(seed)) checkWriteCounts(world, watch);
   const writes = watch.total;
   await pass(stage, RESTS_MS);
   if (watch.total !== writes)

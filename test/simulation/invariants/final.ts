@@ -6,6 +6,7 @@ import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
 import { describe, publishedNow, referencesOf } from "./states.ts";
 import { apiWallOf } from "./wall.ts";
+import type { WriteWatch } from "./writes.ts";
 
 /**
  * How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second of what the API server's
@@ -93,6 +94,20 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
     "last-user",
     `${claim.name} was last used by ${who}, named is ${lastUse?.podUid ?? "nobody"}`,
   );
+}
+
+/** For each pod at most: referred to, mounted, unmounted. What they have in common is one write. */
+const WRITES_A_POD = 3;
+
+/** Where nothing goes wrong, a claim is written once when it is first seen, and a few times for each pod that named it. */
+export function checkWriteCounts(world: World, writes: WriteWatch): void {
+  for (const { name, uid } of world.cluster.claims.all) {
+    const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(name));
+    const most = 1 + WRITES_A_POD * pods.length;
+    const count = writes.countOf(uid);
+    if (count > most)
+      throw new BrokenPromise("one-write", `${name} was written ${count} times for ${pods.length} pods`);
+  }
 }
 
 /** Nothing that is settled is kept on any node. */
