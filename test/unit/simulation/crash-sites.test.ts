@@ -2,12 +2,17 @@ import { describe, expect, it } from "vitest";
 import type { CrashSites, SiteVisit } from "../../simulation/engine/sites.ts";
 import { createStory } from "./story.ts";
 
-const END_MS = 150_000;
+const END_MS = 100_000;
+/** The claim is in use then, and about to be left. */
+const IN_USE_MS = 28_000;
 /** By then an agent that was killed at the worst moment, and a leader whose Lease has to run out, have caught up. */
 const CAUGHT_UP_MS = 60_000;
 
-async function play(mayCrash: (visit: SiteVisit) => boolean) {
-  const story = createStory({ seed: 3, mayCrash }, { restarts: true });
+async function play(mayCrash: (visit: SiteVisit, atMs: number) => boolean) {
+  const story = createStory(
+    { seed: 3, mayCrash: (visit) => mayCrash(visit, story.engine.scheduler.nowMs()) },
+    { restarts: true },
+  );
   story.startAggregator("a");
   story.startAggregator("b");
   story.startAgent();
@@ -20,10 +25,18 @@ async function play(mayCrash: (visit: SiteVisit) => boolean) {
   return { status, states, figures, unmountedAtMs: story.unmountedAtMs() ?? Number.NaN };
 }
 
-/** Every place that the story comes by where a process may die, and a visit of it in the middle of the story. */
+/** Every place that the story comes by where a process may die, and the visit of it at which it matters most. */
 async function places(): Promise<readonly { readonly place: string; readonly nth: number }[]> {
-  const { figures } = await play(() => false);
-  return [...figures].map(([place, { visits }]) => ({ place, nth: Math.ceil(visits / 2) }));
+  const visits = new Map<string, number[]>();
+  await play(({ site, phase }, atMs) => {
+    const place = `${site}/${phase}`;
+    visits.set(place, [...(visits.get(place) ?? []), atMs]);
+    return false;
+  });
+  return [...visits].map(([place, times]) => {
+    const index = times.findIndex((atMs) => atMs >= IN_USE_MS);
+    return { place, nth: index === -1 ? times.length : index + 1 };
+  });
 }
 
 /** Dies at the n-th visit of a place, once. */
