@@ -9,7 +9,7 @@ function releasesOf(text: string) {
   return text.split(" ").map((word) => {
     const [, unknown, letter = "", at] = /^(\??)([a-zA-Z])(\d+)$/.exec(word) ?? [];
     const { pod: _, ...release } = releaseOf(letter.toLowerCase().charCodeAt(0), Number(at));
-    const namespace = letter === letter.toLowerCase() ? "team" : "other";
+    const namespace = letter === letter.toLowerCase() ? "team" : "test";
     return { ...release, id: word, ...(unknown === "?" ? {} : { pod: `${namespace}/web-${at}` }) };
   });
 }

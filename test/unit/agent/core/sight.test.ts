@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { initialState, loseSight } from "../../../../agent/core/node-state.ts";
 import { extendSight, observe } from "../../../../agent/core/observe.ts";
-import { LONGEST_GLANCE_MS, withBlindSpan } from "../../../../agent/core/sight.ts";
+import { LONGEST_GLANCE_MS, sightAfter, withBlindSpan } from "../../../../agent/core/sight.ts";
 import type { BlindSpan } from "../../../../common/storage/node-report.ts";
 import { formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
@@ -75,6 +75,11 @@ describe("the blind spans of a run", () => {
       blind: [{ to: 11 }],
     },
     {
+      name: "have none for a long time without changes that began with the last read",
+      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 10, until: late } }],
+      blind: [{ to: 11 }],
+    },
+    {
       name: "have one when the long time without changes began only after the last read",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
       blind: [{ to: 11 }, { from: 11, to: late + 5_001 }],
@@ -86,6 +91,19 @@ describe("the blind spans of a run", () => {
     },
   ])("$name", ({ looks, blind }) => {
     expect(blindAfter(looks)).toEqual(blind);
+  });
+});
+
+describe("sightAfter", () => {
+  it.each([
+    { name: "a complete read is the begin of all sight", sight: "none", isComplete: true, after: "unbroken" },
+    { name: "a complete read mends it", sight: "broken", isComplete: true, after: "unbroken" },
+    { name: "a damaged read breaks it", sight: "unbroken", isComplete: false, after: "broken" },
+    { name: "what is broken stays so until a complete read", sight: "broken", isComplete: false, after: "broken" },
+    // Else a restarted agent would report what its journal says as if it had seen it.
+    { name: "a damaged read is no begin", sight: "none", isComplete: false, after: "none" },
+  ] as const)("$name", ({ sight, isComplete, after }) => {
+    expect(sightAfter(sight, isComplete)).toBe(after);
   });
 });
 
@@ -104,7 +122,16 @@ describe("withBlindSpan", () => {
       spans: [{ to: 5 }, ...many.slice(1)],
       all: [{ to: 15 }, ...many.slice(2), { from: 200, to: 210 }],
     },
+    {
+      name: "keeps as many apart as a report takes",
+      spans: many.slice(1),
+      all: [...many.slice(1), { from: 200, to: 210 }],
+    },
   ])("$name", ({ spans, all }) => {
     expect(withBlindSpan(spans, { from: 200, to: 210 })).toEqual(all);
+  });
+
+  it("adds one of which nobody knows when it began", () => {
+    expect(withBlindSpan([], { to: 5 })).toStrictEqual([{ to: 5 }]);
   });
 });

@@ -6,7 +6,7 @@ import type { EndedReference } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
-import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
+import { evidenceWith, fleetWith, pendingOn, useOn } from "./evidence.ts";
 
 interface Row {
   readonly name: string;
@@ -55,6 +55,18 @@ describe("a node where a pod ended", () => {
       status: statusWith({ unused: true, reason: "NoPodUsing" }),
       pending: [pendingOn("n1", { wasOver: true, createdAtMs: NOON })],
       awaited: [{ node: "n1", isSilent: false, ...ended }],
+    },
+    {
+      name: "is told with the first of two pods that this run saw in use, though the other was the last to end",
+      pending: [pendingOn("n1"), pendingOn("n1", { pod: "shop/web-1" })],
+      awaited: [{ node: "n1", isSilent: false, ...ended }],
+    },
+    {
+      name: "is told with that pod though the volume is attached there as well",
+      pending: [pendingOn("n2")],
+      evidence: { attachedTo: ["n2"], shownOn: ["n2"] },
+      standings: { n2: "silent" },
+      awaited: [{ node: "n2", isSilent: true, ...ended }],
     },
     {
       name: "is told with the pod that this run saw in use",
@@ -222,6 +234,12 @@ describe("a node on which a claim's last pod may have ended while nobody watched
     },
     { name: "is known where what is stored names it", status: mountedStatus(["n1"]), awaited: [] },
     { name: "is known where a pod was seen", status: statusWith(), evidence: { isWitnessed: true }, awaited: [] },
+    {
+      name: "does not matter while a node has it mounted",
+      status: statusWith(),
+      evidence: { uses: [useOn("n1")] },
+      awaited: [],
+    },
     {
       name: "does not matter while a pod names the claim",
       status: statusWith(),

@@ -242,6 +242,33 @@ describe("settleReferences", () => {
     else expect(history.latest).toMatchObject(latest);
   });
 
+  describe("of two references, one on a node that has not reported", () => {
+    const away = referenceWith({ podUid: "pod-9", node: "n9" });
+    const none = new Set<string>();
+    const context: ReferenceContext = {
+      viewOf: () => undefined,
+      standingOf: () => "agent",
+      // It was gone for a while: what was assumed then does not count now that an agent is expected there.
+      assumedEnd: () => ({ bootId: undefined, atMs: NOON, evidence: "node-gone" }),
+      shownPods: none,
+      observedPods: none,
+      isHostPath: false,
+      stored: undefined,
+    };
+
+    it("that one stays pending", () => {
+      const here = referenceWith({ node: undefined });
+
+      expect(settleReferences({ pending: [away, here], latest: undefined }, context).pending).toEqual([away]);
+    });
+
+    it("nothing at all changes while neither can be settled", () => {
+      const history = { pending: [away, referenceWith({ node: "n8" })], latest: undefined };
+
+      expect(settleReferences(history, context)).toBe(history);
+    });
+  });
+
   it("of several ends the latest is kept", () => {
     const references = [1, 3, 2].map((second) =>
       referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
