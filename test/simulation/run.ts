@@ -78,7 +78,7 @@ interface Stage {
   readonly tell: (line: string) => void;
 }
 
-function newStage({ seed, setup }: Plan, { sites, tell = () => {} }: RunOptions): Stage {
+function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
   const found: { world: World | undefined; told: ToldUses | undefined } = { world: undefined, told: undefined };
   const servers = setup.serverOffsetsMs.length;
   const dice = (name: string) => createDice(`${seed} ${name}`);
@@ -94,14 +94,16 @@ function newStage({ seed, setup }: Plan, { sites, tell = () => {} }: RunOptions)
     weather: sky.weather,
     mayCrash: (visit) => found.world?.mayCrash(visit) ?? false,
     onAnswer: (told) => found.told?.note(told),
-    onLog: (process, { level, message, fields }) =>
-      tell(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`),
+    onLog:
+      tell &&
+      ((process, { level, message, fields }) =>
+        tell(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`)),
   });
   const world = new World({ engine, sky, dice }, setup);
   const told = new ToldUses(world);
   found.world = world;
   found.told = told;
-  return { world, watch: new WriteWatch(world, told), sky, tell };
+  return { world, watch: new WriteWatch(world, told), sky, tell: tell ?? (() => {}) };
 }
 
 async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {
