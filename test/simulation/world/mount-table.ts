@@ -99,7 +99,18 @@ function isAbove(folder: string, point: string): boolean {
 }
 
 /** A line as the kernel writes it: (1) ID (2) parent (3) major:minor (4) root (5) mount point (6) options, fields, type, source, options. */
-export function formatMount({ id, parentId, device, root, point, fsType, source, options }: Mount): string {
+export function formatMount(mount: Mount): string {
+  const known = lines.get(mount);
+  if (known !== undefined) return known;
+  const line = lineOf(mount);
+  lines.set(mount, line);
+  return line;
+}
+
+/** A mount never changes, and is read over and over. */
+const lines = new WeakMap<Mount, string>();
+
+function lineOf({ id, parentId, device, root, point, fsType, source, options }: Mount): string {
   const head = `${id} ${parentId} ${device} ${escaped(root)} ${escaped(point)} ${options},relatime shared:${id}`;
   return `${head} - ${fsType} ${escaped(source)} ${options}\n`;
 }
