@@ -1,4 +1,4 @@
-import { ABSENCES } from "./failures/away.ts";
+import { ABSENCES, UNWATCHED_BOOT } from "./failures/away.ts";
 import { BLIND_AGENT_FAILURES } from "./failures/blind-agent.ts";
 import { DELETED_NODE_FAILURES } from "./failures/deleted-nodes.ts";
 import { KUBELET_FAILURES } from "./failures/kubelet.ts";
@@ -8,8 +8,9 @@ import { STAGING_FAILURES } from "./failures/staging.ts";
 import { UPGRADES } from "./failures/upgrade.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** What befalls claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
+/** What befalls claims on a bad day. The first moves the times of idle claims; the last ones tell Mooring to give up on nodes soon. */
 export const FAILURES: readonly Scenario[] = [
+  ...UNWATCHED_BOOT,
   ...KUBELET_FAILURES,
   ...STAGING_FAILURES,
   ...MID_UNMOUNT_FAILURES,

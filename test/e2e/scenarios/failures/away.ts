@@ -20,6 +20,31 @@ const AWAY_MS = 100_000;
 const AWAY_LIMIT_MS = 300_000;
 
 /**
+ * A time in which nobody watched a node: neither a replica nor its agent, before its boot. Whatever could have been used there counts as used
+ * until the boot, so this moves the times of all claims that were idle before: it is to be played first.
+ */
+export const UNWATCHED_BOOT: readonly Scenario[] = [
+  {
+    // Nobody who has seen the mount is left, but for what the claim itself and the node's disk say: it was in a boot that is over.
+    name: "a node that boots anew, with another boot ID, while there is no aggregator",
+    expected: { status: "True", reason: "Unmounted" },
+    limitMs: AWAY_LIMIT_MS,
+    play: async (stage, claim) => {
+      const node = "node-2";
+      const bootId = stage.node(node).bootId();
+      const pod = await runMounted(stage, claim, node);
+      const truth = await withoutAggregators(stage, async () => {
+        const end = await cutPowerOf(stage, pod);
+        await boot(stage, node);
+        return end;
+      });
+      if (stage.node(node).bootId() === bootId) throw new HarnessError("the boot ID is the one before");
+      return { ...truth, outageUntilMs: await untilReporting(stage, () => agentOn(stage, node)) };
+    },
+  },
+];
+
+/**
  * Parts of Mooring that are away for long, and what goes on without them. Of hours only a simulation can tell: the wall clock is the whole
  * machine's, and nobody may turn it.
  */
@@ -57,24 +82,6 @@ export const ABSENCES: readonly Scenario[] = [
         requireMounted(stage, claim);
         return truth;
       });
-    },
-  },
-  {
-    // Nobody who has seen the mount is left, but for what the claim itself and the node's disk say: it was in a boot that is over.
-    name: "a node that boots anew, with another boot ID, while there is no aggregator",
-    expected: { status: "True", reason: "Unmounted" },
-    limitMs: AWAY_LIMIT_MS,
-    play: async (stage, claim) => {
-      const node = "node-2";
-      const bootId = stage.node(node).bootId();
-      const pod = await runMounted(stage, claim, node);
-      const truth = await withoutAggregators(stage, async () => {
-        const end = await cutPowerOf(stage, pod);
-        await boot(stage, node);
-        return end;
-      });
-      if (stage.node(node).bootId() === bootId) throw new HarnessError("the boot ID is the one before");
-      return { ...truth, outageUntilMs: await untilReporting(stage, () => agentOn(stage, node)) };
     },
   },
 ];
