@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { figuresText, neverMet } from "./figures.ts";
 import { PROMISES } from "./invariants/promises.ts";
-import { MUTANT_SEEDS, tryMutants } from "./mutants.ts";
+import { FOCUSED_SEEDS, MUTANT_SEEDS, tryMutants } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { HAPPENINGS } from "./plan/happenings.ts";
@@ -100,9 +100,11 @@ async function playMany(): Promise<boolean> {
 }
 
 async function playMutants(): Promise<boolean> {
-  const results = await tryMutants(positionals, write);
+  const results = await tryMutants({ names: positionals, jobs: Number(values.jobs) }, write);
   const caught = results.filter(({ fate }) => fate.kind === "caught");
-  write(`\n${caught.length} of ${results.length} mutants caught, each within ${MUTANT_SEEDS} seeds.`);
+  write(
+    `\n${caught.length} of ${results.length} mutants caught, each within ${FOCUSED_SEEDS} + ${MUTANT_SEEDS} seeds.`,
+  );
   return caught.length === results.length;
 }
 

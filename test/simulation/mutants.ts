@@ -8,8 +8,9 @@ import * as v from "valibot";
 
 const run = promisify(execFile);
 
-/** Each mutant has to be caught within so many seeds. */
-export const MUTANT_SEEDS = 60;
+/** Each mutant has to be caught within so many seeds of worlds in which its focus goes wrong, and so many of any. */
+export const FOCUSED_SEEDS = 20;
+export const MUTANT_SEEDS = 40;
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FOLDER = join(ROOT, "test/simulation/mutants");
@@ -18,7 +19,7 @@ const COPIED = ["agent", "aggregator", "common", "test/simulation", "test/fakes"
 
 /** What became of a deliberately wrong variant of the product. */
 export type Fate =
-  | { readonly kind: "caught"; readonly seed: number; readonly promise: string; readonly detail: string }
+  | { readonly kind: "caught"; readonly seed: number; readonly focus: string; readonly promise: string }
   | { readonly kind: "survived" }
   /** The product has changed since. */
   | { readonly kind: "does not apply"; readonly why: string };
@@ -30,14 +31,14 @@ export interface MutantResult {
   readonly fate: Fate;
 }
 
-const caught = v.object({ seed: v.number(), promise: v.string(), detail: v.string() });
+const caught = v.object({ seed: v.number(), promise: v.string() });
 
 /**
  * Tries all mutants, or those that are named; each in a copy of the tree that is thrown away. All are made of the tree as it is at the
  * begin, and a seed at which that breaks a promise, too, catches nobody.
  */
 export async function tryMutants(
-  names: readonly string[],
+  { names, jobs }: { readonly names: readonly string[]; readonly jobs: number },
   tell: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
   const patches = (await readdir(FOLDER)).filter((file) => file.endsWith(".patch")).toSorted();
@@ -49,11 +50,14 @@ export async function tryMutants(
   try {
     const plain = join(folder, "plain");
     await copyTree(ROOT, plain);
-    for (const name of wanted) {
-      const result = await tryMutant(name, plain);
-      results.push(result);
-      tell(mutantText(result));
-    }
+    const work = async (): Promise<void> => {
+      for (let name = wanted.shift(); name !== undefined; name = wanted.shift()) {
+        const result = await tryMutant(name, plain);
+        results.push(result);
+        tell(mutantText(result));
+      }
+    };
+    await Promise.all(Array.from({ length: jobs }, work));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -67,28 +71,52 @@ async function copyTree(from: string, to: string): Promise<void> {
 
 async function tryMutant(name: string, plain: string): Promise<MutantResult> {
   const patch = join(FOLDER, `${name}.patch`);
-  const [what = ""] = (await readFile(patch, "utf8")).split("\n");
+  const [what = "", second = ""] = (await readFile(patch, "utf8")).split("\n");
+  const focus = second.startsWith(FOCUS) ? second.slice(FOCUS.length).replaceAll(" ", "") : "";
   const copy = await mkdtemp(join(plain, "../mutant-"));
   try {
     await copyTree(plain, copy);
     const why = await apply(patch, copy);
-    const fate: Fate = why === undefined ? await hunt(copy, plain) : { kind: "does not apply", why };
+    const fate: Fate = why === undefined ? await hunt({ copy, plain }, focus) : { kind: "does not apply", why };
     return { name, what, fate };
   } finally {
     await rm(copy, { recursive: true, force: true });
   }
 }
 
+/** Beside what is wrong, a patch may tell in which worlds that matters: kinds of steps. */
+const FOCUS = "Focus: ";
+
+interface Trees {
+  /** The mutant's. */
+  readonly copy: string;
+  /** The product's. */
+  readonly plain: string;
+}
+
+/** First in worlds in which that goes wrong where the mutant is, then in any. */
+async function hunt(trees: Trees, focus: string): Promise<Fate> {
+  const found = focus === "" ? undefined : await huntIn(trees, { first: 1, last: FOCUSED_SEEDS, focus });
+  return found?.kind === "caught" ? found : await huntIn(trees, { first: 1, last: MUTANT_SEEDS, focus: "" });
+}
+
+interface Seeds {
+  readonly first: number;
+  readonly last: number;
+  readonly focus: string;
+}
+
 /** Plays seeds with the mutant until one is found that it fails and the product does not. */
-async function hunt(mutant: string, plain: string): Promise<Fate> {
-  let first = 1;
-  for (;;) {
-    const found = await play(mutant, { first, last: MUTANT_SEEDS });
+async function huntIn({ copy, plain }: Trees, seeds: Seeds): Promise<Fate> {
+  for (let { first } = seeds; first <= seeds.last; ) {
+    const found = await play(copy, { ...seeds, first });
     if (found.kind !== "caught") return found;
-    const { kind } = await play(plain, { first: found.seed, last: found.seed });
+    const { seed } = found;
+    const { kind } = await play(plain, { ...seeds, first: seed, last: seed });
     if (kind === "survived") return found;
-    first = found.seed + 1;
+    first = seed + 1;
   }
+  return { kind: "survived" };
 }
 
 /** Why the patch does not apply, when it does not. */
@@ -102,13 +130,18 @@ async function apply(patch: string, cwd: string): Promise<string | undefined> {
   }
 }
 
-async function play(cwd: string, { first, last }: { readonly first: number; readonly last: number }): Promise<Fate> {
+async function play(cwd: string, { first, last, focus }: Seeds): Promise<Fate> {
   const program = join(cwd, "test/simulation/mutant-seeds.ts");
-  const { stdout } = await run(process.execPath, [program, String(first), String(last)], { cwd });
-  return stdout === "" ? { kind: "survived" } : { kind: "caught", ...v.parse(caught, JSON.parse(stdout)) };
+  const { stdout } = await run(process.execPath, [program, String(first), String(last), focus], { cwd });
+  return stdout === "" ? { kind: "survived" } : { kind: "caught", focus, ...v.parse(caught, JSON.parse(stdout)) };
 }
 
 export function mutantText({ name, what, fate }: MutantResult): string {
-  const end = fate.kind === "caught" ? `caught by "${fate.promise}", seed ${fate.seed}` : fate.kind.toUpperCase();
-  return `${name.padEnd(34)} ${end.padEnd(52)} ${what}`;
+  return `${name.padEnd(34)} ${endText(fate).padEnd(72)} ${what}`;
+}
+
+function endText(fate: Fate): string {
+  if (fate.kind !== "caught") return fate.kind.toUpperCase();
+  const where = fate.focus === "" ? "" : ` of ${fate.focus.replaceAll(",", ", ")}`;
+  return `${fate.promise}, seed ${fate.seed}${where}`;
 }

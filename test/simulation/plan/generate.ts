@@ -26,19 +26,25 @@ const CALM_EVERY = 8;
 /** Kinds of steps that are no faults of anything. */
 const CALM: readonly StepKind[] = [...ALWAYS, "other-mounts", "delete-claim", "upgrade-all"];
 
-/** True for the seed of a world in which nothing fails. */
-export function isCalm(seed: number): boolean {
-  return seed % CALM_EVERY === 0;
-}
-
-/** The plan that a seed stands for. */
-export function planOf(seed: number): Plan {
+/** The plan that a seed stands for; with a focus, one of a world in which nothing but that goes wrong. */
+export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
+  if (focus !== undefined) return planWith(seed, focus);
   const dice = createDice(`plan ${seed}`);
-  const setup = setupOf(dice, isCalm(seed));
-  const kinds = kindsOf(dice, isCalm(seed));
+  const isCalm = seed % CALM_EVERY === 0;
+  const setup = setupOf(dice, isCalm);
+  const kinds = kindsOf(dice, isCalm);
   const count = LEAST_STEPS + dice.between(0, 60);
   const steps = Array.from({ length: count }, () => stepOf(dice, setup, kinds));
-  return { seed, setup, steps };
+  return { seed, isCalm, setup, steps };
+}
+
+function planWith(seed: number, focus: readonly StepKind[]): Plan {
+  const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
+  const setup = setupOf(dice, false);
+  const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
+  // Chosen as often as the rest together where there are few of them.
+  const steps = Array.from({ length: LEAST_STEPS }, () => stepOf(dice, setup, dice.chance(0.25) ? focus : kinds));
+  return { seed, isCalm: false, setup, steps };
 }
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */

@@ -96,6 +96,8 @@ export interface ClaimSetup {
 /** All that decides a world: with the seed, which decides delays and the order of what happens at once, it replays exactly. */
 export interface Plan {
   readonly seed: number;
+  /** Nothing goes wrong in it: then Mooring has to be exact, and to write no more than it must. */
+  readonly isCalm: boolean;
   readonly setup: Setup;
   readonly steps: readonly Step[];
 }
