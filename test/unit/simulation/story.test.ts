@@ -36,6 +36,29 @@ describe("the smallest simulated world", () => {
     expect(other.story.engine.trace()).not.toBe(one.story.engine.trace());
   });
 
+  it("finds the truth again after an older state of the API was restored", async () => {
+    const story = createStory({ seed: 5 });
+    const { scheduler, api } = story.engine;
+    story.startAggregator("a");
+    story.startAggregator("b");
+    story.startAgent();
+    story.use(20_000);
+    await scheduler.runUntil(25_000);
+    const inUse = api.snapshot();
+    await scheduler.runUntil(60_000);
+
+    api.restore(inUse);
+    const restored = story.claim().status;
+    await scheduler.runUntil(75_000);
+    // What the kubelet finds out of a pod that is long over.
+    api.delete({ resource: "pods", namespace: "default", name: "web" });
+    await scheduler.runUntil(100_000);
+
+    const { status } = story.claim();
+    expect([restored?.unused, status?.unused]).toEqual([false, true]);
+    expect(status?.sinceMs).toBeGreaterThanOrEqual(story.unmountedAtMs() ?? Number.NaN);
+  });
+
   it("leaves no process that ended by an error", async () => {
     const { story } = await play(1);
 
