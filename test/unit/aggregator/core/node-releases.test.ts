@@ -55,6 +55,27 @@ describe("whether a release is in the node's journal", () => {
   });
 });
 
+describe("the timeline that a release's stamps are of", () => {
+  const known = viewAfter({ ...readAt(2_000), releases: [first] });
+  const next = (fields: Partial<NodeReport>, isSetBack?: true) => {
+    const report = reportWith({ ...readAt(3_000), releases: [releaseOf("pod-2", { after: 1, by: 2 })], ...fields });
+    const result = acceptReport(known, report, { atMs: NOON, widthMs: 0, nodeBootId: report.bootId, isSetBack });
+    return result.kind === "stale" ? [] : [...result.view.releases.values()].map(({ timeline }) => timeline);
+  };
+
+  it("is the same as long as the clock goes on", () => {
+    expect(next({})).toEqual([0, 0]);
+  });
+
+  it("is a later one after a boot", () => {
+    expect(next({ bootId: "boot-2" })).toEqual([0, 1]);
+  });
+
+  it("is a later one after the clock was set back", () => {
+    expect(next({}, true)).toEqual([0, 1]);
+  });
+});
+
 describe("an end that no release tells of", () => {
   it("is none while the next report shows the hold", () => {
     expect(viewAfter(lost, { ...lost, ...readAt(3_000) }).releases.size).toBe(0);

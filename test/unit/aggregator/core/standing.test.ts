@@ -84,6 +84,11 @@ describe("agentless", () => {
     },
     { name: "a node without the label is taken for Linux", sight: unheard(90_001), kind: "silent" },
     {
+      name: "a node that says that it is one of Linux expects an agent",
+      sight: unheard(90_001, { object: { ...OBJECT, os: "linux" } }),
+      kind: "silent",
+    },
+    {
       name: "no agent pod and no report for ten minutes while the kubelet lives: agentless",
       sight: unheard(600_000, { agentAwayMs: 600_000, isKubeletAlive: true }),
       kind: "agentless",
@@ -159,6 +164,27 @@ describe("agentless", () => {
 
     expect(opinion.standing.kind).toBe(kind);
     expect(opinion.isInQuestion).toBe(isInQuestion);
+  });
+});
+
+describe("why, for people to read", () => {
+  const windows = { ...OBJECT, os: "windows" };
+
+  it.each([
+    { sight: sightWith(), why: "it reports" },
+    { sight: unheard(0), why: "its first report is awaited" },
+    { sight: unheard(90_001), why: "no report since the aggregator or the node came up" },
+    { sight: sightWith({ reportAgeMs: 90_001 }), why: "its reports have stopped" },
+    { sight: sightWith({ readAgeMs: 180_001 }), why: "its agent cannot read the mount table completely" },
+    { sight: unheard(0, { object: windows }), why: "no agent belongs on windows" },
+    {
+      sight: left(LONG, { isKubeletAlive: true }),
+      why: "no report has come and no agent pod been there for long, while its kubelet lives",
+    },
+    { sight: left(LONG, { object: undefined }), why: "its Node object is deleted" },
+    { sight: left(LONG, { object: OFF }), why: "it is tainted out-of-service and not ready" },
+  ])("$why", ({ sight, why }) => {
+    expect(opinionOf(sight, LIMITS).standing.why).toBe(why);
   });
 });
 

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import type { MountRead } from "../../../../agent/core/holds.ts";
+import type { KnownHold, NodeState, PodFacts } from "../../../../agent/core/node-state.ts";
+import { extendSight, hasAbsence, observe } from "../../../../agent/core/observe.ts";
+import { holdsOf, knownHold, nodeState } from "../../../fakes/node-states.ts";
+
+/** A read that took a millisecond and shows the holds of these volumes. */
+function readAt(beganAt: number, { shows = [], incomplete }: { shows?: readonly number[]; incomplete?: string } = {}) {
+  const holds = shows.map((n) => {
+    const { hold, mountPoint, device } = knownHold(n);
+    return { ...hold, mount: { mountId: n, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" } };
+  });
+  const read: MountRead = { beganAt, endedAt: beganAt + 1, holds, incomplete, kubeletRoot: "/var/lib/kubelet" };
+  return read;
+}
+
+function podsWith(resourceVersion: string, isRunning = true): ReadonlyMap<string, PodFacts> {
+  return new Map([["u1", { name: "team/web-1", resourceVersion, isRunning }]]);
+}
+
+function stateAfter(state: NodeState, read: MountRead, pods = podsWith("7")): NodeState {
+  return observe(state, { read, podsResourceVersion: "9", pods }).state;
+}
+
+function only({ holds }: NodeState): KnownHold | undefined {
+  return [...holds.values()][0];
+}
+
+const holding = nodeState({ holds: holdsOf(knownHold(1)) });
+
+describe("the last moment at which a hold was surely there", () => {
+  it.each([
+    {
+      name: "is the begin of a complete read that shows it",
+      before: true,
+      reads: [readAt(30, { shows: [1] })],
+      at: 30,
+    },
+    {
+      name: "is not moved by damaged reads once a complete one has shown it, however many",
+      before: true,
+      reads: [
+        readAt(30, { shows: [1], incomplete: "damaged" }),
+        readAt(40, { shows: [1], incomplete: "damaged" }),
+        readAt(50, { shows: [1], incomplete: "damaged" }),
+      ],
+      at: 20,
+    },
+    {
+      name: "is moved by each damaged read as long as no complete one has shown it",
+      before: false,
+      reads: [readAt(30, { shows: [1], incomplete: "damaged" }), readAt(40, { shows: [1], incomplete: "damaged" })],
+      at: 40,
+    },
+  ])("$name", ({ before, reads, at }) => {
+    const known = nodeState({ holds: holdsOf(knownHold(1, { proven: before })) });
+
+    const state = reads.reduce((one, read) => stateAfter(one, read), known);
+
+    expect(only(state)?.seenAt).toBe(at);
+  });
+});
+
+describe("a mount that went while its pod ran", () => {
+  const gone = stateAfter(holding, readAt(30));
+  const over = podsWith("8", false);
+
+  it("ended when it went, where the pod was over by its next word", () => {
+    expect(stateAfter(gone, readAt(40), over).releases).toMatchObject([{ by: 31 }]);
+  });
+
+  it("ended with its pod, where that ran on for a while", () => {
+    const anomalous = stateAfter(gone, readAt(40), podsWith("8"));
+
+    expect(stateAfter(anomalous, readAt(50), podsWith("9", false)).releases).toMatchObject([{ by: 51 }]);
+  });
+
+  it("is no absence that a second read must confirm", () => {
+    expect(hasAbsence(gone, readAt(40))).toBe(false);
+    expect(hasAbsence(holding, readAt(40))).toBe(true);
+    expect(hasAbsence(holding, readAt(40, { incomplete: "damaged" }))).toBe(false);
+  });
+
+  it("was not there any longer because nothing changed since", () => {
+    expect(only(extendSight(gone, { from: 10, until: 90 }))?.seenAt).toBe(20);
+  });
+});
+
+describe("a time without changes", () => {
+  it.each([
+    { name: "that began before a hold was seen shows that it was there until then", from: 19, seenAt: 90 },
+    { name: "that began when a hold was seen does so, too", from: 20, seenAt: 90 },
+    { name: "that began later says nothing of it", from: 21, seenAt: 20 },
+  ])("$name", ({ from, seenAt }) => {
+    expect(only(extendSight(holding, { from, until: 90 }))?.seenAt).toBe(seenAt);
+  });
+
+  it("never takes back what was seen later", () => {
+    expect(only(extendSight(holding, { from: 10, until: 15 }))?.seenAt).toBe(20);
+  });
+});
