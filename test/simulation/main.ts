@@ -7,7 +7,7 @@ import { PROMISES } from "./invariants/promises.ts";
 import { FOCUSED_SEEDS, MUTANT_SEEDS, tryMutants } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
-import { HAPPENINGS } from "./plan/happenings.ts";
+import { HAPPENINGS, kindsOf } from "./plan/happenings.ts";
 import { type Plan, readPlan } from "./plan/step.ts";
 import { runPlan } from "./run.ts";
 import { type FailedSeed, playSeed } from "./seeds.ts";
@@ -27,6 +27,7 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --tell            with --seed or --plan: print everything that happens
   --minutes M       begin no further world after so many minutes
   --jobs J          threads (one for each core)
+  --focus A,B       worlds in which nothing but these kinds of steps goes wrong
   --keep-going      do not end at the tenth failure
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
@@ -41,6 +42,7 @@ const { values, positionals } = parseArgs({
     save: { type: "string" },
     tell: { type: "boolean", default: false },
     minutes: { type: "string", default: "600" },
+    focus: { type: "string" },
     jobs: { type: "string", default: String(availableParallelism()) },
     mutants: { type: "boolean", default: false },
     "keep-going": { type: "boolean", default: false },
@@ -57,9 +59,11 @@ function failureText({ seed, failure, plan }: FailedSeed): string {
     `  ${detail}`,
     `Shortest plan found, ${plan.steps.length} steps, in ${JSON.stringify(plan.setup)}:`,
     ...plan.steps.map((one) => `  ${JSON.stringify(one)}`),
-    `Again: npm run simulate -- --seed ${seed}`,
+    `Again: npm run simulate -- --seed ${seed}${values.focus === undefined ? "" : ` --focus ${values.focus}`}`,
   ].join("\n");
 }
+
+const focus = values.focus === undefined ? undefined : kindsOf(values.focus);
 
 function write(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -72,8 +76,8 @@ async function playPlan(plan: Plan): Promise<boolean> {
 }
 
 async function playOne(seed: number): Promise<boolean> {
-  if (values.tell) return await playPlan(planOf(seed));
-  const { failed } = await playSeed(seed, { shrinks: true });
+  if (values.tell) return await playPlan(planOf(seed, focus));
+  const { failed } = await playSeed(seed, { focus, shrinks: true });
   if (values.save !== undefined && failed !== undefined) await writeFile(values.save, JSON.stringify(failed.plan));
   write(failed === undefined ? `Seed ${seed} keeps every promise.` : failureText(failed));
   return failed === undefined;
@@ -87,6 +91,7 @@ async function playMany(): Promise<boolean> {
     limitMs: Number(values.minutes) * 60_000,
     mostFailures: values["keep-going"] ? Number.POSITIVE_INFINITY : 10,
     shrinks: true,
+    focus,
     tell: write,
   });
   for (const one of failed) write(`\n${failureText(one)}`);

@@ -2,7 +2,7 @@ import { CrashSites } from "./engine/sites.ts";
 import { addFigures, type Figures, NO_FIGURES } from "./figures.ts";
 import { planOf } from "./plan/generate.ts";
 import { shrink } from "./plan/shrink.ts";
-import type { Plan, Step } from "./plan/step.ts";
+import type { Plan, Step, StepKind } from "./plan/step.ts";
 import { type Failure, type Outcome, runPlan } from "./run.ts";
 
 /** A seed that broke a promise, with the shortest plan found that breaks the same one. */
@@ -21,9 +21,15 @@ export interface SeedResult {
 /** A plan is played again so often at most to make it shorter. */
 const MOST_TRIES = 250;
 
+export interface SeedOptions {
+  /** Nothing but these kinds of steps goes wrong. */
+  readonly focus?: readonly StepKind[] | undefined;
+  readonly shrinks: boolean;
+}
+
 /** Plays the plan of a seed; one that fails is made shorter. */
-export async function playSeed(seed: number, { shrinks }: { readonly shrinks: boolean }): Promise<SeedResult> {
-  const plan = planOf(seed);
+export async function playSeed(seed: number, { focus, shrinks }: SeedOptions): Promise<SeedResult> {
+  const plan = planOf(seed, focus);
   const sites = new CrashSites();
   const outcome = await runPlan(plan, { sites });
   const figures = figuresOf(plan, outcome, sites);

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { addFigures, type Figures, NO_FIGURES } from "./figures.ts";
+import type { StepKind } from "./plan/step.ts";
 import type { FailedSeed, SeedResult } from "./seeds.ts";
 
 export interface SimulationOptions {
@@ -12,6 +13,7 @@ export interface SimulationOptions {
   /** Ends after so many failed seeds. */
   readonly mostFailures: number;
   readonly shrinks: boolean;
+  readonly focus: readonly StepKind[] | undefined;
   readonly tell: (line: string) => void;
 }
 
@@ -26,7 +28,7 @@ const TELL_MS = 10_000;
 
 /** Plays many seeds in as many threads as there are jobs. */
 export async function simulate(clock: Clock, options: SimulationOptions): Promise<SimulationResult> {
-  const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, tell } = options;
+  const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, focus, tell } = options;
   const begunAt = clock.monotonicMs();
   const done = new AbortController();
   let figures: Figures = NO_FIGURES;
@@ -37,7 +39,7 @@ export async function simulate(clock: Clock, options: SimulationOptions): Promis
     if (failed.length >= mostFailures || clock.monotonicMs() - begunAt >= limitMs) done.abort("enough");
   };
   const work = Array.from({ length: jobs }, (_, job) => {
-    const data = { first: firstSeed + job, last: firstSeed + seeds - 1, stride: jobs, shrinks };
+    const data = { first: firstSeed + job, last: firstSeed + seeds - 1, stride: jobs, shrinks, focus };
     return runWorker(data, { onResult, signal: done.signal });
   });
   const told = tellNowAndThen(clock, done.signal, () => {
@@ -58,6 +60,7 @@ interface WorkerData {
   readonly last: number;
   readonly stride: number;
   readonly shrinks: boolean;
+  readonly focus: readonly StepKind[] | undefined;
 }
 
 interface WorkerOptions {

@@ -152,3 +152,12 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["lagging-watches", (dice) => ({ kind: "lagging-watches", lagMs: dice.pick([100, 3_000, 20_000]), ...forMs(dice) })],
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
+
+/** Kinds of steps by their names, separated by commas. Throws for a name that is none. */
+export function kindsOf(names: string): readonly StepKind[] {
+  return names.split(",").map((name) => {
+    const found = HAPPENINGS.find(([kind]) => kind === name.trim())?.[0];
+    if (found === undefined) throw new Error(`there is no kind of step "${name}"`);
+    return found;
+  });
+}
