@@ -46,16 +46,13 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
 const APART_MS = 5_000;
 
 /**
- * What was over when the volume was bound, or had begun long before. A mount that began about then may have begun after it, the more as
- * whole seconds are cut off that time. An end that is taken for an earlier claim's leaves what is stored of the mount to be explained,
- * which takes the present time: nothing is too early by that.
+ * What began before the volume was bound. A mount that goes on and began about then may have begun after it, and must not be overlooked.
+ * Of one that is over it is the other way round: a claim that was made again must not be told of an earlier one's use, and an end that is
+ * left out wrongly leaves the mount that is stored to be explained, which takes the present time: nothing is too early by that.
  */
-function isOlder(
-  { beganByMs = Number.POSITIVE_INFINITY, byMs = Number.POSITIVE_INFINITY }: Fact,
-  volume: Volume,
-): boolean {
-  const { boundSinceMs } = volume;
-  return boundSinceMs !== undefined && (byMs < boundSinceMs || beganByMs < boundSinceMs - APART_MS);
+function isOlder({ beganByMs, byMs }: Fact, { boundSinceMs }: Volume): boolean {
+  const apartMs = byMs === undefined ? APART_MS : 0;
+  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - apartMs;
 }
 
 function mayMean(

@@ -178,17 +178,17 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
-      name: "a use that ended before the volume was bound was an earlier claim's, however shortly before",
+      name: "a use that is over and began before the volume was bound was an earlier claim's, however shortly before",
       volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 9_000,
-      byMs: 9_999,
+      beganByMs: 9_999,
+      byMs: 10_500,
       claims: [],
     },
     {
-      name: "a use that began shortly before and ended in the second of the binding may be this claim's",
+      name: "a use that is over and began in the second of the binding may be this claim's",
       volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 9_000,
-      byMs: 10_000,
+      beganByMs: 10_000,
+      byMs: 10_500,
       claims: ["claim-1"],
     },
     {
