@@ -308,3 +308,39 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(state.generation).toBeGreaterThan(own.generation);
   });
 });
+
+describe("recollect", () => {
+  it("says nothing more of a suspended hold than what is stored: the last complete read lacked it", () => {
+    const suspended = { by: 31, podVersion: "7", isAnomaly: false };
+    const stored = nodeState({ holds: holdsOf(knownHold(1, { suspended })), read: { beganAt: 70, endedAt: 71 } });
+
+    const { past } = recollect(stored, NOW);
+
+    expect([...past.holds.values()]).toEqual([knownHold(1, { suspended })]);
+  });
+
+  it("goes on in another boot as the run that left it, on the clock that there is now", () => {
+    const { past } = recollect(nodeState(), { bootId: "boot-2", clock: "monotonic", nowMs: 5 });
+
+    expect(past).toMatchObject({ bootId: "boot-2", clock: "monotonic", run: "run-1" });
+  });
+});
+
+describe("adopt", () => {
+  it.each([
+    { name: "than the past", own: 3, past: 8, generation: 9 },
+    { name: "than its own", own: 8, past: 3, generation: 9 },
+  ])("makes a state of a higher generation $name: an aggregator that knows either asks for the whole", (row) => {
+    const { own, past, generation } = row;
+
+    expect(adopt(nodeState({ generation: own }), nodeState({ generation: past })).generation).toBe(generation);
+  });
+
+  it("drops a use of the past whose end this run has read, and keeps one that was seen after it", () => {
+    const own = nodeState({ releases: [releaseOf(1, 30)] });
+
+    const holds = (seenAt: number) => adopt(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt })) })).holds.size;
+
+    expect([holds(29), holds(30), holds(31)]).toEqual([0, 0, 1]);
+  });
+});

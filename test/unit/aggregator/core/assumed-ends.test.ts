@@ -75,6 +75,16 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       blindEnd: "unknown",
     },
     {
+      name: "an end that was read stands, though its node has been blind since",
+      status: statusWith({
+        unused: true,
+        reason: "Unmounted",
+        lastUse: { ...assumedUse, evidence: "mount-table", releasedAtMs: since, uncertaintyMs: 5 },
+      }),
+      views: [viewWith({ readBeganMs: began, blind: blindUntil(began) })],
+      blindEnd: undefined,
+    },
+    {
       name: "an agent that watched all the time has told",
       views: [viewWith({ blind: blindUntil(since - 1_000) })],
       releases: [nodeRelease()],
@@ -85,6 +95,28 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       status: mountedStatus(["n1", "n2"]),
       views: [viewWith({ blind: blindUntil(began) }), viewWith({ node: "n2", blind: blindUntil(began + 1) })],
       blindEnd: { node: "n2", byMs: began + 1 },
+    },
+    {
+      name: "of several nodes the latest first read counts, whichever comes first",
+      status: mountedStatus(["n1", "n2"]),
+      views: [viewWith({ blind: blindUntil(began + 1) }), viewWith({ node: "n2", blind: blindUntil(began) })],
+      blindEnd: { node: "n1", byMs: began + 1, wasUse: true },
+    },
+    {
+      name: "what its agent did not watch after the stored time does not matter: by its first read the mount was known",
+      views: [viewWith({ blind: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000 }] })],
+      blindEnd: { byMs: began },
+    },
+    {
+      name: "what began at the stored time to be unwatched may have hidden nothing before it",
+      views: [viewWith({ blind: [{ fromMs: since, toMs: began }] })],
+      blindEnd: "unknown",
+    },
+    {
+      name: "a node that is gone and has reported to this run is told by what it showed",
+      gone: ["n1"],
+      views: [viewWith({ blind: blindUntil(since - 1_000) })],
+      blindEnd: "unknown",
     },
     {
       name: "where it was mounted on too many nodes to keep, any node's first read counts",

@@ -99,6 +99,26 @@ describe("what is known of uses on a node in a gap", () => {
       blind: [],
     },
     {
+      name: "a node that was made after it and has not reported: the same",
+      node: nodeIn({ createdAtMs: GAP.toMs }),
+      blind: [],
+    },
+    {
+      name: "an agent that had read its table when it ended: what it tells",
+      node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readEndedMs: GAP.toMs }) }),
+      blind: [span(3, 4)],
+    },
+    {
+      name: "an agent that was away until it began: none has seen that moment",
+      node: blindIn(span(-5, 1)),
+      blind: [span(1, 1)],
+    },
+    {
+      name: "a node whose object was made anew after it, and that was rebooted in it: what is not known of its boot before",
+      node: booted(5, { createdAtMs: NOON + 12 * MIN }),
+      blind: [span(1, 5), span(5, 6)],
+    },
+    {
       name: "a node whose object was made anew after it has the life that it had",
       node: { ...blindIn(span(3, 4)), createdAtMs: NOON + 12 * MIN },
       blind: [span(3, 4)],
@@ -146,6 +166,7 @@ describe("what is known of uses on a node in a gap", () => {
 describe("what an agent did not watch before a gap", () => {
   it.each([
     { name: "is the last time that was over by then", node: blindIn(span(-9, -8), span(-3, -2)), before: span(-3, -2) },
+    { name: "is no time that ended just then", node: blindIn(span(-9, -8), span(-3, 1)), before: span(-9, -8) },
     { name: "is no time that was not over by then", node: blindIn(span(-9, -8), span(-3, 2)), before: span(-9, -8) },
     {
       name: "is that before its boot at the least",

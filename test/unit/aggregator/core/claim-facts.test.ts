@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import type { UseEnd } from "../../../../aggregator/core/claim-status.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, NOON, nodeRelease, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
@@ -62,6 +63,20 @@ describe("factsOf", () => {
       { id: "release-1", pod: "shop/web-0", wasUse: true },
       { id: "release-2", pod: "shop/pod-2", wasUse: true },
     ]);
+  });
+
+  it("the end of a use that no read ever showed comes beside those that were read", () => {
+    const unread: UseEnd = {
+      ...{ id: "pod-9/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
+      ...{ node: "n1", pod: "shop/web-9", podUid: "pod-9", wasUse: true },
+    };
+
+    const facts = factsOf(
+      evidenceWith({ releases: [nodeRelease()], history: { pending: [], latest: unread } }),
+      fleetWith([]),
+    );
+
+    expect(facts.ends.map(({ id }) => id)).toEqual(["release-1", "pod-9/200"]);
   });
 });
 

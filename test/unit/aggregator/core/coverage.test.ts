@@ -148,6 +148,34 @@ describe("gaps that are many", () => {
   });
 });
 
+describe("gaps that become one", () => {
+  it.each([
+    { name: "are open for the nodes of both", first: ["b", "c"], second: ["a", "b"], open: ["a", "b", "c"] },
+    {
+      name: "are open for every node where those of the first are not known",
+      first: undefined,
+      second: ["a"],
+      open: undefined,
+    },
+    {
+      name: "are open for every node where those of the second are not known",
+      first: ["a"],
+      second: undefined,
+      open: undefined,
+    },
+  ])("$name", ({ first, second, open }) => {
+    const gaps = Array.from({ length: MAX_GAPS }, (_, index) => {
+      const openNodes = [first, second][index];
+      return { ...gapOf(index * 1_000, index * 1_000 + 500), openNodes };
+    });
+    const coverage = { ...handed, gaps, reached: "1", reachedAtMs: 90_000 };
+
+    const next = inherit(coverage, { sinceVersion: "100", sinceMs: 100_000 });
+
+    expect(next.gaps.at(0)).toEqual({ ...gapOf(0, 1_500), openNodes: open });
+  });
+});
+
 describe("gaps of which nodes have told", () => {
   const gap = gapOf(500, 1_000);
   const coverage: Coverage = { ...handed, gaps: [gap] };
