@@ -69,6 +69,16 @@ describe("a node where a pod ended", () => {
       awaited: [{ node: "n2", isSilent: true, ...ended }],
     },
     {
+      name: "is told with that pod though a later one was over before this run",
+      pending: [pendingOn("n1", { pod: "shop/web-1" }), pendingOn("n1", { wasOver: true })],
+      awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-1" }],
+    },
+    {
+      name: "is told with no pod where two were over before this run, and once",
+      pending: [pendingOn("n1", { wasOver: true }), pendingOn("n1", { wasOver: true, podUid: "pod-2" })],
+      awaited: [{ node: "n1", isSilent: false, why: "pod-ended" }],
+    },
+    {
       name: "is told with the pod that this run saw in use",
       pending: [pendingOn("n1", { wasOver: true }), pendingOn("n1", { pod: "shop/web-1" })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-1" }],

@@ -8,6 +8,11 @@ import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 describe("factsOf", () => {
   it.each([
     { name: "a bound claim is eligible", claim: claimWith(), isEligible: true },
+    {
+      name: "a bound claim that names no volume needs to see none",
+      claim: claimWith({ volume: undefined, uid: "claim-9" }),
+      isEligible: true,
+    },
     { name: "a pending claim is not", claim: claimWith({ phase: "Pending" }), isEligible: false },
     { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
     { name: "a claim that is being deleted is not", claim: claimWith({ isDeleting: true }), isEligible: false },

@@ -42,6 +42,26 @@ function decide(stored: ClaimStatus | undefined, unseen: Unseen, fields: Partial
   return desiredClaimStatus(factsWith({ stored, unseen, ...fields }));
 }
 
+describe("a gap of which nodes have still to tell", () => {
+  const open: Unseen = { setting: "bump", times: [], openUntilMs: NOON + 3 * MIN };
+  const inUse = mountedStatus();
+
+  it.each([
+    {
+      name: "a claim in use stays so when its use ended before the end of the gap",
+      stored: inUse,
+      byMs: NOON + MIN,
+      told: undefined,
+    },
+    { name: "a later end of an idle claim waits", stored: IDLE, byMs: NOON + MIN, told: undefined },
+    { name: "a use that ended after it is told", stored: inUse, byMs: NOON + 4 * MIN, told: NOON + 4 * MIN },
+  ])("$name", ({ stored, byMs, told }) => {
+    const status = decide(stored, open, { ends: [endWith({ byMs })], nowMs: NOON + 5 * MIN });
+
+    expect(status?.sinceMs).toBe(told);
+  });
+});
+
 describe("an idle claim that may have been used while nobody watched", () => {
   it("counts as used until the end of that time", () => {
     const status = decide(IDLE, unseenIn("bump", time(1, 3)));
@@ -149,6 +169,43 @@ describe("an idle claim that may have been used while nobody watched", () => {
     expect(decide(kept, unseenIn("bump"))).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
   });
 
+  it("that was moved is told as such when its last user is learnt, although times are to be kept now", () => {
+    const moved = write(decide(NEVER, unseenIn("bump", time(1, 3))));
+
+    const status = decide(moved, unseenIn("keep"), { ends: [endWith({ byMs: NOON - 500 })] });
+
+    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN, reason: "NoPodUsing" });
+    expect(status?.message).toMatch(/so it counts as used until then$/);
+  });
+
+  it("keeps a gap that ended within the second of its time when its last user is learnt", () => {
+    const unseen = time(1, 3, { toMs: NOON + 3 * MIN + 1 });
+    const moved = write(decide(NEVER, unseenIn("bump", unseen)));
+
+    const status = decide(moved, unseenIn("bump"), { ends: [endWith({ byMs: NOON - 500 })] });
+
+    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN + 1_000, blindGap: { toMs: unseen.toMs } });
+  });
+
+  it("is told of a gap that began earlier than was known", () => {
+    const kept = write(decide(IDLE, unseenIn("keep", time(2, 3))));
+
+    expect(decide(kept, unseenIn("keep", time(1, 3)))).toMatchObject({ sinceMs: NOON, blindGap: gapOf(1, 3) });
+  });
+
+  it("is left alone when its gap has only just ended", () => {
+    const kept = write(decide(IDLE, unseenIn("keep", time(1, 10))));
+
+    expect(kept.blindGap?.toMs).toBe(NOW);
+    expect(decide(kept, unseenIn("keep", time(1, 10)))).toBeUndefined();
+  });
+
+  it("is moved to a gap's end that lies no further ahead than clocks and rounding reach", () => {
+    const ahead = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_000 } };
+
+    expect(decide(ahead, unseenIn("bump"))).toMatchObject({ sinceMs: NOW + 5_000 });
+  });
+
   it("is not moved into the future by whoever may edit claims", () => {
     const forged = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_001 } };
 
@@ -180,6 +237,14 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     const status = decide(inUse, unseenIn("bump", time(1, 3, before)), ended);
 
     expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
+  });
+
+  it("has such a time also when that ended just after it came into use", () => {
+    const unseen = time(1, 3, { ...before, toMs: NOON + 3 * MIN + 500 });
+
+    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn("bump", unseen), ended);
+
+    expect(status).toMatchObject({ blindGap: { toMs: unseen.toMs } });
   });
 
   it.each([

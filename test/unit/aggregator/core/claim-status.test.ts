@@ -22,6 +22,24 @@ interface Row {
 describe("desiredClaimStatus", () => {
   it.each<Row>([
     {
+      name: "a pod that names it counts, whoever else is awaited, unless what stands there names the nodes to ask",
+      facts: {
+        references: ["shop/web-0"],
+        awaited: [{ node: "n1", isSilent: false, why: "was-mounted" }],
+        stored: unusedStatus,
+      },
+      status: { unused: false, reason: "Referenced" },
+    },
+    {
+      name: "a pod that names it counts once all nodes that had it mounted have told",
+      facts: {
+        references: ["shop/web-0"],
+        awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-9" }],
+        stored: mountedStatus(["n2"]),
+      },
+      status: { unused: false, reason: "Referenced" },
+    },
+    {
       name: "a claim that is not bound, or is being deleted, is left alone even while it is mounted",
       facts: { isEligible: false, holders: ["n1"], stored: unusedStatus },
       status: undefined,
