@@ -73,7 +73,9 @@ function gapOf(dice: Dice): number {
 }
 
 function setupOf(dice: Dice, isCalm: boolean): Setup {
-  const nodes = Array.from({ length: dice.between(1, 3) }, (_, index) => nodeOf(dice, isCalm || index === 0));
+  const nodes = Array.from({ length: dice.between(1, 3) }, (_, index) =>
+    nodeOf(dice, { isFirst: index === 0, isCalm }),
+  );
   const claims = Array.from({ length: dice.between(2, 5) }, (): ClaimSetup => {
     return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
   });
@@ -85,9 +87,9 @@ function setupOf(dice: Dice, isCalm: boolean): Setup {
   return { nodes: agreed, claims, replicas: dice.between(1, 2), serverOffsetsMs };
 }
 
-function nodeOf(dice: Dice, isPlain: boolean): NodeSetup {
-  const hasAgent = isPlain || dice.chance(0.85);
-  const isSlewed = !isPlain && dice.chance(0.1);
+function nodeOf(dice: Dice, { isFirst, isCalm }: { readonly isFirst: boolean; readonly isCalm: boolean }): NodeSetup {
+  const hasAgent = isCalm || isFirst || dice.chance(0.85);
+  const isSlewed = !isCalm && dice.chance(0.2);
   // chrony slews by up to 8.3 % (maxslewrate), other daemons by 500 ppm.
   const mostPpm = isSlewed ? 80_000 : 500;
   return {
