@@ -7,12 +7,14 @@ import type { UseEnd } from "./core/claim-status.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/fleet.ts";
 import {
+  bootOf,
   type ClaimHistory,
   EMPTY_HISTORY,
   type EndedReference,
   type NodeWords,
   pruneHistory,
   refersTo,
+  type Sighting,
   settleReferences,
 } from "./core/references.ts";
 import { isSettledFor } from "./core/settlement.ts";
@@ -26,7 +28,7 @@ export interface ClaimMemory {
   isWitnessed: boolean;
   witnessedNodes: readonly string[];
   /** Pods, still to be settled, of which the mount table has shown that they use or used the claim. */
-  observedPods: readonly string[];
+  observed: readonly Sighting[];
   /** Our own last write, until the watch has caught up with it. */
   written: Claim | undefined;
 }
@@ -41,8 +43,8 @@ export class ClaimMemories {
   readonly #words: NodeWords;
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
-  /** Uses whose release is settled, by claim and pod, oldest first. */
-  readonly #released = new Set<string>();
+  /** In which boot a use ended whose release is settled, by claim and pod, oldest first. */
+  readonly #released = new Map<string, string | undefined>();
 
   constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }, words: NodeWords) {
     this.#cluster = cluster;
@@ -94,8 +96,10 @@ export class ClaimMemories {
 
   /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
   noteReleased(release: NodeRelease): void {
-    for (const { uid } of claimsOf(release, this.#cluster)) this.#released.add(`${uid}/${release.podUid}`);
-    for (const oldest of this.#released) {
+    for (const { uid } of claimsOf(release, this.#cluster)) {
+      this.#released.set(`${uid}/${release.podUid}`, bootOf(release.id));
+    }
+    for (const oldest of this.#released.keys()) {
       if (this.#released.size <= RELEASED_USES) return;
       this.#released.delete(oldest);
     }
@@ -123,8 +127,8 @@ export class ClaimMemories {
     if (memory === undefined) return;
     if (memory.written !== undefined) return;
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
-    const { history, observedPods } = memory;
-    const isOpen = history.pending.length > 0 || history.latest !== undefined || observedPods.length > 0;
+    const { history, observed } = memory;
+    const isOpen = history.pending.length > 0 || history.latest !== undefined || observed.length > 0;
     if (!isOpen && !(memory.isWitnessed && isInUse)) this.forget(claim);
   }
 
@@ -140,7 +144,8 @@ export class ClaimMemories {
     const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
     const releases = found.flatMap(({ view }) => [...view.releases.values()].filter(isOurs));
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
-    const memory = this.#settle(claim, { shown: [...uses, ...releases].map(({ podUid }) => podUid), pods });
+    const shown = [...uses, ...releases.map(({ id, podUid }) => ({ podUid, bootId: bootOf(id) }))];
+    const memory = this.#settle(claim, { shown: shown.map(({ podUid, bootId }) => ({ podUid, bootId })), pods });
     return {
       claim,
       volume,
@@ -155,16 +160,16 @@ export class ClaimMemories {
     };
   }
 
-  #settle(claim: Claim, seen: { readonly shown: readonly string[]; readonly pods: readonly Pod[] }): ClaimMemory {
+  #settle(claim: Claim, seen: { readonly shown: readonly Sighting[]; readonly pods: readonly Pod[] }): ClaimMemory {
     const memory = this.#peek(claim);
     const { shown, pods } = seen;
     const ended = memory.history.pending.map(({ podUid }) => podUid);
-    const released = ended.filter((podUid) => this.#released.has(`${claim.uid}/${podUid}`));
-    const observedPods = new Set([...memory.observedPods, ...shown, ...released]);
+    const released = ended.flatMap((podUid) => this.#releasedOf(claim, podUid));
+    const observed = distinct([...memory.observed, ...shown, ...released]);
     const history = settleReferences(memory.history, {
       ...this.#words,
-      shownPods: new Set(shown),
-      observedPods,
+      shown,
+      observed,
       isHostPath: this.#cluster.volumeByName(claim.volume ?? "")?.isHostPath ?? false,
       stored: claim.status,
     });
@@ -172,13 +177,18 @@ export class ClaimMemories {
     // A pod's release may be settled long before its reference ends, so what was shown is kept until then.
     const users = pods.filter(({ isTerminal }) => !isTerminal);
     const unsettled = new Set([
-      ...shown,
+      ...shown.map(({ podUid }) => podUid),
       ...users.map(({ uid }) => uid),
       ...history.pending.map(({ podUid }) => podUid),
     ]);
-    memory.observedPods = exact([...observedPods].filter((pod) => unsettled.has(pod)));
-    if (memory.observedPods.length > 0 || memory.history !== EMPTY_HISTORY) this.#memories.set(claim.key, memory);
+    memory.observed = exact(observed.filter(({ podUid }) => unsettled.has(podUid)));
+    if (memory.observed.length > 0 || memory.history !== EMPTY_HISTORY) this.#memories.set(claim.key, memory);
     return memory;
+  }
+
+  #releasedOf({ uid }: Claim, podUid: string): readonly Sighting[] {
+    const key = `${uid}/${podUid}`;
+    return this.#released.has(key) ? [{ podUid, bootId: this.#released.get(key) }] : [];
   }
 
   /**
@@ -210,15 +220,20 @@ function emptyMemory(uid: string): ClaimMemory {
     history: EMPTY_HISTORY,
     isWitnessed: false,
     witnessedNodes: NONE,
-    observedPods: NONE,
+    observed: NONE,
     written: undefined,
   };
 }
 
-const NONE: readonly string[] = [];
+const NONE: readonly never[] = [];
+
+/** Each once. */
+function distinct(sightings: readonly Sighting[]): readonly Sighting[] {
+  return [...new Map(sightings.map((sighting) => [JSON.stringify(sighting), sighting])).values()];
+}
 
 /** A list that grew has room for sixteen more; a copy has not, and nearly all of them have one entry or none. */
-function exact(list: readonly string[]): readonly string[] {
+function exact<T>(list: readonly T[]): readonly T[] {
   return list.length === 0 ? NONE : list.slice();
 }
 

@@ -13,7 +13,7 @@ export interface Recollection {
 
 /**
  * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what was held ended by
- * the begin of this boot (DESIGN 4.3). Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
+ * the begin of this boot. Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
  * without its disk, or that are of another clock of this boot, say no more than: before now.
  */
 export function recollect(stored: NodeState, { bootId, clock, nowMs }: Now): Recollection {

@@ -47,6 +47,8 @@ export interface NodeView {
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
+  /** When its boot began, never too late. */
+  readonly bootedMs: number;
   /** Begin of the last complete read, never too late. */
   readonly readBeganMs: number;
   /** End of the last complete read. */
@@ -124,11 +126,12 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  "readBeganMs" | "readEndedMs" | "blind" | "podsResourceVersion" | "read" | "sentAt" | "facts"
+  "bootedMs" | "readBeganMs" | "readEndedMs" | "blind" | "podsResourceVersion" | "read" | "sentAt" | "facts"
 >;
 
 function sightOf({ read, sentAt, blind, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
+    bootedMs: at.earliest(0),
     readBeganMs: at.earliest(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
     blind: blind.map(({ from, to }) => ({

@@ -44,11 +44,25 @@ export interface NodeWords {
 /** What tells how an ended reference's mount ended. */
 export interface ReferenceContext extends NodeWords {
   /** Pods of which the mount table shows that they use the claim, or a release that is not settled that they did. */
-  readonly shownPods: ReadonlySet<string>;
+  readonly shown: readonly Sighting[];
   /** The same, and those of which it was shown before. */
-  readonly observedPods: ReadonlySet<string>;
+  readonly observed: readonly Sighting[];
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
+}
+
+/** That the mount table showed a pod's use of a claim. */
+export interface Sighting {
+  readonly podUid: string;
+  /** The boot of the node in which it was; empty: an earlier one than the present. Nothing when that is not known. */
+  readonly bootId: string | undefined;
+}
+
+/** The boot in which a use ended, by the ID of its release; see `Sighting`. */
+export function bootOf(releaseId: string): string | undefined {
+  const [, bootId, stamp] = /^([^/]+)\/(\d+)\//.exec(releaseId) ?? [];
+  // What another boot held ended by the begin of this one: its stamp is zero.
+  return stamp === "0" ? "" : bootId;
 }
 
 /** What tells whether a claim is the one that a pod means. */
@@ -121,15 +135,26 @@ function isReadAfter({ podsResourceVersion: reached }: NodeView, { gone }: Ended
 
 /** The end of use that an ended reference stands for. Nothing where the mount table tells it better, or what is stored. */
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
-  const { podUid } = reference;
   const { stored } = context;
-  if (context.shownPods.has(podUid) || isToldByStatus(reference, stored)) return undefined;
+  const view = context.viewOf(reference.node ?? "");
+  const tells = (sighting: Sighting): boolean => isOfItsEnd(sighting, reference, view);
+  if (context.shown.some(tells) || isToldByStatus(reference, stored)) return undefined;
   const last = stored?.lastUse;
   // A release is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
   // yet, a later release is known, which tells more.
-  const isStored = last?.podUid === podUid && last.evidence === "mount-table";
-  if (isStored || context.observedPods.has(podUid)) return last && endOf(last);
+  const isStored =
+    last?.evidence === "mount-table" && tells({ podUid: last.podUid ?? "", bootId: bootOf(last.releaseId) });
+  if (isStored || context.observed.some(tells)) return last && endOf(last);
   return unseenEnd(reference, context);
+}
+
+/**
+ * True when the mount table showed the use that the reference stands for. The kubelet starts a pod again after a reboot, under its UID: what
+ * an earlier boot showed says nothing of a pod that ended in this one.
+ */
+function isOfItsEnd({ podUid, bootId }: Sighting, reference: EndedReference, view: NodeView | undefined): boolean {
+  if (podUid !== reference.podUid) return false;
+  return view === undefined || bootId === undefined || bootId === view.bootId || reference.seenAtMs <= view.bootedMs;
 }
 
 /**

@@ -46,7 +46,7 @@ export interface NodeOpinion {
   readonly isInQuestion: boolean;
 }
 
-/** An agent without a complete read for so long tells nothing: DESIGN's limit for its readiness, too. */
+/** An agent without a complete read for so long tells nothing: the limit of its readiness, too. */
 export const BLIND_AFTER_MS = 180_000;
 
 /** What to make of a node. The first rule that fits decides. */

@@ -130,6 +130,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     timeline: 0,
     holds: [],
     releases: new Map(),
+    bootedMs: NOON - 86_400_000,
     readBeganMs: NOON - 1,
     readEndedMs: NOON,
     blind: blindUntil(NOON - 3_600_000),

@@ -33,6 +33,7 @@ describe("acceptHeartbeat", () => {
       view: {
         ...view,
         readEndedMs: expect.any(Number),
+        bootedMs: expect.any(Number),
         readBeganMs: expect.any(Number),
         blind: expect.any(Array),
       },

@@ -8,6 +8,7 @@ import {
   pruneHistory,
   type ReferenceContext,
   refersTo,
+  type Sighting,
   settleReferences,
 } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";
@@ -45,12 +46,22 @@ interface Row {
   readonly reached?: string | undefined;
   readonly shown?: readonly string[];
   readonly observed?: readonly string[];
+  readonly bootedMs?: number;
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
   readonly standing?: Standing["kind"];
   readonly pending: number;
   readonly latest: Partial<UseEnd> | undefined;
 }
+
+/** A pod, or `<boot>/<pod>` where it matters in which boot it was shown. */
+function seen(text: string): Sighting {
+  const [podUid = "", bootId] = text.split("/").toReversed();
+  return { podUid, bootId };
+}
+
+/** Its boot began before the end of the pod was seen. */
+const BOOTED = SEEN - 500;
 
 describe("settleReferences", () => {
   it.each<Row>([
@@ -187,6 +198,36 @@ describe("settleReferences", () => {
       latest: undefined,
     },
     {
+      name: "a pod that an earlier boot showed and that ended in this one was started again and is told by the first read after its end",
+      bootedMs: BOOTED,
+      shown: ["/pod-1"],
+      observed: ["boot-0/pod-1"],
+      stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-0/9000/pod-1/pv-1" } }),
+      pending: 0,
+      latest: { reason: "Unmounted", byMs: NOON, wasUse: true },
+    },
+    {
+      name: "a pod that an earlier boot showed and that ended before this one is told by that boot's end",
+      bootedMs: SEEN,
+      shown: ["/pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod that this boot has shown is told by its mount",
+      bootedMs: BOOTED,
+      shown: ["boot-1/pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod whose release in this boot is stored is told by it",
+      bootedMs: BOOTED,
+      stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-1/9000/pod-1/pv-1" } }),
+      pending: 0,
+      latest: { id: "boot-1/9000/pod-1/pv-1", byMs: NOON - 9_000 },
+    },
+    {
       name: "a pod that was over before this run began is awaited like any other",
       reference: { wasOver: true },
       reached: "199",
@@ -223,14 +264,14 @@ describe("settleReferences", () => {
     },
   ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
-    const view = viewWith({ podsResourceVersion: reached });
-    const { standing = "agent" } = row;
+    const { standing = "agent", bootedMs = NOON - 86_400_000 } = row;
+    const view = viewWith({ podsResourceVersion: reached, bootedMs });
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
       standingOf: () => standing,
       assumedEnd: () => (standing === "gone" ? { bootId: undefined, atMs: GONE, evidence: "node-gone" } : undefined),
-      shownPods: new Set(shown),
-      observedPods: new Set([...shown, ...observed]),
+      shown: shown.map(seen),
+      observed: [...shown, ...observed].map(seen),
       isHostPath,
       stored,
     };
@@ -244,14 +285,13 @@ describe("settleReferences", () => {
 
   describe("of two references, one on a node that has not reported", () => {
     const away = referenceWith({ podUid: "pod-9", node: "n9" });
-    const none = new Set<string>();
     const context: ReferenceContext = {
       viewOf: () => undefined,
       standingOf: () => "agent",
       // It was gone for a while: what was assumed then does not count now that an agent is expected there.
       assumedEnd: () => ({ bootId: undefined, atMs: NOON, evidence: "node-gone" }),
-      shownPods: none,
-      observedPods: none,
+      shown: [],
+      observed: [],
       isHostPath: false,
       stored: undefined,
     };
@@ -273,13 +313,12 @@ describe("settleReferences", () => {
     const references = [1, 3, 2].map((second) =>
       referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
     );
-    const none = new Set<string>();
     const context: ReferenceContext = {
       viewOf: () => undefined,
       standingOf: () => "agent",
       assumedEnd: () => undefined,
-      shownPods: none,
-      observedPods: none,
+      shown: [],
+      observed: [],
       isHostPath: false,
       stored: undefined,
     };
