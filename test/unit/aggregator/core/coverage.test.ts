@@ -176,6 +176,21 @@ describe("gaps that become one", () => {
   });
 });
 
+it("gaps that become one are open for as many nodes as names are kept", () => {
+  const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
+  const gaps = Array.from({ length: MAX_GAPS }, (_, index) => ({
+    ...gapOf(index * 1_000, index * 1_000 + 500),
+    openNodes: names,
+  }));
+
+  const next = inherit(
+    { ...handed, gaps, reached: "1", reachedAtMs: 90_000 },
+    { sinceVersion: "100", sinceMs: 100_000 },
+  );
+
+  expect(next.gaps.at(0)?.openNodes).toEqual(names.slice(0, 32));
+});
+
 describe("gaps of which nodes have told", () => {
   const gap = gapOf(500, 1_000);
   const coverage: Coverage = { ...handed, gaps: [gap] };
