@@ -108,7 +108,16 @@ export class BlindGaps {
   unseenOf(volume: Volume | undefined): Unseen {
     const { blindGap: setting } = this.#limits;
     const times = this.#words.length === 0 ? NOTHING : sinceBound(this.#timesOf(volume), volume?.boundSinceMs);
-    return { times, setting };
+    const openUntilMs = this.#openUntil(volume);
+    return openUntilMs === undefined ? { times, setting } : { times, setting, openUntilMs };
+  }
+
+  /** The end of the last gap that cannot be judged yet and that the volume's binding is not newer than. */
+  #openUntil(volume: Volume | undefined): number | undefined {
+    const { boundSinceMs = Number.NEGATIVE_INFINITY } = volume ?? {};
+    const open = this.#parts.coverage.gaps().filter((gap) => this.#tracks.get(keyOf(gap))?.isReady !== true);
+    const ends = open.map(({ toMs }) => toMs).filter((toMs) => boundSinceMs < toMs);
+    return ends.length === 0 ? undefined : Math.max(...ends);
   }
 
   #timesOf(volume: Volume | undefined): readonly UnseenTime[] {
@@ -137,8 +146,12 @@ export class BlindGaps {
     if (tracks.length === 0) return;
     await this.#findAway(tracks, signal);
     if (signal.aborted) return;
+    const waiting = tracks.filter(({ isReady }) => !isReady);
     for (const track of tracks) this.#hear(track);
-    if (!this.#publish()) this.#settle(tracks);
+    const isNews = this.#publish();
+    // Claims whose time is from before the gap have waited for this.
+    if (isNews || waiting.some(({ isReady }) => isReady)) this.#parts.onChange();
+    else this.#settle(tracks);
   }
 
   /** Once, as early as can be: a kubelet that comes back renews its Lease, and nothing is proven any more. */
@@ -217,7 +230,6 @@ export class BlindGaps {
         "a time in which no replica watched pods is taken into account; nodes that did not watch either",
       );
     }
-    this.#parts.onChange();
     return true;
   }
 

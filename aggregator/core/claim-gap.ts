@@ -10,6 +10,8 @@ export type BlindGapSetting = (typeof BLIND_GAP_SETTINGS)[number];
 export interface Unseen {
   readonly times: readonly UnseenTime[];
   readonly setting: BlindGapSetting;
+  /** The end of a gap of which nodes have still to tell: what is dated before it may turn out to be too early. */
+  readonly openUntilMs?: number | undefined;
 }
 
 /** A time in the future is none, beyond what clocks are not sure of. Milliseconds. */
@@ -42,6 +44,7 @@ export function withGap(
   const known = stored?.unused === true ? stored.blindGap : undefined;
   const isForged = known !== undefined && known.toMs > nowMs + FUTURE_MS;
   const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
+  if (isTooSoon(seen, unseen)) return undefined;
   const base = seen ?? (stored && withoutGap(stored));
   if (base?.unused !== true) return seen;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
@@ -50,6 +53,11 @@ export function withGap(
   const told = tell(base, gap, unseen.setting);
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
+}
+
+/** Written now it might have to be taken back soon, and until then it would be a lie. */
+function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
+  return openUntilMs !== undefined && status?.unused === true && status.sinceMs < openUntilMs;
 }
 
 /** From when to when the claim may have been used after `sinceMs`; what is stored of it counts as long as it is about that time. */

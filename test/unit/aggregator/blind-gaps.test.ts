@@ -82,6 +82,28 @@ describe("the gaps of a time of leading", () => {
     expect(scene.changes()).toBe(1);
   });
 
+  it("hold back what is dated before their end until they are judged, from the very begin of leading", async () => {
+    const scene = gapsOf();
+    const held = (): number | undefined => scene.gaps.unseenOf(volumeWith()).openUntilMs;
+    const atFirst = held();
+    await scene.clock.advance(5_000);
+    const unheard = held();
+    scene.gaps.onReport(reportAt(scene.clock.wallMs(), []), { atMs: scene.clock.wallMs(), widthMs: 0 }, false);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect([atFirst, unheard, held()]).toEqual([NOON, NOON, undefined]);
+    // What was held back is looked at again, although nobody was blind.
+    expect(scene.changes()).toBe(1);
+  });
+
+  it("hold back nothing of a volume that was bound after them", async () => {
+    const scene = gapsOf();
+    await scene.end();
+
+    expect(scene.gaps.unseenOf(volumeWith({ boundSinceMs: NOON })).openUntilMs).toBeUndefined();
+  });
+
   it("are not judged by what a node told of the time before their end", async () => {
     const scene = gapsOf();
     scene.gaps.onReport(reportAt(NOON - 1, BLIND), { atMs: NOON, widthMs: 1 }, false);

@@ -44,7 +44,7 @@ function decide(stored: ClaimStatus | undefined, unseen: Unseen, fields: Partial
 
 describe("a gap of which nodes have still to tell", () => {
   const open: Unseen = { setting: "bump", times: [], openUntilMs: NOON + 3 * MIN };
-  const inUse = mountedStatus();
+  const inUse = mountedStatus(["n1"]);
 
   it.each([
     {
