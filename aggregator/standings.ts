@@ -5,7 +5,7 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Node } from "./core/cluster-objects.ts";
-import { isFresh } from "./core/kubelet-lease.ts";
+import { isFresh, isRenewed, type LeaseRenewal } from "./core/kubelet-lease.ts";
 import {
   type AssumedEnd,
   assumedEndOf,
@@ -83,6 +83,8 @@ export class Standings {
   /** Nodes that are agentless if their kubelets live. */
   readonly #inQuestion = new Set<string>();
   #leasesAskedAt = Number.NEGATIVE_INFINITY;
+  /** What the last list of the Leases showed of the nodes in question. */
+  #renewals: ReadonlyMap<string, LeaseRenewal> = new Map();
   #startedAt: number;
   #hasBegun = false;
 
@@ -238,11 +240,18 @@ export class Standings {
   async #askKubelets(signal: AbortSignal): Promise<void> {
     if (this.#inQuestion.size === 0) return;
     const { leases, nowMs, logger } = this.#parts;
+    const isLongAgo = this.#now - this.#leasesAskedAt > 2 * LEASES_EVERY_MS;
+    const before = isLongAgo ? new Map<string, LeaseRenewal>() : this.#renewals;
     this.#leasesAskedAt = this.#now;
     const asked = new Set(this.#inQuestion);
     try {
       const renewals = await leases.renewals(asked, signal);
-      for (const node of asked) if (isFresh(renewals.get(node), nowMs())) this.#look(node, { isKubeletAlive: true });
+      this.#renewals = renewals;
+      for (const node of asked) {
+        const renewal = renewals.get(node);
+        const isAlive = isFresh(renewal, nowMs()) || isRenewed(before.get(node), renewal);
+        if (isAlive) this.#look(node, { isKubeletAlive: true });
+      }
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       // The nodes stay silent meanwhile: that delays decisions, it makes none too early.

@@ -17,3 +17,11 @@ export function isFresh(renewal: LeaseRenewal | undefined, nowMs: number): boole
   const ageMs = nowMs - renewal.renewedAtMs;
   return ageMs <= renewal.durationMs && ageMs >= -AHEAD_MS;
 }
+
+/**
+ * True when the kubelet has renewed its Lease between two looks: it lives whatever its clock shows, which may be wrong by years (as
+ * Kubernetes' node lifecycle controller judges it, by what changes).
+ */
+export function isRenewed(before: LeaseRenewal | undefined, now: LeaseRenewal | undefined): boolean {
+  return before !== undefined && now !== undefined && before.renewedAtMs !== now.renewedAtMs;
+}

@@ -25,6 +25,10 @@ class World {
   /** When the Leases were listed, seconds since the begin. */
   readonly asked: number[] = [];
   areLeasesForbidden = false;
+  /** By how much the kubelets' clocks are ahead of the API server's. */
+  aheadMs = 0;
+  /** The kubelets renew nothing any more. */
+  isRenewalStopped = false;
   readonly standings: Standings;
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -61,7 +65,9 @@ class World {
   #renewals(nodes: ReadonlySet<string>) {
     this.asked.push(this.#seconds());
     if (this.areLeasesForbidden) throw new MooringError("api-rejected", "may not list leases");
-    const renewal = { renewedAtMs: this.clock.wallMs() - 9_000, durationMs: 40_000 };
+    const passedMs = this.isRenewalStopped ? 0 : this.clock.monotonicMs() - this.#beganAt;
+    const wallMs = this.clock.wallMs() - (this.clock.monotonicMs() - this.#beganAt) + passedMs;
+    const renewal = { renewedAtMs: wallMs - 9_000 + this.aheadMs, durationMs: 40_000 };
     return new Map([...this.kubelets].filter((node) => nodes.has(node)).map((node) => [node, renewal]));
   }
 
@@ -199,6 +205,35 @@ describe("a node without an agent", () => {
 
     expect(world.told).toEqual(["90 n1 silent", "601 n1 agentless"]);
     expect(world.asked).toEqual([601]);
+  });
+
+  it.each([
+    { name: "years ahead", aheadMs: 1e11 },
+    { name: "years behind", aheadMs: -1e11 },
+  ])(
+    "is agentless as soon as its Lease has been seen to change, when its kubelet's clock is $name",
+    async ({ aheadMs }) => {
+      const world = newWorld();
+      world.kubelets.add("n1");
+      world.aheadMs = aheadMs;
+
+      await world.begin(n1);
+      await world.advance(720);
+
+      expect(world.told).toEqual(["90 n1 silent", "661 n1 agentless"]);
+    },
+  );
+
+  it("stays silent when its kubelet's clock is wrong and its Lease is not renewed", async () => {
+    const world = newWorld();
+    world.kubelets.add("n1");
+    world.aheadMs = 1e11;
+    world.isRenewalStopped = true;
+
+    await world.begin(n1);
+    await world.advance(3_600);
+
+    expect(world.told).toEqual(["90 n1 silent"]);
   });
 
   it("stays silent while its kubelet does not live, and the Leases are listed once a minute for all such nodes", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isFresh } from "../../../../aggregator/core/kubelet-lease.ts";
+import { isFresh, isRenewed } from "../../../../aggregator/core/kubelet-lease.ts";
 import { NOON } from "../world.ts";
 
 describe("isFresh", () => {
@@ -15,5 +15,27 @@ describe("isFresh", () => {
 
   it("a kubelet without a Lease is not known to live", () => {
     expect(isFresh(undefined, NOON)).toBe(false);
+  });
+});
+
+describe("isRenewed", () => {
+  const renewal = { renewedAtMs: 0, durationMs: 40_000 };
+
+  it.each([
+    {
+      name: "a kubelet whose Lease has changed lives, whatever its clock shows",
+      before: { ...renewal, renewedAtMs: 9 },
+    },
+    { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON } },
+  ])("$name", ({ before }) => {
+    expect(isRenewed(before, renewal)).toBe(true);
+  });
+
+  it.each([
+    { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal },
+    { name: "nothing is known from one look", before: undefined, now: renewal },
+    { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined },
+  ])("$name", ({ before, now }) => {
+    expect(isRenewed(before, now)).toBe(false);
   });
 });
