@@ -7,4 +7,164 @@ export interface Equivalent {
 }
 
 /** Survivors that were looked at. They count as survivors in the score; they only are not printed again. */
-export const EQUIVALENTS: readonly Equivalent[] = [];
+export const EQUIVALENTS: readonly Equivalent[] = [
+  {
+    file: "agent/core/sight.ts",
+    before: "if (all.length <= MAX_BLIND_SPANS || first === undefined || second === undefined) return all;",
+    after: "if (all.length <= MAX_BLIND_SPANS || false || second === undefined) return all;",
+    why: "more than sixteen have a first one; the type does not know that",
+  },
+  {
+    file: "agent/core/observe.ts",
+    before: "const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt < until;",
+    after: "const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt <= until;",
+    why: "what was seen just then is said to be seen just then",
+  },
+  {
+    file: "agent/core/fold.ts",
+    before: 'const namespace = pod?.split("/")[0] ?? "";',
+    after: 'const namespace = pod?.split("/")[0] ?? "Stryker was here!";',
+    why: "only compared with others: no namespace is called like that",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "for (let field = 0; field < 4; field += 1) {",
+    after: "for (let field = 0; false; field += 1) {",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "for (let field = 0; field < 4; field += 1) {",
+    after: "for (let field = 0; field >= 4; field += 1) {",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "for (let field = 0; field < 4; field += 1) {",
+    after: "for (let field = 0; field < 4; field -= 1) {",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (field < 3 && !isDigit(text.charCodeAt(at))) return false;",
+    after: "if (true) return false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (field < 3 && !isDigit(text.charCodeAt(at))) return false;",
+    after: "if (field <= 3 && !isDigit(text.charCodeAt(at))) return false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (field < 3 && !isDigit(text.charCodeAt(at))) return false;",
+    after: "if (field < 3 && isDigit(text.charCodeAt(at))) return false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (at === 0 || at >= line.end) return false;",
+    after: "if (true) return false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "return backslash === -1 || backslash > mountPointEnd;",
+    after: "return backslash === -1 || false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "return backslash === -1 || backslash > mountPointEnd;",
+    after: "return backslash === -1 || backslash >= mountPointEnd;",
+    why: "a space stands there, no backslash",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: 'if (!line.includes("\\\\", at)) return false;',
+    after: "if (false) return false;",
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: 'if (!line.includes("\\\\", at)) return false;',
+    after: 'if (!line.includes("", at)) return false;',
+    why: "a fast path: without it the line takes the slow one, which answers the same",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: 'const [{ length }, mountId, parentId, device = "", root = ""] = head;',
+    after: 'const [{ length }, mountId, parentId, device = "Stryker was here!", root = ""] = head;',
+    why: "the regular expression matches with all of its groups, or not at all",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: 'const [{ length }, mountId, parentId, device = "", root = ""] = head;',
+    after: 'const [{ length }, mountId, parentId, device = "", root = "Stryker was here!"] = head;',
+    why: "the regular expression matches with all of its groups, or not at all",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: 'const [mountPoint = ""] = line.slice(at).split(" ", 1);',
+    after: 'const [mountPoint = "Stryker was here!"] = line.slice(at).split(" ", 1);',
+    why: "a text that is split has a first part",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "const [, major, minor] = /^(\\d+)\\.(\\d+)/.exec(kernelRelease) ?? [];",
+    after: 'const [, major, minor] = /^(\\d+)\\.(\\d+)/.exec(kernelRelease) ?? ["Stryker was here"];',
+    why: "the whole match is not looked at",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (major === undefined || minor === undefined) return true;",
+    after: "if (major === undefined && minor === undefined) return true;",
+    why: "the regular expression matches with all of its groups, or not at all",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (major === undefined || minor === undefined) return true;",
+    after: "if (false || minor === undefined) return true;",
+    why: "the regular expression matches with all of its groups, or not at all",
+  },
+  {
+    file: "agent/core/mount-info.ts",
+    before: "if (major === undefined || minor === undefined) return true;",
+    after: "if (major === undefined || false) return true;",
+    why: "the regular expression matches with all of its groups, or not at all",
+  },
+  {
+    file: "aggregator/core/fleet.ts",
+    before: "if (read.endedAt !== known.read.endedAt) return read.endedAt < known.read.endedAt;",
+    after: "if (read.endedAt !== known.read.endedAt) return read.endedAt <= known.read.endedAt;",
+    why: "they are not equal there",
+  },
+  {
+    file: "aggregator/core/settlement.ts",
+    before: "if (one.timeline !== other.timeline) return one.timeline > other.timeline;",
+    after: "if (one.timeline !== other.timeline) return one.timeline >= other.timeline;",
+    why: "they are not equal there",
+  },
+  {
+    file: "aggregator/core/node-releases.ts",
+    before: "const present = new Set(isOtherBoot ? [] : report.holds.flatMap((hold) => useKeyOf(hold)));",
+    after:
+      'const present = new Set(isOtherBoot ? ["Stryker was here"] : report.holds.flatMap((hold) => useKeyOf(hold)));',
+    why: "a key that no use has",
+  },
+  {
+    file: "aggregator/core/node-releases.ts",
+    before: "return isUseHold({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];",
+    after:
+      'return isUseHold({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : ["Stryker was here"];',
+    why: "a key that no use has",
+  },
+  {
+    file: "aggregator/core/assumed-ends.ts",
+    before: 'const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);',
+    after:
+      'const candidates = status.unused ? [status.lastUse?.node ?? "Stryker was here!"] : storedNodes(status, fleet);',
+    why: "a node that is back has a name; the type does not know that",
+  },
+];

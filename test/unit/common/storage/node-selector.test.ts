@@ -27,6 +27,18 @@ describe("whether a node may match", () => {
     { name: "Gt, without the label", of: expression("rack", "Gt", ["3"]), may: false },
     { name: "Gt, where its value is no number", of: expression("odd", "Gt", ["3"]), may: false },
     { name: "Gt what is no number: nobody knows", of: expression("disks", "Gt", ["many"]), may: true },
+    { name: "Gt a number of several digits", of: expression("disks", "Gt", ["12"]), may: false },
+    { name: "Lt what only begins like a number: nobody knows", of: expression("disks", "Lt", ["1k"]), may: true },
+    {
+      name: "Gt two numbers of which the first is more: nobody knows",
+      of: expression("disks", "Gt", ["9", "1"]),
+      may: true,
+    },
+    {
+      name: "an operator of a later time with a number: nobody knows",
+      of: expression("disks", "AtMost", ["3"]),
+      may: true,
+    },
     { name: "Gt two numbers: nobody knows", of: expression("disks", "Gt", ["3", "5"]), may: true },
     { name: "an operator of a later time: nobody knows", of: expression("zone", "Near", ["b"]), may: true },
   ])("$name: $may", ({ of, may }) => {

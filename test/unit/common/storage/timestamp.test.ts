@@ -64,8 +64,7 @@ describe("timestamps", () => {
     { text: "2026-13-21T10:00:00Z" },
     { text: "yesterday" },
     { text: "2026-11-21T10:00:00Z " },
-    { text: "2026-11-21T10:00:00Z (UTC)" },
-    { text: "Sat 2026-11-21T10:00:00Z" },
+    { text: "+002026-11-21T10:00:00Z" },
   ])("are not read from $text", ({ text }) => {
     expect(parseTimestamp(text)).toBeUndefined();
   });

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type VolumeIdentity, volumeKey, volumeMatcher } from "../../../../common/storage/volume-identity.ts";
+import {
+  type Hold,
+  isUseHold,
+  useKey,
+  type VolumeIdentity,
+  volumeKey,
+  volumeMatcher,
+} from "../../../../common/storage/volume-identity.ts";
 
 /** Few different texts, so that equal ones meet. */
 const text = fc.constantFrom("a", "b");
@@ -18,5 +25,43 @@ describe("volumeMatcher", () => {
       }),
       { numRuns: 1_000, seed: 5541 },
     );
+  });
+});
+
+describe("isUseHold", () => {
+  const volume = { by: "name", name: "pv-1" } as const;
+
+  it.each<{ readonly name: string; readonly hold: Hold; readonly isUse: boolean }>([
+    { name: "a pod's mount is use", hold: { kind: "pod", volume, podUid: "u1" }, isUse: true },
+    { name: "so is that of a subPath", hold: { kind: "subpath", volume, podUid: "u1" }, isUse: true },
+    { name: "so is a block device", hold: { kind: "block", volume, podUid: "u1" }, isUse: true },
+    { name: "staging is none", hold: { kind: "staging", volume, podUid: undefined }, isUse: false },
+    { name: "staging is none, whatever pod it names", hold: { kind: "staging", volume, podUid: "u1" }, isUse: false },
+    { name: "without a pod there is none", hold: { kind: "block", volume, podUid: undefined }, isUse: false },
+  ])("$name", ({ hold, isUse }) => {
+    expect(isUseHold(hold)).toBe(isUse);
+  });
+});
+
+describe("the keys of volumes", () => {
+  const all: readonly VolumeIdentity[] = [
+    { by: "name", name: "a" },
+    { by: "name", name: "b" },
+    { by: "handle", driver: "a", handleHash: "a" },
+    { by: "handle", driver: "a", handleHash: "b" },
+    { by: "handle", driver: "b", handleHash: "a" },
+    { by: "device", plugin: "a", path: "a" },
+    { by: "device", plugin: "a", path: "b" },
+    { by: "device", plugin: "b", path: "a" },
+  ];
+
+  it("differ for volumes that differ in anything", () => {
+    expect(new Set(all.map(volumeKey)).size).toBe(all.length);
+  });
+
+  it("make those of two pods' uses differ, and those of one pod's two volumes", () => {
+    const uses = ["u1", "u2"].flatMap((podUid) => all.map((volume) => useKey({ podUid, volume })));
+
+    expect(new Set(uses).size).toBe(uses.length);
   });
 });
