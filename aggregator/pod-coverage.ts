@@ -25,6 +25,12 @@ interface CoverageParts {
   readonly time: () => ServerTime | undefined;
 }
 
+/**
+ * How long a kubelet's Lease is valid: a living one renews it four times in that. So whose Lease is from before this time before a gap
+ * was away when the gap began; of one that is a little newer nobody knows. Milliseconds.
+ */
+const KUBELET_LEASE_MS = 40_000;
+
 type Annotations = Readonly<Record<string, string>>;
 
 /** Keeps the chain of watches over all pods: reads it from a predecessor, goes on with it, and hands it over. */
@@ -38,8 +44,9 @@ export class PodCoverage {
   #reached: string | undefined;
   #reachedAtMs = 0;
   #lookedAtMs = 0;
-  /** The newest resource version of a Lease that was seen: now, at the last look, and when `#reached` was. */
-  #leasesNow: string | undefined;
+  /** Resource versions of a Lease and when they were seen, oldest first. */
+  readonly #leases: { readonly version: string; readonly seenAtMs: number }[] = [];
+  /** One that a living kubelet's Lease was newer than: at the last look, and when `#reached` was. */
   #leasesLooked: string | undefined;
   #leasesReached: string | undefined;
 
@@ -82,7 +89,7 @@ export class PodCoverage {
 
   /** Somebody's word, ours included, was seen: what is dealt with need not be remembered. */
   onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
-    this.#leasesNow = resourceVersion;
+    if (this.#parts.time() !== undefined) this.#leases.push({ version: resourceVersion, seenAtMs: this.#latestMs });
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     if (handed !== undefined) this.#parts.ends.settle(handed.reached);
   }
@@ -127,7 +134,14 @@ export class PodCoverage {
 
   #noteLook(): void {
     this.#lookedAtMs = this.#earliestMs;
-    this.#leasesLooked = this.#leasesNow;
+    this.#leasesLooked = this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
+  }
+
+  /** The newest that was seen by then; older ones are of no use any more. */
+  #leasesBefore(ms: number): string | undefined {
+    while ((this.#leases[1]?.seenAtMs ?? Number.POSITIVE_INFINITY) <= ms) this.#leases.shift();
+    const [oldest] = this.#leases;
+    return oldest !== undefined && oldest.seenAtMs <= ms ? oldest.version : undefined;
   }
 
   get #latestMs(): number {

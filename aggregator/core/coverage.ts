@@ -11,7 +11,7 @@ export interface Coverage {
   readonly reached: string;
   /** When the watch had come that far, never too late. */
   readonly reachedAtMs: number;
-  /** A resource version that some Lease had by then. */
+  /** A resource version that some Lease had by then, and for so long that every living kubelet had renewed its own meanwhile. */
   readonly leasesAt: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface CoverageGap {
   readonly fromMs: number | undefined;
   /** Never too early. */
   readonly toMs: number;
-  /** A resource version that some Lease had before it: one that is not newer was not renewed since. */
+  /** A resource version that some Lease had long before it: a kubelet whose Lease is not newer was away when it began. */
   readonly leasesAt: string | undefined;
   /** The nodes that have still to tell; nothing: every node. */
   readonly openNodes: readonly string[] | undefined;

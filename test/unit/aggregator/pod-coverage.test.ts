@@ -141,17 +141,21 @@ describe("the coverage that is handed over", () => {
     expect(world.ends.open.map(({ gone }) => gone)).toEqual(["101"]);
   });
 
-  it("tells which Leases were there when the watch had surely come that far", () => {
+  it("tells of a Lease that was there a kubelet's Lease before the watch had surely come that far", () => {
     const world = new World();
-    world.coverage.begin(LEFT);
-    const seen = (resourceVersion: string): void => world.coverage.onHandedOver({ annotations: LEFT, resourceVersion });
+    world.coverage.begin({});
+    const seen = (resourceVersion: string): void => world.coverage.onHandedOver({ annotations: {}, resourceVersion });
 
     seen("95");
-    world.renew(2, "100");
+    world.renew(30, "100");
     seen("97");
 
-    expect(world.renew(2, "110")).toMatchObject({ reached: "110", leasesAt: "95" });
-    expect(world.renew(2, "120")).toMatchObject({ reached: "120", leasesAt: "97" });
+    // A living kubelet's may be as old as that.
+    expect(world.renew(10, "110")).toMatchObject({ reached: "110", leasesAt: undefined });
+    world.renew(1, "120");
+    expect(world.renew(1, "130")).toMatchObject({ reached: "130", leasesAt: "95" });
+    world.renew(30, "140");
+    expect(world.renew(1, "150")).toMatchObject({ reached: "150", leasesAt: "97" });
   });
 
   it("knows that nobody watched before where no predecessor's word is left", () => {
