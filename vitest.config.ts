@@ -16,7 +16,9 @@ export default defineConfig({
           globalSetup: "test/integration/global-setup.ts",
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          // They mostly wait, nearly each of them for a control plane of its own; after the unit tests, which do not.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       // Real nodes, as root: `npm run test:e2e` alone runs these.
