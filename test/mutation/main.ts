@@ -75,7 +75,9 @@ function tell({ survivors }: Score): void {
 async function run(owner: Owner, parts: readonly Part[]): Promise<void> {
   await install(owner);
   const scores: Score[] = [];
-  owner.defer(() => printer.table(scoreRows(scores)));
+  owner.defer(() => {
+    if (scores.length > 0) printer.table(scoreRows(scores));
+  });
   for (const part of parts) {
     printer.title(`\n${part.name}`);
     const score = await mutate(owner, part);

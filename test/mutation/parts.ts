@@ -41,7 +41,9 @@ export function partsFor(asked: readonly string[]): readonly Part[] {
   return PARTS.flatMap((part) => {
     const own = asked.filter((one) => isIn(part, one));
     if (own.length === 0) return [];
-    return [own.includes(part.name) ? part : { ...part, name: own.join(" "), mutate: own }];
+    if (own.includes(part.name)) return [part];
+    const [only = "", ...others] = own;
+    return [{ ...part, name: others.length === 0 ? only : `${part.name}, ${own.length} files`, mutate: own }];
   });
 }
 

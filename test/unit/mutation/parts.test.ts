@@ -57,6 +57,14 @@ describe("partsFor", () => {
   });
 
   it.each([
+    { asked: ["agent/core"], names: ["agent/core"] },
+    { asked: ["agent/core/fold.ts"], names: ["agent/core/fold.ts"] },
+    { asked: ["agent/core/fold.ts", "agent/core/holds.ts"], names: ["agent/core, 2 files"] },
+  ])("names what was asked for: $names", ({ asked, names }) => {
+    expect(partsFor(asked).map(({ name }) => name)).toEqual(names);
+  });
+
+  it.each([
     { name: "a folder that only begins with one's name", asked: "agent/corelike/a.ts" },
     { name: "a folder that is not mutated", asked: "agent/sinks" },
     { name: "what is no code", asked: "agent/core/README.md" },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
 import { displayPath, findKubeletRoots, needsAgreement, parseMountInfo } from "../../../../agent/core/mount-info.ts";
 import { formatMountLine } from "../../../fakes/mount-table.ts";
 
@@ -267,5 +268,40 @@ describe("needsAgreement", () => {
     { release: "5.x", needs: true },
   ])("says of kernel '$release': $needs", ({ release, needs }) => {
     expect(needsAgreement(release)).toBe(needs);
+  });
+});
+
+describe("a line that was cut, with whole lines behind it", () => {
+  const elsewhere = formatMountLine({ mountPoint: "/mnt/elsewhere" });
+
+  it.each([
+    { name: "within its IDs", cut: "36" },
+    { name: "before its device", cut: "36 35 " },
+    { name: "within its device", cut: "36 35 8:" },
+    { name: "before its root", cut: "36 35 8:1 " },
+    { name: "within its root", cut: "36 35 8:1 /a" },
+    { name: "before its mount point", cut: "36 35 8:1 /a " },
+    { name: "within a mount point that may lie below the kubelet's root", cut: "36 35 8:1 / /var/lib/kub" },
+    { name: "at the begin of its mount point", cut: "36 35 8:1 / /" },
+    { name: "within an escape of such a mount point", cut: "36 35 8:1 / /var\\05" },
+    { name: "behind such a mount point", cut: `36 35 8:1 / ${HOLD} rw` },
+  ])("$name, is damaged", ({ cut }) => {
+    const table = parseMountInfo(`${elsewhere}${cut}\n${elsewhere}${elsewhere}`, ROOT, NEVER_A_CLAIM);
+
+    expect(table).toEqual({ damagedLines: 1, entries: [] });
+  });
+
+  it("hides none of those behind it", () => {
+    const whole = formatMountLine({ mountPoint: HOLD });
+
+    const table = parseMountInfo(`${elsewhere}36 35 8:1 / /var/lib/kub\n${whole}${elsewhere}`, ROOT, NEVER_A_CLAIM);
+
+    expect(table).toMatchObject({ damagedLines: 1, entries: [{ mountPoint: HOLD }] });
+  });
+
+  it("within a mount point that cannot lie below the kubelet's root is no damage", () => {
+    const table = parseMountInfo(`${elsewhere}36 35 8:1 / /mnt/else\n${elsewhere}`, ROOT, NEVER_A_CLAIM);
+
+    expect(table).toEqual({ damagedLines: 0, entries: [] });
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MountRead } from "../../../../agent/core/holds.ts";
-import type { KnownHold, NodeState, PodFacts } from "../../../../agent/core/node-state.ts";
+import { type KnownHold, type NodeState, type PodFacts, releaseOf } from "../../../../agent/core/node-state.ts";
 import { extendSight, hasAbsence, observe } from "../../../../agent/core/observe.ts";
 import { holdsOf, knownHold, nodeState } from "../../../fakes/node-states.ts";
 
@@ -97,5 +97,32 @@ describe("a time without changes", () => {
 
   it("never takes back what was seen later", () => {
     expect(only(extendSight(holding, { from: 10, until: 15 }))?.seenAt).toBe(20);
+  });
+});
+
+describe("a mount that a complete read lacks before the pods are listed", () => {
+  it("is gone where it is staging: no pod has it", () => {
+    const staged = nodeState({ holds: holdsOf(knownHold(1, { kind: "staging" })) });
+
+    const { state } = observe(staged, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
+
+    expect(state.holds.size).toBe(0);
+  });
+
+  it("is kept where it is a mount of a pod, which may be running", () => {
+    const { state } = observe(holding, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
+
+    expect(state.holds.size).toBe(1);
+  });
+});
+
+describe("releaseOf", () => {
+  const volume = { by: "name", name: "pv-1" } as const;
+  const use = { kind: "pod", volume, podUid: "u1" } as const;
+
+  it("has no word of what is not known: a report carries nothing for it", () => {
+    expect(releaseOf("boot-1", { use, pod: undefined, after: undefined, by: 1.5 })).toStrictEqual({
+      ...{ id: "boot-1/1500/u1/name/pv-1", volume, podUid: "u1", by: 1.5 },
+    });
   });
 });
