@@ -39,7 +39,7 @@ export interface RunOptions {
 }
 
 /** Milliseconds of true time. */
-const SETTLES_MS = 240_000;
+const SETTLES_MS = 300_000;
 const RESTS_MS = 120_000;
 /** Releases of claims that are gone are kept for a quarter of an hour. */
 const FORGETS_MS = 1_000_000;

@@ -81,10 +81,8 @@ function setupOf(dice: Dice, isCalm: boolean): Setup {
   });
   const offset = dice.chance(0.5) ? 0 : dice.between(-3_600_000, 3_600_000);
   const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
-  // Without an agent, only a kubelet whose clock agrees with the API server's is known to live: see F1.
-  const agreed = nodes.map((node) => (node.hasAgent ? node : { ...node, wallOffsetMs: offset, slewPpm: 0 }));
   const serverOffsetsMs = isCalm ? [offset] : [offset, ...second];
-  return { nodes: agreed, claims, replicas: dice.between(1, 2), serverOffsetsMs };
+  return { nodes, claims, replicas: dice.between(1, 2), serverOffsetsMs };
 }
 
 function nodeOf(dice: Dice, { isFirst, isCalm }: { readonly isFirst: boolean; readonly isCalm: boolean }): NodeSetup {
@@ -98,7 +96,7 @@ function nodeOf(dice: Dice, { isFirst, isCalm }: { readonly isFirst: boolean; re
     root: dice.pick(["/var/lib/kubelet", "/var/lib/kubelet", "/data/kube let"]),
     driftPpm: dice.between(-200, 200),
     slewPpm: isSlewed || dice.chance(0.3) ? dice.between(-mostPpm, mostPpm) : 0,
-    wallOffsetMs: !hasAgent || dice.chance(0.5) ? 0 : dice.between(-100_000_000_000, 100_000_000_000),
+    wallOffsetMs: dice.chance(0.5) ? 0 : dice.between(-100_000_000_000, 100_000_000_000),
     isSlewed,
   };
 }

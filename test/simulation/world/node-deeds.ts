@@ -20,7 +20,7 @@ export function actOnNodes(world: World, step: Step): boolean {
     case "out-of-service":
       return giveUp(world, step);
     case "step-clock":
-      if (!isAgentless(world, step.node)) machineOf(world, step.node).stepWall(step.byMs);
+      machineOf(world, step.node).stepWall(step.byMs);
       return true;
     case "drift-clock":
       machineOf(world, step.node).drift(step.ppm);
@@ -32,13 +32,6 @@ export function actOnNodes(world: World, step: Step): boolean {
 
 function machineOf(world: World, index: number): World["control"] {
   return index < 0 ? world.control : world.node(index).machine;
-}
-
-function isAgentless(world: World, index: number): boolean {
-  return (
-    index >= 0 &&
-    world.agentless.some(({ node, toMs }) => node === world.node(index).name && toMs === Number.POSITIVE_INFINITY)
-  );
 }
 
 /** No fault of Mooring's: what is mounted stays so, and the agent sees it. */
