@@ -11,7 +11,7 @@ import type { Standing } from "./standing.ts";
  * were away for a time a whole use may lie in it: the claims that could be used there count as used until the agent's first read
  * after it, because a pod that vanished meanwhile may have left its mount behind until then.
  *
- * What is promised (DESIGN 4.11):
+ * What is promised:
  * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its release, or by its pod. Of a claim that was
  *   in use when the gap began a pod may be forgotten in it: what a blind agent cannot tell of the time before counts, too.
  * - Where a replica's gap and the blindness of a node's agent overlap, claims that could be used on that node are unused since the end
