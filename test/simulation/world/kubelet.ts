@@ -78,15 +78,19 @@ export class Kubelet {
     this.#works.get(podUid)?.over.open();
   }
 
-  /** Somebody at the node unmounts what a running pod uses. Answers the UIDs of the claims. */
+  /**
+   * Somebody at the node unmounts what a running pod uses; pieces that are bound elsewhere stay. Answers the UIDs of the claims of which
+   * nothing stayed.
+   */
   unmountBehind(podUid: string): readonly string[] {
     const work = this.#works.get(podUid);
-    for (const volume of work?.volumes ?? []) {
-      for (const point of this.#usePoints(podUid, volume)) this.#parts.table().unmount(point);
-    }
     if (work === undefined) return [];
+    for (const volume of work.volumes) {
+      const points = volume.hasSubPaths ? useMounts(this.#parts.root, podUid, volume) : this.#usePoints(podUid, volume);
+      for (const point of points) this.#parts.table().unmount(point);
+    }
     this.#noteUses(work);
-    return work.volumes.flatMap(({ claimUid }) => claimUid ?? []);
+    return work.volumes.flatMap(({ claimUid, hasSubPaths }) => (hasSubPaths ? [] : (claimUid ?? [])));
   }
 
   /** The kubelet notices that, and mounts again. */

@@ -39,6 +39,8 @@ export class Sky {
   readonly #storms = new Set<Storm>();
   /** How often each fault has befallen a request. */
   readonly hits = new Map<NetworkFault, number>();
+  /** How many writes to claims were sent, whether they changed anything or not. */
+  claimWrites = 0;
   /** The longest that anything was on its way, milliseconds. */
   longestMs = 1;
 
@@ -64,6 +66,7 @@ export class Sky {
 
   readonly weather: Weather = (call) => {
     const { dice, servers } = this.#parts;
+    if (call.request.method === "PATCH" && call.site.includes("persistentvolumeclaims")) this.claimWrites += 1;
     const usual = {
       requestMs: 0.2 + dice.fraction(),
       answerMs: 0.2 + dice.fraction(),
