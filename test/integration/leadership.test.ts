@@ -198,7 +198,8 @@ describe("a leader that is stopped in the middle of a write and goes on when ano
     await standby.child.stop();
     await cluster.removePod("paused-1");
     const { status: last } = await cluster.claimThat("paused", "unused for the last time", isUnused);
-    expect(await leader.metric(WRITTEN)).toBe(written + 1);
+    // It is stored before its writer has the answer.
+    await until("the count", 5_000, async () => expect(await leader.metric(WRITTEN)).toBe(written + 1));
     expect(last?.reason).toBe("NoPodUsing");
   });
 });
