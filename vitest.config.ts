@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** They take all of the machine, or read a clock that goes fifty times as fast. */
+const ALONE = ["crashes", "faults", "simulation"].map((name) => `test/integration/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     reporters: ["default", ["json", { outputFile: "test-results.json" }]],
@@ -13,12 +16,23 @@ export default defineConfig({
         test: {
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
+          exclude: ALONE,
           globalSetup: "test/integration/global-setup.ts",
           testTimeout: 60_000,
           hookTimeout: 120_000,
           // They mostly wait, nearly each of them for a control plane of its own; after the unit tests, which do not.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "integration-alone",
+          include: ALONE,
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       // Real nodes, as root: `npm run test:e2e` alone runs these.

@@ -110,9 +110,13 @@ describe("two replicas of the aggregator", () => {
   });
 
   it("a clean stop hands over within 3 s, and breaks no chain of watches", async () => {
+    const { coverage: predecessors } = await replicas.lease();
     const [leader, standby] = await pair("stop");
     await until("the label", 5_000, async () => expect(await replicas.labelled()).toEqual([leader.pod]));
-    await until("a word", 10_000, async () => expect((await replicas.lease()).coverage).toBeDefined());
+    // That of the one before stays until there is one of its own.
+    const isOwn = async (): Promise<void> =>
+      expect([undefined, predecessors]).not.toContain((await replicas.lease()).coverage);
+    await until("a word", 10_000, isOwn);
     const before = JSON.parse((await replicas.lease()).coverage ?? "");
 
     const stopping = leader.child.stop();
