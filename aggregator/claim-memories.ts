@@ -5,7 +5,7 @@ import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { UseEnd } from "./core/claim-status.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
-import type { NodeHold, NodeRelease, NodeView } from "./core/fleet.ts";
+import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
 import {
   bootOf,
   type ClaimHistory,

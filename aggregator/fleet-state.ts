@@ -4,15 +4,8 @@ import type { Clock } from "../common/runtime/clock.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
 import type { Fact } from "./core/attribution.ts";
-import {
-  type Acceptance,
-  acceptHeartbeat,
-  acceptReport,
-  isOlder,
-  type NodeView,
-  type Receipt,
-  settle,
-} from "./core/fleet.ts";
+import { type Acceptance, acceptHeartbeat, acceptReport, isOlder, type Receipt, settle } from "./core/fleet.ts";
+import type { NodeView } from "./core/node-view.ts";
 import { isClockSetBack, type OlderMessages, withOlder } from "./core/set-back.ts";
 
 /** What one report changed. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../common/runtime/clock.ts";
-import type { NodeRelease } from "./core/fleet.ts";
+import type { NodeRelease } from "./core/node-view.ts";
 
 /** What is to be known for a release to be given up that belongs to no claim that is known. */
 interface HomelessParts {

@@ -13,7 +13,7 @@ import type { Unseen } from "./core/claim-gap.ts";
 import { type Awaited, desiredClaimStatus, type UseEnd } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Volume } from "./core/cluster-objects.ts";
-import type { NodeRelease, NodeView } from "./core/fleet.ts";
+import type { NodeRelease, NodeView } from "./core/node-view.ts";
 import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
-import type { NodeRelease } from "./fleet.ts";
+import type { NodeRelease } from "./node-view.ts";
 import type { ClaimHistory, NodeWords } from "./references.ts";
 
 /** A use-hold of a claim, as a node's last report shows it. */

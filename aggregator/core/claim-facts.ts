@@ -3,7 +3,7 @@ import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import { awaitedOf } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts, UseEnd } from "./claim-status.ts";
-import type { NodeRelease } from "./fleet.ts";
+import type { NodeRelease } from "./node-view.ts";
 
 /** A claim with everything that decides its status. */
 export type DecidedClaim = ClaimFacts & { readonly claim: Claim };

@@ -1,72 +1,8 @@
-import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import type { NodeHeartbeat, NodeMessage, NodeReport, Release } from "../../common/storage/node-report.ts";
+import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../common/storage/node-report.ts";
 import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
 import { releasesAfter, type Succession } from "./node-releases.ts";
+import type { NodeHold, NodeView } from "./node-view.ts";
 import { type ReportClock, reportClock } from "./report-clock.ts";
-
-/** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
-export interface NodeRelease {
-  readonly id: string;
-  readonly node: string;
-  readonly volume: Release["volume"];
-  readonly podUid: string;
-  /** `namespace/name`, where the agent knew it. */
-  readonly pod: string | undefined;
-  /** At or after the begin of the use. */
-  readonly beganByMs: number;
-  /** At or after the truth. */
-  readonly byMs: number;
-  /** By how much at most `byMs` is later than the truth; not known for what an earlier boot held. */
-  readonly widthMs: number | undefined;
-  /** The same end as the agent stamped it. */
-  readonly by: number;
-  /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
-  readonly timeline: number;
-  /** The node's last report tells it: an agent has it and will tell it again. Else nobody but this process knows. */
-  readonly isTold: boolean;
-}
-
-/** A hold, and what the agent knew of it. */
-export type NodeHold = Hold & {
-  /** `namespace/name` */
-  readonly pod: string | undefined;
-  /** By when it was there, on the boot clock. */
-  readonly since: number;
-  /** The same, by the API server's wall clock: at or after its begin. */
-  readonly beganByMs: number;
-};
-
-/** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
-export interface NodeView {
-  readonly node: string;
-  readonly bootId: string;
-  readonly instance: string;
-  readonly generation: number;
-  /** Rises with each boot, and when the boot's clock has gone back. */
-  readonly timeline: number;
-  readonly holds: readonly NodeHold[];
-  /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
-  readonly releases: ReadonlyMap<string, NodeRelease>;
-  /** When its boot began, never too late. */
-  readonly bootedMs: number;
-  /** Begin of the last complete read, never too late. */
-  readonly readBeganMs: number;
-  /** End of the last complete read. */
-  readonly readEndedMs: number;
-  /**
-   * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
-   * none), to the first one after that. What was mounted by then, and is not now, it has told of.
-   */
-  readonly blind: readonly { readonly fromMs: number; readonly toMs: number }[];
-  /** The pod watch had reached this before the read began. */
-  readonly podsResourceVersion: string | undefined;
-  /** Begin and end of that read on the boot clock. */
-  readonly read: NodeReport["read"];
-  /** When the last accepted message was sent, on the boot clock. */
-  readonly sentAt: number;
-  /** For people to read. */
-  readonly facts?: NodeFacts | undefined;
-}
 
 /** When a report came, by the API server's wall clock. */
 export interface Receipt {

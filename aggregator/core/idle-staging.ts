@@ -1,7 +1,7 @@
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { type Directory, volumesOf } from "./attribution.ts";
 import type { Volume } from "./cluster-objects.ts";
-import type { NodeView } from "./fleet.ts";
+import type { NodeView } from "./node-view.ts";
 import { identitiesOf } from "./volume-use.ts";
 
 /**

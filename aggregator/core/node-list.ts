@@ -1,7 +1,7 @@
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { HoldKind } from "../../common/storage/volume-identity.ts";
 import type { Node } from "./cluster-objects.ts";
-import type { NodeView } from "./fleet.ts";
+import type { NodeView } from "./node-view.ts";
 import type { Standing } from "./standing.ts";
 
 /** What is known of one node when somebody asks. */

@@ -1,6 +1,6 @@
 import type { NodeReport, Release } from "../../common/storage/node-report.ts";
 import { isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { NodeHold, NodeRelease, NodeView } from "./fleet.ts";
+import type { NodeHold, NodeRelease, NodeView } from "./node-view.ts";
 import type { ReportClock } from "./report-clock.ts";
 
 /** How a report follows what is known of its node: on the same clock, in another boot, or on a clock that has gone back. */

@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { FUTURE_MS } from "./claim-status.ts";
-import type { NodeRelease } from "./fleet.ts";
+import type { NodeRelease } from "./node-view.ts";
 
 /** What else is known of a claim's ends. */
 export interface Settling {

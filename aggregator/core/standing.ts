@@ -1,5 +1,5 @@
 import type { Node } from "./cluster-objects.ts";
-import type { NodeView } from "./fleet.ts";
+import type { NodeView } from "./node-view.ts";
 
 /**
  * Whether a node's word is to be waited for: `agent`, its reports come or are about to; `silent`, they are expected and do not

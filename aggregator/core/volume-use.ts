@@ -1,6 +1,6 @@
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Volume } from "./cluster-objects.ts";
-import type { NodeHold, NodeView } from "./fleet.ts";
+import type { NodeHold, NodeView } from "./node-view.ts";
 import { compareText } from "./sorted-list.ts";
 
 /** A pod with a mount of a volume. */

@@ -1,7 +1,7 @@
 import { volumesOf } from "../core/attribution.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
-import type { NodeHold } from "../core/fleet.ts";
 import type { Query } from "../core/list-query.ts";
+import type { NodeHold } from "../core/node-view.ts";
 import type { Listing } from "../core/paging.ts";
 import { BATCH_SIZE } from "../core/paging.ts";
 import { namesClaim } from "../core/references.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Instant } from "../runtime/instant.ts";
 import type { Lease } from "./lease.ts";
 
 /** How an election is held. Milliseconds. client-go's rule: duration > renew deadline > retry. */
@@ -9,17 +9,6 @@ export interface ElectionTiming {
   readonly renewDeadlineMs: number;
   /** About so often the Lease is renewed, or looked at. */
   readonly retryMs: number;
-}
-
-/** A moment on the two clocks that bound how much time has passed. */
-export interface Instant {
-  readonly monotonicMs: number;
-  readonly uptimeMs: number;
-}
-
-/** This moment. */
-export function instantOf(clock: Pick<Clock, "monotonicMs" | "uptimeMs">): Instant {
-  return { monotonicMs: clock.monotonicMs(), uptimeMs: clock.uptimeMs() };
 }
 
 /** The most that may have passed: a machine that slept must not take what it promised before for fresh. */

@@ -1,19 +1,12 @@
 import type { Clock } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
+import { type Instant, instantOf } from "../runtime/instant.ts";
 import { runTogether } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { formatMicroTime } from "../runtime/micro-time.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import {
-  type ElectionTiming,
-  type Instant,
-  instantOf,
-  longestMs,
-  msUntilFree,
-  type Sighting,
-  sight,
-} from "./election.ts";
+import { type ElectionTiming, longestMs, msUntilFree, type Sighting, sight } from "./election.ts";
 import type { Lease, LeaseChange, LeaseStore } from "./lease.ts";
 
 /** Who takes part in an election, and how. */

@@ -1,4 +1,4 @@
-import type { Instant } from "./election.ts";
+import type { Instant } from "../runtime/instant.ts";
 
 /** Bounds of a server's wall clock minus our monotonic clock, and the moment for which they hold. Milliseconds. */
 interface Bounds {

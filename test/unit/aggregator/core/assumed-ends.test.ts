@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
-import type { NodeRelease, NodeView } from "../../../../aggregator/core/fleet.ts";
+import type { NodeRelease, NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { blindUntil, claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
 import { evidenceWith, fleetWith } from "./evidence.ts";

@@ -1,5 +1,5 @@
 import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-evidence.ts";
-import type { NodeView } from "../../../../aggregator/core/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
 import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
 import { claimWith, NOON } from "../world.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { acceptHeartbeat, acceptReport, type NodeView, settle } from "../../../../aggregator/core/fleet.ts";
+import { acceptHeartbeat, acceptReport, settle } from "../../../../aggregator/core/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { holdOf, NOON, nodeRelease, releaseOf, reportWith } from "../world.ts";
 

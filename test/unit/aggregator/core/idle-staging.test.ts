@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/attribution.ts";
-import type { NodeHold, NodeRelease } from "../../../../aggregator/core/fleet.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "../../../../aggregator/core/idle-staging.ts";
+import type { NodeHold, NodeRelease } from "../../../../aggregator/core/node-view.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { NOON, nodeRelease, viewWith, volumeWith } from "../world.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { acceptReport, type NodeView } from "../../../../aggregator/core/fleet.ts";
+import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import { type NodeStanding, nodeList } from "../../../../aggregator/core/node-list.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { releaseOf as agentsRelease } from "../../../../agent/core/node-state.ts";
-import { acceptReport, isOlder, type NodeView } from "../../../../aggregator/core/fleet.ts";
+import { acceptReport, isOlder } from "../../../../aggregator/core/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
 

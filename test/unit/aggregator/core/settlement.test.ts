@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NodeRelease } from "../../../../aggregator/core/fleet.ts";
+import type { NodeRelease } from "../../../../aggregator/core/node-view.ts";
 import { isSettledFor } from "../../../../aggregator/core/settlement.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeRelease, statusWith } from "../world.ts";

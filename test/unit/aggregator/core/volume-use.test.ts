@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NodeHold } from "../../../../aggregator/core/fleet.ts";
+import type { NodeHold } from "../../../../aggregator/core/node-view.ts";
 import { identitiesOf, volumeUse } from "../../../../aggregator/core/volume-use.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { NOON, viewWith } from "../world.ts";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { instantOf } from "../../../../common/kube/election.ts";
 import { narrow, type ServerClockBounds, serverTime } from "../../../../common/kube/server-clock.ts";
 import {
   halvingDelayMs,
@@ -8,6 +7,7 @@ import {
   type ServerTimeParts,
 } from "../../../../common/kube/server-time-keeper.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
+import { instantOf } from "../../../../common/runtime/instant.ts";
 import { createFakeClock, type FakeClock } from "../../../fakes/clock.ts";
 
 interface Server {
