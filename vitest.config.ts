@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** They take all of the machine, or read a clock that goes fifty times as fast. */
+/** They take all of the machine for long, or read a clock that goes fifty times as fast. */
 const ALONE = ["crashes", "faults", "simulation"].map((name) => `test/integration/${name}.test.ts`);
 
 export default defineConfig({
@@ -20,8 +20,7 @@ export default defineConfig({
           globalSetup: "test/integration/global-setup.ts",
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // They mostly wait, nearly each of them for a control plane of its own; after the unit tests, which do not.
-          maxWorkers: 2,
+          fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
       },
@@ -39,7 +38,18 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
+          include: ["test/e2e/*.test.ts"],
+          globalSetup: "test/e2e/global-setup.ts",
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      // The same for long: `npm run prove` alone runs these.
+      {
+        test: {
+          name: "e2e-long",
+          include: ["test/e2e/long/*.test.ts"],
           globalSetup: "test/e2e/global-setup.ts",
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -19,6 +19,12 @@ export const PARTS: readonly Part[] = [
     shows: "every fault at every step, in a world whose truth is known",
   },
   { name: "mutants", script: "simulate", args: ["--mutants"], shows: "that the simulation sees code that is wrong" },
+  {
+    name: "nodes",
+    script: "test:e2e:long",
+    args: [],
+    shows: "real nodes that nobody watches, and upgrades of everything",
+  },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
 ];
 

@@ -8,15 +8,15 @@ import { STAGING_FAILURES } from "./failures/staging.ts";
 import { UPGRADES } from "./failures/upgrade.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** What befalls claims on a bad day. The first moves the times of idle claims; the last ones tell Mooring to give up on nodes soon. */
+/** What befalls claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
 export const FAILURES: readonly Scenario[] = [
-  ...UNWATCHED_BOOT,
   ...KUBELET_FAILURES,
   ...STAGING_FAILURES,
   ...MID_UNMOUNT_FAILURES,
   ...BLIND_AGENT_FAILURES,
   ...POWER_FAILURES,
-  ...ABSENCES,
-  ...UPGRADES,
   ...DELETED_NODE_FAILURES,
 ];
+
+/** Times in which nobody or nearly nobody watched. The first moves the times of claims that are idle before it. */
+export const UNWATCHED: readonly Scenario[] = [...UNWATCHED_BOOT, ...ABSENCES, ...UPGRADES];
