@@ -209,7 +209,7 @@ describe("a node that is gone", () => {
     expect(back.status?.sinceMs).toBeGreaterThanOrEqual(gone.status?.sinceMs ?? 0);
   });
 
-  it("out of service and not ready, it is so at once, and a restart moves nothing", async () => {
+  it("out of service and not ready, it is so at once, and a restart keeps what is told of its last use", async () => {
     const bootId = await createNode("off");
     await cluster.createClaims(["on-off"]);
     await start();
@@ -226,6 +226,7 @@ describe("a node that is gone", () => {
     await owner.clock.sleep(1_000);
 
     expect(gone.status).toMatchObject({ reason: "NodeGone" });
-    expect((await cluster.claim("on-off")).resourceVersion).toBe(gone.resourceVersion);
+    // The time may be that of the restart: without a standby, and with nodes without an agent, nobody watched meanwhile.
+    expect((await cluster.claim("on-off")).status).toMatchObject({ unused: true, lastUse: gone.status?.lastUse });
   });
 });
