@@ -32,7 +32,7 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
-const { values, positionals } = parseArgs({
+const OPTIONS = {
   allowPositionals: true,
   options: {
     seeds: { type: "string", default: "200" },
@@ -48,7 +48,29 @@ const { values, positionals } = parseArgs({
     "keep-going": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
-});
+} as const;
+
+const { values, positionals } = readFlags();
+
+function readFlags(): ReturnType<typeof parseArgs<typeof OPTIONS>> {
+  try {
+    const flags = parseArgs(OPTIONS);
+    for (const name of ["seeds", "first-seed", "seed", "minutes", "jobs"] as const) {
+      const text = flags.values[name];
+      // A run of no world would keep every promise.
+      if (text !== undefined && !/^[1-9]\d{0,8}$/.test(text))
+        refuse(`--${name} is "${text}", not a whole number from 1 on`);
+    }
+    return flags;
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message.split(". ", 1)[0] : String(error));
+  }
+}
+
+function refuse(why: string | undefined): never {
+  process.stderr.write(`mooring: ${why} (--help lists the flags)\n`);
+  process.exit(1);
+}
 
 /** A failure as people read it, and how to see it again. */
 function failureText({ seed, failure, plan }: FailedSeed): string {
