@@ -175,6 +175,20 @@ const forbiddenArrows = [
       "undici",
     ],
   },
+  {
+    from: "agent/core/affinity/x.ts",
+    to: [
+      "../../sources/x.ts",
+      "../../sinks/x.ts",
+      "../../agent.ts",
+      "../../../common/kube/x.ts",
+      "../../../common/runtime/clock.ts",
+      "../../../aggregator/core/x.ts",
+      "../../../test/fakes/x.ts",
+      "node:fs",
+      "valibot",
+    ],
+  },
   { from: "aggregator/core/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sources/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sinks/y.ts", to: ["../writing/x.ts"] },
@@ -240,6 +254,7 @@ const allowedArrows = [
       to: [`./${wing}.ts`, "./config.ts", "./dry-run.ts", "../common/runtime/y.ts", "node:os", "node:fs/promises"],
     },
   ]),
+  { from: "agent/core/affinity/x.ts", to: ["./y.ts", "../y.ts", "../../../common/storage/y.ts"] },
   { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
   { from: "aggregator/aggregator.ts", to: ["./writing/y.ts"] },
   {
