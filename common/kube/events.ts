@@ -1,5 +1,5 @@
 import { MooringError, messageOf } from "../runtime/errors.ts";
-import type { KubeParts } from "./client.ts";
+import { ApiError, type KubeParts } from "./client.ts";
 
 /** What happened to an object, for people who describe it. */
 export interface KubeEvent {
@@ -19,6 +19,11 @@ export interface KubeEvent {
   readonly note: string;
   /** The moment, as `formatMicroTime` writes it. */
   readonly eventTime: string;
+  /**
+   * Makes it one event, however often and by whichever process it is emitted, as long as the API server keeps it (an hour unless told):
+   * lower-case letters, digits and `-`, at most 60, unique among the events on objects of this name.
+   */
+  readonly once?: string | undefined;
 }
 
 /** Writes events (events.k8s.io/v1), one after the other. An event that cannot be written is lost: events are a courtesy. */
@@ -39,9 +44,9 @@ export function createEventRecorder(
   const waiting: KubeEvent[] = [];
   let woken = new AbortController();
 
-  const write = async (event: KubeEvent, signal: AbortSignal): Promise<void> => {
+  const write = async ({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<void> => {
     const { namespace, name } = event.regarding;
-    const metadata = { namespace, name: `${name.slice(0, 200)}.${random.id().slice(0, 16)}` };
+    const metadata = { namespace, name: nameOf(name, once ?? random.id().slice(0, 16)) };
     const speaker = { reportingController: controller, reportingInstance: instance };
     const body = {
       apiVersion: "events.k8s.io/v1",
@@ -73,9 +78,19 @@ export function createEventRecorder(
         }
         await write(event, signal).catch((error: unknown) => {
           if (!(error instanceof MooringError)) throw error;
+          if (event.once !== undefined && isThereAlready(error)) return;
           if (!signal.aborted) logger.warn({ reason: event.reason, err: messageOf(error) }, "event not written");
         });
       }
     },
   };
+}
+
+/** At most 253 characters, as every name of an object. A name that is cut must not end with a dot or dash before the next dot. */
+function nameOf(object: string, suffix: string): string {
+  return `${object.slice(0, 192).replace(/[.-]+$/, "")}.${suffix}`;
+}
+
+function isThereAlready(error: MooringError): boolean {
+  return error instanceof ApiError && error.status === 409 && error.reason === "AlreadyExists";
 }

@@ -15,14 +15,17 @@ const EVENT: KubeEvent = {
   eventTime: "2026-01-01T00:00:00.000000Z",
 };
 
-/** A recorder whose API server answers with these statuses, one after the other, and then with 201. */
-function start(statuses: readonly number[] = []) {
-  const left = [...statuses];
+/** The word of an API server that has an object of this name. */
+const ALREADY_EXISTS = { kind: "Status", code: 409, reason: "AlreadyExists", message: "it already exists" };
+
+/** A recorder whose API server answers with these, one after the other, and then with 201. */
+function start(answers: readonly (number | "AlreadyExists")[] = []) {
+  const left = [...answers];
   const sent: { readonly path: string; readonly body: unknown }[] = [];
   const transport = createFakeTransport(({ path, body }) => {
     sent.push({ path, body: JSON.parse(body ?? "") });
-    const status = left.shift() ?? 201;
-    return json({}, status);
+    const answer = left.shift() ?? 201;
+    return answer === "AlreadyExists" ? json(ALREADY_EXISTS, 409) : json({}, answer);
   });
   const clock = createFakeClock();
   const logger = createFakeLogger();
@@ -61,7 +64,52 @@ describe("an event recorder", () => {
     await end();
 
     const [{ body } = { body: undefined }] = sent;
-    expect(JSON.stringify(body)).toMatch(/"name":"w{200}\.[^"]{1,16}"/);
+    expect(JSON.stringify(body)).toMatch(/"name":"w{192}\.[^"]{1,16}"/);
+  });
+
+  it("gives an event that is to be one the same name each time, and leaves the word out of what it writes", async () => {
+    const { recorder, sent, end } = start();
+
+    recorder.emit({ ...EVENT, once: "u1-seen" });
+    recorder.emit({ ...EVENT, once: "u1-seen" });
+    await end();
+
+    expect(sent).toMatchObject([
+      { body: { metadata: { name: "web.u1-seen" } } },
+      { body: { metadata: { name: "web.u1-seen" } } },
+    ]);
+    expect(sent.map(({ body }) => JSON.stringify(body)).join()).not.toContain('"once"');
+  });
+
+  it("says nothing of one that an earlier process has written", async () => {
+    const { recorder, logger, end } = start(["AlreadyExists"]);
+
+    recorder.emit({ ...EVENT, once: "u1-seen" });
+    await end();
+
+    expect(logger.messages("warn")).toEqual([]);
+  });
+
+  it.each([
+    { name: "that names no object", answers: [409] },
+    { name: "of another kind", answers: [403] },
+  ])("says so when one is refused by an answer $name", async ({ answers }) => {
+    const { recorder, logger, end } = start(answers);
+
+    recorder.emit({ ...EVENT, once: "u1-seen" });
+    await end();
+
+    expect(logger.messages("warn")).toEqual(["event not written"]);
+  });
+
+  it("cuts a name so that it stays one", async () => {
+    const { recorder, sent, end } = start();
+    const name = `${"w".repeat(190)}-.${"w".repeat(61)}`;
+
+    recorder.emit({ ...EVENT, regarding: { ...EVENT.regarding, name }, once: "u1-seen" });
+    await end();
+
+    expect(sent).toMatchObject([{ body: { metadata: { name: `${"w".repeat(190)}.u1-seen` } } }]);
   });
 
   it("cuts a note that the API server would refuse", async () => {
