@@ -151,6 +151,8 @@ export interface LiveJob {
   readonly uid: string;
   readonly backoffLimit: number | undefined;
   readonly backoffLimitPerIndex: number | undefined;
+  /** `status.failed`: its pods that have failed so far; 0 when it is left out. */
+  readonly failed: number;
 }
 
 /**

@@ -1,0 +1,267 @@
+import type { LiveJob, LiveRead, PodOwner } from "./facts.ts";
+import { FREE_REJECTIONS, nextLevel, type OwnerPast, ownerWait, stillCounts } from "./owner-back-off.ts";
+
+/**
+ * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four brakes: on an owner whose
+ * replacements keep coming, on the node's rate, on a node where most pods would be wrong (then rather the node's labels are), and on the
+ * whole fleet, which the aggregator holds. Pods that nobody would replace are let alone unless it was asked for.
+ *
+ * State is a value and every time is an argument: milliseconds of the boot clock (`Clock.monotonicMs`). What was rejected is remembered
+ * by pod, in any order and as often as it is told. An agent that restarts learns it again from the rejected pods that are still there
+ * (`witness`): a ReplicaSet and a Job leave them. A StatefulSet and a DaemonSet delete them at once, so in its first ten minutes a run
+ * takes it that two were rejected of each of those owners just before it began; and it begins slowly, so that runs that end soon do not
+ * add up to more than the node's rate.
+ */
+export interface Brakes {
+  /** When this run of the agent began. */
+  readonly startedAt: number;
+  readonly rejections: readonly Rejection[];
+  /** UIDs of the owners that an event has told of their back-off; once for each time of trouble. */
+  readonly told: ReadonlySet<string>;
+  /** Why the aggregator holds all rejections; undefined when it does not. */
+  readonly fleetHold: string | undefined;
+}
+
+/** A pod that was, or is just being, rejected on this node. */
+export interface Rejection {
+  readonly podUid: string;
+  /** Of the controller of the pod; undefined for a bare pod. */
+  readonly ownerUid: string | undefined;
+  /** When, on the boot clock; below 0 for what was before this boot. */
+  readonly atMs: number;
+  /** How far the owner's back-off had come with it, 0 for not at all: see `backOffMs`. */
+  readonly level: number;
+}
+
+/** A rejected pod as its status and its annotation `mooring.dev/rejected` tell of it. */
+export interface Witnessed {
+  readonly podUid: string;
+  readonly ownerUid: string | undefined;
+  /** How long ago by the annotation's time and the API server's clock, milliseconds; 0 where it does not say. */
+  readonly ageMs: number;
+  /** As the annotation has it; 0 where it does not say. */
+  readonly level: number;
+}
+
+/** Whom a rejection is asked for. */
+export interface BrakeRequest {
+  readonly podUid: string;
+  readonly owner: PodOwner | undefined;
+  /** Of a pod whose owner is a Job. */
+  readonly job: LiveRead<LiveJob> | undefined;
+}
+
+/**
+ * All pods of the node that are not over and name a claim. Those that run count as well: lost labels make them all wrong, and the few
+ * that are just starting are then as right as the others.
+ */
+export interface NodeSurvey {
+  readonly pods: number;
+  /** Of them those with a volume whose PV's affinity excludes the node, in whatever state the pod is. */
+  readonly wrong: number;
+  /** Of them those without any verdict, be it "unknown", since the node's labels changed or the agent started. */
+  readonly unseen: number;
+}
+
+/** What was asked for by settings. */
+export interface BrakeSettings {
+  readonly rejectBarePods: boolean;
+  /** Also pods whose failure ends their Job. */
+  readonly rejectLastTries: boolean;
+}
+
+/** Under which circumstances is decided. */
+export interface BrakeScene {
+  readonly nowMs: number;
+  readonly survey: NodeSurvey;
+  readonly settings: BrakeSettings;
+}
+
+/**
+ * - `go`: reject now; it counts from here on (`withdraw` it when it did not happen). `level` belongs into the annotation.
+ * - `wait`: ask again at `untilMs`, with everything read anew. `tellOwner`: the event on the owner is due, once.
+ * - `refuse`: not as long as the pod and the settings are what they are.
+ */
+export type BrakeDecision =
+  | { readonly kind: "go"; readonly level: number }
+  | {
+      readonly kind: "wait";
+      readonly brake: "owner" | "node-rate" | "node-wrong" | "fleet";
+      readonly untilMs: number;
+      readonly why: string;
+      readonly tellOwner: boolean;
+    }
+  | { readonly kind: "refuse"; readonly brake: "bare-pod" | "last-try"; readonly why: string };
+
+/** So many in any `NODE_WINDOW_MS`. */
+export const NODE_REJECTIONS = 10;
+export const NODE_WINDOW_MS = 60_000;
+/** A node with at least so many wrong pods that are more than half of those with claims is wrong itself. */
+export const MOST_WRONG = 3;
+/** What is held for as long as it lasts is asked for again after this time. Milliseconds. */
+export const RECHECK_MS = 5_000;
+
+/** Controllers that leave a failed pod where it is (KUBERNETES: ReplicaSet makes another one beside it, Job counts it). */
+const LEAVES_FAILED_PODS: ReadonlySet<string> = new Set(["ReplicaSet", "ReplicationController", "Job"]);
+
+/** The brakes of a run that begins now and has not looked at any pod yet. */
+export function newBrakes(nowMs: number): Brakes {
+  return { startedAt: nowMs, rejections: [], told: new Set(), fleetHold: undefined };
+}
+
+/**
+ * Takes a rejection into account that a pod tells of, of this run or an earlier one. Count only pods with phase `Failed`, reason
+ * `VolumeNodeAffinity` and the annotation: an annotation alone can be put there by whoever makes pods, a status cannot.
+ */
+export function witness(brakes: Brakes, seen: Witnessed, nowMs: number): Brakes {
+  const { podUid, ownerUid } = seen;
+  const level = Number.isSafeInteger(seen.level) ? Math.max(0, seen.level) : 0;
+  const atMs = nowMs - (seen.ageMs > 0 ? seen.ageMs : 0);
+  const known = latestOf(brakes, podUid);
+  // Two clocks, one event: the later one, and so the longer wait.
+  const merged = {
+    podUid,
+    ownerUid,
+    atMs: Math.max(atMs, known?.atMs ?? atMs),
+    level: Math.max(level, known?.level ?? 0),
+  };
+  const others = brakes.rejections.filter((one) => one !== known);
+  return { ...brakes, rejections: remembered([...others, merged], nowMs) };
+}
+
+/** Takes back a `go` that is known not to have changed the pod: a conflict, a refusal. What is not known stays. */
+export function withdraw(brakes: Brakes, podUid: string): Brakes {
+  const last = latestOf(brakes, podUid);
+  return { ...brakes, rejections: brakes.rejections.filter((one) => one !== last) };
+}
+
+/** What the aggregator's last answer said of the fleet. */
+export function withFleetHold(brakes: Brakes, fleetHold: string | undefined): Brakes {
+  return { ...brakes, fleetHold };
+}
+
+/** Why nothing is rejected on this node, which is not ready then; undefined when that is not so. */
+export function wrongNode({ pods, wrong }: NodeSurvey): string | undefined {
+  if (!isMost(wrong, pods)) return undefined;
+  return `${wrong} of the node's ${pods} pods with claims have a volume whose node affinity excludes this node; its labels may be wrong, so no pod is rejected`;
+}
+
+/** May this pod be rejected now? A `go` counts at once, so that a second one that is decided meanwhile knows of it. */
+export function brake(
+  brakes: Brakes,
+  request: BrakeRequest,
+  scene: BrakeScene,
+): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
+  const refusal = refusalOf(request, scene.settings);
+  if (refusal !== undefined) return { decision: refusal, brakes };
+  const { nowMs } = scene;
+  const rejections = remembered(brakes.rejections, nowMs);
+  const known = { ...brakes, rejections };
+  const hold = holdOf(known, scene);
+  if (hold !== undefined) return { decision: hold, brakes: known };
+
+  const { podUid, owner } = request;
+  const past = owner === undefined ? undefined : pastOf(known, owner);
+  const ownerUntilMs = past === undefined ? nowMs : ownerWait(past, nowMs);
+  if (owner !== undefined && ownerUntilMs > nowMs) return waitForOwner(known, owner, ownerUntilMs);
+  const untilMs = nodeWait(known, nowMs);
+  if (untilMs > nowMs) return { decision: waitForNode(untilMs), brakes: known };
+
+  const level = past === undefined ? 0 : nextLevel(past, nowMs);
+  const made = { podUid, ownerUid: owner?.uid, atMs: nowMs, level };
+  return { decision: { kind: "go", level }, brakes: { ...known, rejections: [...rejections, made] } };
+}
+
+function refusalOf(
+  { owner, job }: BrakeRequest,
+  { rejectBarePods, rejectLastTries }: BrakeSettings,
+): Extract<BrakeDecision, { readonly kind: "refuse" }> | undefined {
+  if (owner === undefined && !rejectBarePods)
+    return { kind: "refuse", brake: "bare-pod", why: "no controller owns the pod: nobody would replace it" };
+  if (owner?.kind !== "Job" || rejectLastTries) return undefined;
+  const tries = triesLeft(job);
+  if (typeof tries === "number" && tries > 0) return undefined;
+  const why = typeof tries === "string" ? tries : "the Job has no retry left: it would fail with the pod";
+  return { kind: "refuse", brake: "last-try", why };
+}
+
+/**
+ * How many of a Job's pods may still fail before it does, or why that is not known. A Job fails when more pods have failed than its
+ * `backoffLimit` (k8s.io/api/batch/v1); what failed of each index alone is not in its status, so all that failed count against that limit.
+ */
+function triesLeft(job: LiveRead<LiveJob> | undefined): number | string {
+  if (job === undefined) return "the Job of the pod was not read";
+  if (job.kind === "missing") return "the Job of the pod is gone";
+  if (job.kind === "failed") return `the Job of the pod could not be read: ${job.why}`;
+  const { backoffLimit, backoffLimitPerIndex, failed } = job.value;
+  const limits = [backoffLimit, backoffLimitPerIndex].filter((limit) => limit !== undefined);
+  return limits.length === 0 ? "the Job does not say how many retries it has" : Math.min(...limits) - failed;
+}
+
+/** What stops every pod of the node alike. */
+function holdOf(
+  { fleetHold }: Brakes,
+  { nowMs, survey }: BrakeScene,
+): Extract<BrakeDecision, { readonly kind: "wait" }> | undefined {
+  const wait = { kind: "wait", untilMs: nowMs + RECHECK_MS, tellOwner: false } as const;
+  if (fleetHold !== undefined)
+    return { ...wait, brake: "fleet", why: `the aggregator holds all rejections: ${fleetHold}` };
+  const wrong = wrongNode(survey);
+  if (wrong !== undefined) return { ...wait, brake: "node-wrong", why: wrong };
+  if (!isMost(survey.wrong + survey.unseen, survey.pods)) return undefined;
+  return { ...wait, brake: "node-wrong", why: `${survey.unseen} other pods of the node have to be looked at before` };
+}
+
+function isMost(wrong: number, pods: number): boolean {
+  return wrong >= MOST_WRONG && wrong * 2 > pods;
+}
+
+/** The rejections that still matter for anything. */
+function remembered(rejections: readonly Rejection[], nowMs: number): readonly Rejection[] {
+  return rejections.filter((one) => stillCounts(one, nowMs));
+}
+
+function latestOf({ rejections }: Brakes, podUid: string): Rejection | undefined {
+  const own = rejections.filter((one) => one.podUid === podUid);
+  return own.reduce<Rejection | undefined>(
+    (last, one) => (last === undefined || one.atMs > last.atMs ? one : last),
+    undefined,
+  );
+}
+
+function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner): OwnerPast {
+  const count = LEAVES_FAILED_PODS.has(owner.kind) ? 0 : FREE_REJECTIONS - 1;
+  return {
+    rejections: rejections.filter(({ ownerUid }) => ownerUid === owner.uid),
+    assumed: { count, atMs: startedAt },
+  };
+}
+
+function waitForOwner(
+  brakes: Brakes,
+  owner: PodOwner,
+  untilMs: number,
+): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
+  const known = new Set(brakes.rejections.map(({ ownerUid }) => ownerUid));
+  const told = new Set([...brakes.told].filter((uid) => known.has(uid)));
+  const why = `pods of ${owner.kind} ${owner.name} keep coming to this node, which a volume of theirs excludes`;
+  const tellOwner = !told.has(owner.uid);
+  return {
+    decision: { kind: "wait", brake: "owner", untilMs, why, tellOwner },
+    brakes: { ...brakes, told: told.add(owner.uid) },
+  };
+}
+
+/** From when on the node's rate allows another one. In its first minute a run has one for each tenth part of the time that has passed. */
+function nodeWait({ rejections, startedAt }: Brakes, nowMs: number): number {
+  const times = rejections.map(({ atMs }) => atMs).toSorted((a, b) => b - a);
+  const tenth = times[NODE_REJECTIONS - 1] ?? Number.NEGATIVE_INFINITY;
+  if (nowMs - startedAt >= NODE_WINDOW_MS) return tenth + NODE_WINDOW_MS;
+  const made = times.filter((atMs) => atMs >= startedAt).length;
+  return Math.max(tenth + NODE_WINDOW_MS, startedAt + ((made + 1) * NODE_WINDOW_MS) / NODE_REJECTIONS);
+}
+
+function waitForNode(untilMs: number): BrakeDecision {
+  const why = `at most ${NODE_REJECTIONS} pods a minute are rejected on one node, and fewer just after the agent's start`;
+  return { kind: "wait", brake: "node-rate", untilMs, why, tellOwner: false };
+}

@@ -1,0 +1,68 @@
+/**
+ * How long the next rejection of an owner's pods has to wait. Its replacements may keep coming to this node: a scheduler that acts on old
+ * data, an affinity that contradicts the pod's own. Three in ten minutes are free; each further one comes after twice the time of the one
+ * before, up to a ceiling. Who has had peace for ten minutes more than it had to wait begins anew.
+ *
+ * Each rejection carries how far it had come (`level`), also in the pod's annotation, so that the newest one that can be read is enough.
+ */
+
+/** A rejection of one of the owner's pods. Milliseconds of the boot clock. */
+export interface PastRejection {
+  readonly atMs: number;
+  /** 0 for one that was free; each further one is one higher. */
+  readonly level: number;
+}
+
+/** What is known of an owner. */
+export interface OwnerPast {
+  readonly rejections: readonly PastRejection[];
+  /** How many are taken for granted in the time before the agent began to watch, and when that was. */
+  readonly assumed: { readonly count: number; readonly atMs: number };
+}
+
+/** So many in `OWNER_WINDOW_MS` are free. */
+export const FREE_REJECTIONS = 3;
+export const OWNER_WINDOW_MS = 600_000;
+/** The first wait, and the ceiling that doubling it comes to. Milliseconds. */
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 1_800_000;
+/** The level at which the ceiling is reached. */
+const LAST_LEVEL = 6;
+
+/** How long the next rejection waits after one of this level: nothing, 1, 2, 4, 8, 16, and from then on 30 minutes. */
+export function backOffMs(level: number): number {
+  return level <= 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (level - 1), LONGEST_WAIT_MS);
+}
+
+/** True as long as a rejection still matters for the next one. */
+export function stillCounts({ atMs, level }: PastRejection, nowMs: number): boolean {
+  return nowMs - atMs <= backOffMs(level) + OWNER_WINDOW_MS;
+}
+
+/** From when on the next one may come: in the past when it may at once. */
+export function ownerWait(past: OwnerPast, nowMs: number): number {
+  const newestAtMs = Math.max(...countingOf(past, nowMs).map(({ atMs }) => atMs));
+  return newestAtMs + backOffMs(levelOf(past, nowMs));
+}
+
+/** What is to be the level of one that comes now. */
+export function nextLevel(past: OwnerPast, nowMs: number): number {
+  const level = levelOf(past, nowMs);
+  if (level > 0) return Math.min(level + 1, LAST_LEVEL);
+  return recentCount(past, nowMs) + 1 >= FREE_REJECTIONS ? 1 : 0;
+}
+
+/** An owner with three recent ones is braked whatever their annotations say: those may be of another version, or lost. */
+function levelOf(past: OwnerPast, nowMs: number): number {
+  const written = Math.max(0, ...countingOf(past, nowMs).map(({ level }) => level));
+  return Math.max(written, recentCount(past, nowMs) >= FREE_REJECTIONS ? 1 : 0);
+}
+
+function recentCount({ rejections, assumed }: OwnerPast, nowMs: number): number {
+  const isRecent = (atMs: number): boolean => nowMs - atMs < OWNER_WINDOW_MS;
+  return rejections.filter(({ atMs }) => isRecent(atMs)).length + (isRecent(assumed.atMs) ? assumed.count : 0);
+}
+
+function countingOf({ rejections }: OwnerPast, nowMs: number): readonly PastRejection[] {
+  return rejections.filter((one) => stillCounts(one, nowMs));
+}
