@@ -1,5 +1,6 @@
 import { buildConnector, Pool } from "undici";
 import { type Clock, createSystemClock } from "../runtime/clock.ts";
+import { orAborted } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import { guardPeer } from "./peer-guard.ts";
 import type { ByteTransport, HttpRequest, HttpResponse } from "./transport.ts";
@@ -59,7 +60,8 @@ export function createUndiciTransport(target: TransportTarget, options: Transpor
   return {
     send: async (request, signal) => {
       try {
-        return await dispatch(request.body === undefined ? reads : writes, request, signal);
+        // undici looks at the signal of a request only once there is a connection for it: until then it would wait beyond any deadline.
+        return await orAborted(dispatch(request.body === undefined ? reads : writes, request, signal), signal);
       } catch (error) {
         throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
           cause: error,

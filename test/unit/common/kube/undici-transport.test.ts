@@ -121,6 +121,31 @@ describe("the transport", () => {
     expect(await sent).toMatchObject({ code: "transport-failed", message: expect.stringContaining("stopped") });
   });
 
+  it("is given up by its signal also while it waits for a connection, and is never sent", async () => {
+    const asked: (string | undefined)[] = [];
+    const { transport } = await serve(
+      ({ url }, response) => {
+        asked.push(url);
+        if (url !== GET.path) response.end("answer");
+      },
+      { maxConnections: 1 },
+    );
+    const [first, second] = [new AbortController(), new AbortController()];
+    const before = transport.send(GET, first.signal).catch((error: unknown) => error);
+    await eventually(() => asked.length === 1);
+
+    const sent = transport.send({ ...GET, path: "/y" }, second.signal).catch((error: unknown) => error);
+    await settle();
+    second.abort(new Error("stopped"));
+
+    expect(await sent).toMatchObject({ code: "transport-failed", message: expect.stringContaining("stopped") });
+    // Also when there is one in the end.
+    first.abort();
+    await before;
+    await readText(await transport.send({ ...GET, path: "/z" }, never));
+    expect(asked).toEqual([GET.path, "/z"]);
+  });
+
   it("is not sent with a signal that was aborted before", async () => {
     const { transport } = await serve(endless);
 
