@@ -5,6 +5,7 @@ import { createPrinter, standardScreen } from "../../demo/print.ts";
 import { HarnessError } from "../../process/errors.ts";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
+import { diagnose } from "./diagnosis.ts";
 import { type Figure, figureMarkdown, figureRows } from "./figures.ts";
 import type { Scenario } from "./scenario.ts";
 import { openStage, type Stage } from "./stage.ts";
@@ -51,6 +52,8 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
         const verdict = again();
 
         played.push({ scenario, truth, verdict, again });
+        // What the cluster knows goes with it.
+        if (verdict.faults.length > 0) owner.say(`why of ${claim}?\n${await diagnose(stage, claim)}`);
         expect(verdict.faults).toEqual([]);
       });
     }
