@@ -1,5 +1,11 @@
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import type { ApiObject, Json, JsonObject } from "./engine/api/objects.ts";
+import type { Json, JsonObject, Metadata } from "./engine/api/objects.ts";
+
+/** A claim, or as much of one as is written. */
+export interface Stated {
+  readonly metadata: Pick<Metadata, "uid" | "annotations">;
+  readonly status?: Json | undefined;
+}
 
 /** What stands in a claim's status, as anybody reads it. Milliseconds since the epoch. */
 export interface Published {
@@ -24,7 +30,7 @@ export interface PublishedUse {
 }
 
 /** Reads the condition by its name in README; nothing while there is none. */
-export function publishedIn(claim: ApiObject): Published | undefined {
+export function publishedIn(claim: Stated): Published | undefined {
   const conditions = objectIn(claim.status).conditions;
   const condition = Array.isArray(conditions)
     ? conditions.map(objectIn).find(({ type }) => type === "mooring.dev/Unused")

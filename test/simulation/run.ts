@@ -78,12 +78,13 @@ interface Stage {
 }
 
 function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
-  const found: { world: World | undefined; told: ToldUses | undefined } = { world: undefined, told: undefined };
+  const found: { world?: World; told?: ToldUses; watch?: WriteWatch } = {};
   const servers = setup.serverOffsetsMs.length;
   const dice = (name: string) => createDice(`${seed} ${name}`);
   const sky = new Sky({
     dice: dice("weather"),
     touchClaim: (path) => found.world?.touchClaim(path),
+    onClaimWrite: (request) => found.watch?.onRequest(request),
     servers: () => servers,
   });
   const engine = createEngine({
@@ -100,9 +101,9 @@ function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
   });
   const world = new World({ engine, sky, dice }, setup);
   const told = new ToldUses(world);
-  found.world = world;
-  found.told = told;
-  return { world, watch: new WriteWatch(world, told), sky, tell: tell ?? (() => {}) };
+  const watch = new WriteWatch(world, told);
+  Object.assign(found, { world, told, watch });
+  return { world, watch, sky, tell: tell ?? (() => {}) };
 }
 
 async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {

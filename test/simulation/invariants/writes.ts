@@ -1,9 +1,23 @@
+import * as v from "valibot";
+import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import { type Published, publishedIn } from "../published.ts";
+import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import { BrokenPromise } from "./promises.ts";
 import type { ToldUses } from "./told.ts";
 import { type ApiWall, apiWallOf } from "./wall.ts";
+
+/** As much of a write as tells on which state it was decided, and what it says. */
+const applied = v.object({
+  metadata: v.object({
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    annotations: v.optional(v.record(v.string(), v.string())),
+  }),
+  status: v.object({ conditions: v.array(v.record(v.string(), v.string())) }),
+});
 
 /** Looks at each write that Mooring makes, at the moment when it is made. */
 export class WriteWatch {
@@ -29,6 +43,19 @@ export class WriteWatch {
 
   countOf(claimUid: string): number {
     return this.#counts.get(claimUid) ?? 0;
+  }
+
+  /** A write is on its way: one that was decided on what stands there has to say something else. */
+  onRequest({ body }: HttpRequest): void {
+    const write = v.safeParse(applied, JSON.parse(body ?? "{}"));
+    if (!write.success) return;
+    const { name, resourceVersion } = write.output.metadata;
+    const ref = { resource: "persistentvolumeclaims", namespace: NAMESPACE, name } as const;
+    const claim = this.#world.engine.api.get(ref);
+    if (claim?.metadata.resourceVersion !== resourceVersion) return;
+    const [now, before] = [publishedIn(write.output), publishedIn(claim)];
+    if (now !== undefined && before !== undefined && isSame(now, before))
+      this.broken ??= new BrokenPromise("one-write", `${name} is written although nothing changed: ${now.reason}`);
   }
 
   #onEvent({ resource, by, type, object, previous }: StoreEvent): void {

@@ -1,3 +1,4 @@
+import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { Call, Fate, Weather } from "../engine/fate.ts";
 import type { Dice } from "./dice.ts";
 
@@ -30,6 +31,8 @@ interface SkyParts {
   readonly dice: Dice;
   /** Changes the claim that a write is on its way to. */
   readonly touchClaim: (path: string) => void;
+  /** Told of each write to a claim when it is sent, whatever befalls it. */
+  readonly onClaimWrite: (request: HttpRequest) => void;
   readonly servers: () => number;
 }
 
@@ -65,8 +68,11 @@ export class Sky {
   }
 
   readonly weather: Weather = (call) => {
-    const { dice, servers } = this.#parts;
-    if (call.request.method === "PATCH" && call.site.includes("persistentvolumeclaims")) this.claimWrites += 1;
+    const { dice, servers, onClaimWrite } = this.#parts;
+    if (call.request.method === "PATCH" && call.site.includes("persistentvolumeclaims")) {
+      this.claimWrites += 1;
+      onClaimWrite(call.request);
+    }
     const usual = {
       requestMs: 0.2 + dice.fraction(),
       answerMs: 0.2 + dice.fraction(),
