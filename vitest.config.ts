@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-/** They take all of the machine for long, or read a clock that goes fifty times as fast. */
-const ALONE = ["crashes", "faults", "simulation"].map((name) => `test/integration/${name}.test.ts`);
+/** They take all of the machine for long, measure how soon something follows, or read a clock that goes fifty times as fast. */
+const ALONE = ["crashes", "faults", "leadership", "simulation"].map((name) => `test/integration/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -20,7 +20,8 @@ export default defineConfig({
           globalSetup: "test/integration/global-setup.ts",
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          // Each control plane wants a core and a gigabyte; most of the time a file waits.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },

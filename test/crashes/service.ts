@@ -18,7 +18,7 @@ export async function startLeaderService(owner: Owner, leader: () => number | un
     socket.on("close", () => sockets.delete(socket));
     return socket;
   };
-  const server = createServer((near) => {
+  const server = createServer({ noDelay: true }, (near) => {
     const port = leader();
     keep(near);
     near.on("error", () => near.destroy());
@@ -26,7 +26,7 @@ export async function startLeaderService(owner: Owner, leader: () => number | un
       near.destroy();
       return;
     }
-    const far = keep(createConnection({ host: "127.0.0.1", port }));
+    const far = keep(createConnection({ host: "127.0.0.1", port, noDelay: true }));
     far.on("error", () => far.destroy());
     // A half that breaks takes the other along, behind what it has brought: nobody must wait for an answer that nobody sends.
     near.on("close", () => far.destroySoon());

@@ -26,7 +26,8 @@ export async function startHoldingProxy(target: URL): Promise<HoldingProxy> {
       one.on("error", () => one.destroy());
     }
   };
-  const server = createServer((client) => join(client, connect(Number(target.port), target.hostname)));
+  const near = { port: Number(target.port), host: target.hostname, noDelay: true };
+  const server = createServer({ noDelay: true }, (client) => join(client, connect(near)));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   return {
