@@ -1,5 +1,6 @@
-import type { LiveJob, LiveRead, PodOwner } from "./facts.ts";
+import type { PodOwner } from "./facts.ts";
 import { FREE_REJECTIONS, nextLevel, type OwnerPast, ownerWait, stillCounts } from "./owner-back-off.ts";
+import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./replacement.ts";
 
 /**
  * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four brakes: on an owner whose
@@ -44,11 +45,8 @@ export interface Witnessed {
 }
 
 /** Whom a rejection is asked for. */
-export interface BrakeRequest {
+export interface BrakeRequest extends ReplaceablePod {
   readonly podUid: string;
-  readonly owner: PodOwner | undefined;
-  /** Of a pod whose owner is a Job. */
-  readonly job: LiveRead<LiveJob> | undefined;
 }
 
 /**
@@ -63,18 +61,12 @@ export interface NodeSurvey {
   readonly unseen: number;
 }
 
-/** What was asked for by settings. */
-export interface BrakeSettings {
-  readonly rejectBarePods: boolean;
-  /** Also pods whose failure ends their Job. */
-  readonly rejectLastTries: boolean;
-}
-
 /** Under which circumstances is decided. */
 export interface BrakeScene {
   readonly nowMs: number;
   readonly survey: NodeSurvey;
-  readonly settings: BrakeSettings;
+  /** What was asked for all the same. */
+  readonly settings: LossSettings;
 }
 
 /**
@@ -91,7 +83,7 @@ export type BrakeDecision =
       readonly why: string;
       readonly tellOwner: boolean;
     }
-  | { readonly kind: "refuse"; readonly brake: "bare-pod" | "last-try"; readonly why: string };
+  | ({ readonly kind: "refuse" } & Loss);
 
 /** So many in any `NODE_WINDOW_MS`. */
 export const NODE_REJECTIONS = 10;
@@ -152,11 +144,10 @@ export function brake(
   request: BrakeRequest,
   scene: BrakeScene,
 ): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
-  const refusal = refusalOf(request, scene.settings);
-  if (refusal !== undefined) return { decision: refusal, brakes };
+  const loss = lossOf(request, scene.settings);
+  if (loss !== undefined) return { decision: { kind: "refuse", ...loss }, brakes };
   const { nowMs } = scene;
-  const rejections = remembered(brakes.rejections, nowMs);
-  const known = { ...brakes, rejections };
+  const known = upToDate(brakes, nowMs);
   const hold = holdOf(known, scene);
   if (hold !== undefined) return { decision: hold, brakes: known };
 
@@ -169,33 +160,7 @@ export function brake(
 
   const level = past === undefined ? 0 : nextLevel(past, nowMs);
   const made = { podUid, ownerUid: owner?.uid, atMs: nowMs, level };
-  return { decision: { kind: "go", level }, brakes: { ...known, rejections: [...rejections, made] } };
-}
-
-function refusalOf(
-  { owner, job }: BrakeRequest,
-  { rejectBarePods, rejectLastTries }: BrakeSettings,
-): Extract<BrakeDecision, { readonly kind: "refuse" }> | undefined {
-  if (owner === undefined && !rejectBarePods)
-    return { kind: "refuse", brake: "bare-pod", why: "no controller owns the pod: nobody would replace it" };
-  if (owner?.kind !== "Job" || rejectLastTries) return undefined;
-  const tries = triesLeft(job);
-  if (typeof tries === "number" && tries > 0) return undefined;
-  const why = typeof tries === "string" ? tries : "the Job has no retry left: it would fail with the pod";
-  return { kind: "refuse", brake: "last-try", why };
-}
-
-/**
- * How many of a Job's pods may still fail before it does, or why that is not known. A Job fails when more pods have failed than its
- * `backoffLimit` (k8s.io/api/batch/v1); what failed of each index alone is not in its status, so all that failed count against that limit.
- */
-function triesLeft(job: LiveRead<LiveJob> | undefined): number | string {
-  if (job === undefined) return "the Job of the pod was not read";
-  if (job.kind === "missing") return "the Job of the pod is gone";
-  if (job.kind === "failed") return `the Job of the pod could not be read: ${job.why}`;
-  const { backoffLimit, backoffLimitPerIndex, failed } = job.value;
-  const limits = [backoffLimit, backoffLimitPerIndex].filter((limit) => limit !== undefined);
-  return limits.length === 0 ? "the Job does not say how many retries it has" : Math.min(...limits) - failed;
+  return { decision: { kind: "go", level }, brakes: { ...known, rejections: [...known.rejections, made] } };
 }
 
 /** What stops every pod of the node alike. */
@@ -214,6 +179,13 @@ function holdOf(
 
 function isMost(wrong: number, pods: number): boolean {
   return wrong >= MOST_WRONG && wrong * 2 > pods;
+}
+
+/** Without what no longer matters: an owner that has had peace is told of anew. */
+function upToDate(brakes: Brakes, nowMs: number): Brakes {
+  const rejections = remembered(brakes.rejections, nowMs);
+  const owners = new Set(rejections.map(({ ownerUid }) => ownerUid));
+  return { ...brakes, rejections, told: new Set([...brakes.told].filter((uid) => owners.has(uid))) };
 }
 
 /** The rejections that still matter for anything. */
@@ -242,13 +214,11 @@ function waitForOwner(
   owner: PodOwner,
   untilMs: number,
 ): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
-  const known = new Set(brakes.rejections.map(({ ownerUid }) => ownerUid));
-  const told = new Set([...brakes.told].filter((uid) => known.has(uid)));
   const why = `pods of ${owner.kind} ${owner.name} keep coming to this node, which a volume of theirs excludes`;
-  const tellOwner = !told.has(owner.uid);
+  const tellOwner = !brakes.told.has(owner.uid);
   return {
     decision: { kind: "wait", brake: "owner", untilMs, why, tellOwner },
-    brakes: { ...brakes, told: told.add(owner.uid) },
+    brakes: { ...brakes, told: new Set([...brakes.told, owner.uid]) },
   };
 }
 

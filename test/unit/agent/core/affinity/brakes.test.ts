@@ -1,0 +1,184 @@
+import { describe, expect, it } from "vitest";
+import {
+  brake,
+  newBrakes,
+  withdraw,
+  withFleetHold,
+  witness,
+  wrongNode,
+} from "../../../../../agent/core/affinity/brakes.ts";
+import { CALM, inShort, MINUTE, owner, play, SECOND, scene } from "./brake-scenes.ts";
+
+const HOUR = 60 * MINUTE;
+/** An agent that has run for ten hours when a test begins at 0. */
+const OLD = newBrakes(-10 * HOUR);
+
+function request(podUid: string, of = owner("rs")) {
+  return { podUid, owner: of, job: undefined };
+}
+
+function tries(times: readonly number[], of = owner("rs")) {
+  return times.map((seconds, index) => ({ atMs: seconds * SECOND, podUid: `p${index}`, of }));
+}
+
+describe("the brake on an owner", () => {
+  it.each([
+    { name: "three are free", times: [0, 1, 2], last: "go" },
+    { name: "the fourth waits a minute from the third", times: [0, 1, 2, 3], last: "owner until 62 s" },
+    { name: "the fourth comes after that minute", times: [0, 1, 2, 62], last: "go" },
+    { name: "the fifth waits two", times: [0, 1, 2, 62, 63], last: "owner until 182 s" },
+    { name: "the sixth waits four", times: [0, 1, 2, 62, 182, 183], last: "owner until 422 s" },
+    {
+      name: "no wait is longer than half an hour",
+      times: [0, 1, 2, 62, 182, 422, 902, 1_862, 3_662, 5_462, 5_463],
+      last: "owner until 7262 s",
+    },
+    { name: "three in more than ten minutes are none too many", times: [0, 300, 600, 900, 1_200], last: "go" },
+    { name: "it begins anew after ten minutes of peace beyond the wait", times: [0, 1, 2, 663, 664, 665], last: "go" },
+    { name: "it does not begin anew a moment before", times: [0, 1, 2, 662, 663], last: "owner until 782 s" },
+  ])("$name", ({ times, last }) => {
+    const { decisions } = play(OLD, tries(times));
+
+    expect(decisions.map(inShort).at(-1)).toBe(last);
+  });
+
+  it("lets another owner's pods alone", () => {
+    const { brakes } = play(OLD, tries([0, 1, 2]));
+
+    expect(brake(brakes, request("other", owner("other")), scene(3 * SECOND)).decision).toMatchObject({ kind: "go" });
+  });
+
+  it("has one event tell of it, and another one when it comes to that again after peace", () => {
+    const { decisions } = play(OLD, tries([0, 1, 2, 3, 4, 62, 63, 1_000, 1_001, 1_002, 1_003]));
+
+    expect(decisions.flatMap((one, index) => (one.kind === "wait" && one.tellOwner ? [index] : []))).toEqual([3, 10]);
+  });
+
+  it("tells how far it has come with each rejection, for the annotation", () => {
+    const { decisions } = play(OLD, tries([0, 1, 2, 62, 182]));
+
+    expect(decisions).toMatchObject([0, 0, 1, 2, 3].map((level) => ({ kind: "go", level })));
+  });
+
+  it("counts a pod twice that had to be rejected twice", () => {
+    const { decisions } = play(
+      OLD,
+      [0, 1, 2, 3].map((seconds) => ({ atMs: seconds * SECOND, podUid: "same" })),
+    );
+
+    expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 62 s"]);
+  });
+
+  it("does not count what came to nothing", () => {
+    const { brakes } = play(OLD, tries([0, 1, 2]));
+
+    expect(brake(withdraw(brakes, "p2"), request("p3"), scene(3 * SECOND)).decision).toMatchObject({ kind: "go" });
+  });
+});
+
+describe("the brake after a restart of the agent", () => {
+  const seen = (podUid: string, ageSeconds: number, level = 0) =>
+    ({ podUid, ownerUid: "rs", ageMs: ageSeconds * SECOND, level }) as const;
+
+  it.each([
+    {
+      name: "three that are still there are remembered",
+      pods: [seen("a", 30), seen("b", 20), seen("c", 10)],
+      last: "owner until 50 s",
+    },
+    { name: "the newest one tells how far it had come", pods: [seen("c", 100, 4)], last: "owner until 380 s" },
+    { name: "one that does not say when counts from now on", pods: [seen("c", 0, 1)], last: "owner until 60 s" },
+    { name: "one from the future, too", pods: [seen("c", -100, 1)], last: "owner until 60 s" },
+    { name: "a level that is none counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
+    { name: "old ones are over", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
+  ])("$name", ({ pods, last }) => {
+    const brakes = pods.reduce((known, pod) => witness(known, pod, 0), OLD);
+
+    expect(inShort(brake(brakes, request("new"), scene(0)).decision)).toBe(last);
+  });
+
+  it("counts a pod once that this run rejected and sees as rejected", () => {
+    const { brakes } = play(OLD, tries([0, 1]));
+    const both = witness(witness(brakes, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
+
+    expect(brake(both, request("p2"), scene(2 * SECOND)).decision).toMatchObject({ kind: "go" });
+  });
+
+  it.each([
+    { kind: "StatefulSet", second: "owner until 91 s" },
+    { kind: "DaemonSet", second: "owner until 91 s" },
+    { kind: "SomethingElse", second: "owner until 91 s" },
+    { kind: "ReplicaSet", second: "go" },
+  ])("takes two for granted of an owner that may delete what failed: $kind", ({ kind, second }) => {
+    const { decisions } = play(newBrakes(0), tries([31, 50], owner("of", kind)));
+
+    expect(decisions.map(inShort)).toEqual(["go", second]);
+  });
+
+  it("takes nothing for granted when it has run for ten minutes", () => {
+    const { decisions } = play(newBrakes(0), tries([601, 602, 603, 604], owner("of", "StatefulSet")));
+
+    expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 663 s"]);
+  });
+
+  it("begins with one in six seconds", () => {
+    const owners = Array.from({ length: 4 }, (_, index) => owner(`o${index}`));
+    const { decisions } = play(
+      newBrakes(0),
+      [5, 6, 7, 12].map((seconds, index) => ({
+        atMs: seconds * SECOND,
+        podUid: `p${index}`,
+        of: owners[index] ?? owner("x"),
+      })),
+    );
+
+    expect(decisions.map(inShort)).toEqual(["node-rate until 6 s", "go", "node-rate until 12 s", "go"]);
+  });
+});
+
+describe("the brake on a node", () => {
+  it("lets ten a minute be rejected", () => {
+    const all = Array.from({ length: 12 }, (_, index) => ({
+      atMs: index * SECOND,
+      podUid: `p${index}`,
+      of: owner(`o${index}`),
+    }));
+
+    const { brakes, decisions } = play(OLD, all);
+
+    expect(decisions.map(inShort)).toEqual([
+      ...Array.from({ length: 10 }, () => "go"),
+      "node-rate until 60 s",
+      "node-rate until 60 s",
+    ]);
+    expect(brake(brakes, request("p", owner("o")), scene(MINUTE)).decision).toMatchObject({ kind: "go" });
+  });
+
+  it.each([
+    { name: "three of five", survey: { pods: 5, wrong: 3, unseen: 0 }, is: "node-wrong until 5 s" },
+    { name: "all of three", survey: { pods: 3, wrong: 3, unseen: 0 }, is: "node-wrong until 5 s" },
+    { name: "three of six, which is a half", survey: { pods: 6, wrong: 3, unseen: 0 }, is: "go" },
+    { name: "both of two", survey: { pods: 2, wrong: 2, unseen: 0 }, is: "go" },
+    { name: "what may yet turn out to be most", survey: { pods: 5, wrong: 1, unseen: 2 }, is: "node-wrong until 5 s" },
+    { name: "what cannot be most any more", survey: { pods: 5, wrong: 1, unseen: 1 }, is: "go" },
+  ])("stops when most of its pods would be wrong: $name", ({ survey, is }) => {
+    expect(inShort(brake(OLD, request("p"), scene(0, survey)).decision)).toBe(is);
+  });
+
+  it("says why the node is not ready", () => {
+    expect(wrongNode({ pods: 5, wrong: 3, unseen: 0 })).toContain("3 of the node's 5 pods");
+    expect(wrongNode({ pods: 5, wrong: 1, unseen: 4 })).toBeUndefined();
+  });
+});
+
+describe("the brake on the fleet", () => {
+  it("holds everything as long as the aggregator says so", () => {
+    const held = withFleetHold(OLD, "50 rejections in 10 minutes");
+
+    const decision = brake(held, request("p"), scene(0)).decision;
+
+    expect(decision).toMatchObject({ kind: "wait", brake: "fleet", untilMs: 5 * SECOND });
+    expect(decision).toMatchObject({ why: expect.stringContaining("50 rejections in 10 minutes") });
+    expect(brake(withFleetHold(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({ kind: "go" });
+  });
+});
