@@ -1,5 +1,6 @@
 import type { NodeMessage } from "../../common/storage/node-report.ts";
-import { mayMatch, nodeSelectorTerms } from "../../common/storage/node-selector.ts";
+import { mayBeMounted } from "../../common/storage/node-selector.ts";
+import { parseNodeSelector } from "../../common/storage/node-selector-terms.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
 import type { CoverageGap } from "./coverage.ts";
 import type { Receipt } from "./fleet.ts";
@@ -168,10 +169,10 @@ export function reachOf(
   { nodeAffinity }: Pick<Volume, "nodeAffinity">,
   nodeOf: (name: string) => Node | undefined,
 ): (name: string) => boolean {
-  const terms = nodeAffinity === undefined ? undefined : nodeSelectorTerms(JSON.parse(nodeAffinity));
+  const affinity = nodeAffinity === undefined ? undefined : parseNodeSelector(JSON.parse(nodeAffinity));
   return (name) => {
-    const labels = terms && nodeOf(name)?.labels;
-    return terms === undefined || labels === undefined || mayMatch(terms, { name, labels });
+    const labels = affinity && nodeOf(name)?.labels;
+    return affinity === undefined || labels === undefined || mayBeMounted(affinity, labels);
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import * as v from "valibot";
+import { labelsSchema } from "../../common/storage/label-syntax.ts";
 
 /** The metadata of an API object that projections look at. */
 export const metadata = v.object({
@@ -8,7 +9,7 @@ export const metadata = v.object({
   uid: v.string(),
   resourceVersion: v.string(),
   creationTimestamp: v.optional(v.string()),
-  labels: v.nullish(v.record(v.string(), v.string())),
+  labels: v.nullish(labelsSchema),
 });
 
 /** A projection as a store keeps it. */

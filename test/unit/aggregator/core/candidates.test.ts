@@ -22,8 +22,7 @@ interface Row {
 function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expected = [] }: Row): readonly Awaited[] {
   const claim = claimWith({ status });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
-  // What they are labelled with does not matter to the tests: a node is known by its name.
-  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: {} });
+  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
   return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, anyExpected: expected[0] }));
 }
 
@@ -206,9 +205,9 @@ describe("a node of which nothing is known yet after a start", () => {
 });
 
 const on = (node: string, isSilent = false): Awaited => ({ node, isSilent, why: "unwatched" });
-const onN3 = JSON.stringify({
-  nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] }],
-});
+const selecting = (term: object) => JSON.stringify({ nodeSelectorTerms: [term] });
+const onN3 = selecting({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
+const namedN3 = selecting({ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] });
 
 describe("a node on which a claim's last pod may have ended while nobody watched", () => {
   it.each<Row>([
@@ -230,6 +229,12 @@ describe("a node on which a claim's last pod may have ended while nobody watched
       status: statusWith(),
       evidence: { volume: volumeWith({ nodeAffinity: onN3 }) },
       awaited: [on("n3")],
+    },
+    {
+      name: "can have the volume whatever names its affinity gives: the kubelet looks at labels alone",
+      status: statusWith(),
+      evidence: { volume: volumeWith({ nodeAffinity: namedN3 }) },
+      awaited: [on("n2"), on("n3")],
     },
     {
       name: "is none where the volume shows no mount",

@@ -31,7 +31,7 @@ describe("projectNode", () => {
   });
 
   it("keeps its labels and when it was made", () => {
-    const labels = { "kubernetes.io/hostname": "n1" };
+    const labels = { "kubernetes.io/hostname": "n1", constructor: "acme" };
 
     const node = projectNode({ metadata: { ...metadata, labels, creationTimestamp: "2026-11-21T12:00:00Z" } });
 

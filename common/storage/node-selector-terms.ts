@@ -1,0 +1,153 @@
+import * as v from "valibot";
+import { isLabelKey, isLabelValue, parseInt64 } from "./label-syntax.ts";
+
+/** What of a selector is not understood, where, and why. */
+export interface Unreadable {
+  readonly kind: "unreadable";
+  /** As upstream names it: `required.nodeSelectorTerms[0].matchExpressions[1].operator`. */
+  readonly path: string;
+  readonly why: string;
+}
+
+/** What is asked of one label. */
+export type LabelRequirement = { readonly key: string; readonly path: string } & (
+  | { readonly operator: "In" | "NotIn"; readonly values: readonly string[] }
+  | { readonly operator: "Exists" | "DoesNotExist" }
+  | { readonly operator: "Gt" | "Lt"; readonly bound: bigint }
+);
+
+/** What is asked of one field: it is this value, or is not. */
+export interface FieldRequirement {
+  readonly key: string;
+  readonly path: string;
+  readonly operator: "In" | "NotIn";
+  readonly value: string;
+}
+
+/** All of its requirements have to be met; there is at least one. */
+export interface SelectorTerm {
+  readonly kind: "term";
+  readonly labels: readonly LabelRequirement[];
+  readonly fields: readonly FieldRequirement[];
+}
+
+/** A selector as it was read: one of its terms has to hold, so that none means nowhere. `any` asks for nothing. */
+export type NodeSelector =
+  | { readonly kind: "any" }
+  | { readonly kind: "terms"; readonly terms: readonly (SelectorTerm | Unreadable)[] }
+  | Unreadable;
+
+const noList = v.check((input: unknown) => !Array.isArray(input));
+
+// Strict: a member of a later time may mean anything. Go reads null like a member that is left out.
+const requirementShape = v.pipe(
+  v.unknown(),
+  noList,
+  v.strictObject({
+    key: v.nullish(v.string(), ""),
+    operator: v.nullish(v.string(), ""),
+    values: v.nullish(v.array(v.string()), []),
+  }),
+);
+const listShape = v.nullish(v.array(v.nullish(v.unknown(), {})), []);
+const termShape = v.pipe(v.unknown(), noList, v.strictObject({ matchExpressions: listShape, matchFields: listShape }));
+const selectorShape = v.pipe(v.unknown(), noList, v.strictObject({ nodeSelectorTerms: listShape }));
+const affinityShape = v.nullish(v.pipe(v.unknown(), noList, v.looseObject({ required: v.optional(v.unknown()) })));
+
+/**
+ * Reads a node selector as the API has it. It never throws: a term that cannot be understood says so and spoils no other one, as in
+ * k8s.io/component-helpers/scheduling/corev1/nodeaffinity, which counts errors only where no term matches. Terms without any
+ * requirement select nothing and are left out. `path` is put in front of those of the bad parts.
+ */
+export function parseNodeSelector(input: unknown, path = ""): NodeSelector {
+  const read = v.safeParse(selectorShape, input);
+  if (!read.success) return unreadable(path, read.issues);
+  const terms = read.output.nodeSelectorTerms.map((term, n) => parseTerm(term, join(path, `nodeSelectorTerms[${n}]`)));
+  return {
+    kind: "terms",
+    terms: terms.filter((term) => term.kind === "unreadable" || term.labels.length + term.fields.length > 0),
+  };
+}
+
+/** Reads the `spec.nodeAffinity` of a PV: without a `required` it asks for nothing. It never throws. */
+export function parseVolumeAffinity(input: unknown): NodeSelector {
+  const read = v.safeParse(affinityShape, input);
+  if (!read.success) return unreadable("", read.issues);
+  const required = read.output?.required;
+  return required === undefined || required === null ? { kind: "any" } : parseNodeSelector(required, "required");
+}
+
+function parseTerm(input: unknown, path: string): SelectorTerm | Unreadable {
+  const read = v.safeParse(termShape, input);
+  if (!read.success) return unreadable(path, read.issues);
+  const { matchExpressions, matchFields } = read.output;
+  const labels = parseAll(matchExpressions, `${path}.matchExpressions`, parseExpression);
+  if ("kind" in labels) return labels;
+  const fields = parseAll(matchFields, `${path}.matchFields`, parseField);
+  return "kind" in fields ? fields : { kind: "term", labels, fields };
+}
+
+type Shape = v.InferOutput<typeof requirementShape>;
+
+/** All of a list, or the first of it that cannot be read. */
+function parseAll<T extends { readonly operator: string }>(
+  inputs: readonly unknown[],
+  path: string,
+  parse: (shape: Shape, path: string) => T | Unreadable,
+): readonly T[] | Unreadable {
+  const requirements: T[] = [];
+  for (const [n, input] of inputs.entries()) {
+    const read = v.safeParse(requirementShape, input);
+    const one = read.success ? parse(read.output, `${path}[${n}]`) : unreadable(`${path}[${n}]`, read.issues);
+    if ("kind" in one) return one;
+    requirements.push(one);
+  }
+  return requirements;
+}
+
+/** The rules of `labels.NewRequirement` (k8s.io/apimachinery/pkg/labels/selector.go). Operators are case-sensitive. */
+function parseExpression({ key, operator, values }: Shape, path: string): LabelRequirement | Unreadable {
+  if (!isLabelKey(key)) return bad(`${path}.key`, "is no qualified name");
+  const odd = values.findIndex((value) => !isLabelValue(value));
+  if (odd >= 0) return bad(`${path}.values[${odd}]`, "can be the value of no label");
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return values.length > 0 ? { key, path, operator, values } : bad(`${path}.values`, `is empty for ${operator}`);
+    case "Exists":
+    case "DoesNotExist":
+      return values.length === 0 ? { key, path, operator } : bad(`${path}.values`, `is not empty for ${operator}`);
+    case "Gt":
+    case "Lt": {
+      const bound = values.length === 1 ? parseInt64(values[0] ?? "") : undefined;
+      return bound === undefined
+        ? bad(`${path}.values`, `is not one whole number of 64 bits for ${operator}`)
+        : { key, path, operator, bound };
+    }
+    default:
+      return bad(`${path}.operator`, "is none of In, NotIn, Exists, DoesNotExist, Gt and Lt");
+  }
+}
+
+function parseField({ key, operator, values }: Shape, path: string): FieldRequirement | Unreadable {
+  if (operator !== "In" && operator !== "NotIn") return bad(`${path}.operator`, "is neither In nor NotIn");
+  const [value, ...more] = values;
+  if (value === undefined || more.length > 0) return bad(`${path}.values`, "has not exactly one element");
+  return { key, path, operator, value };
+}
+
+function bad(path: string, why: string): Unreadable {
+  return { kind: "unreadable", path, why };
+}
+
+/** The first of what valibot found; its messages repeat input, and that may be long. */
+function unreadable(path: string, [issue]: readonly v.BaseIssue<unknown>[]): Unreadable {
+  const steps = (issue?.path ?? []).map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`));
+  const below = steps.join("").replace(/^\./, "");
+  return bad(join(path, below.slice(0, 100)), "is not as the API has it");
+}
+
+function join(path: string, below: string): string {
+  if (path === "" || below === "") return path + below;
+  return below.startsWith("[") ? `${path}${below}` : `${path}.${below}`;
+}
