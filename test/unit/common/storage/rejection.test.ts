@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../../../common/storage/rejection.ts";
 
 const AT = "2026-11-21T23:00:00.250Z";
-const AT_MS = Date.UTC(2026, 10, 21, 23, 0, 0, 250);
+const AT_MS = 1_795_302_000_250;
 
 function pod(annotation: string | undefined, status: { phase?: string; reason?: string | undefined } = {}) {
   return {
