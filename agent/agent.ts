@@ -139,7 +139,7 @@ class Agent {
         path: `${new URL(config.aggregatorUrl).pathname.replace(/\/+$/, "")}/v1/nodes/${encodeURIComponent(node)}/report`,
         onAnswer: (answer, sent) => {
           this.#noteAnswer(answer, sent);
-          this.#observer.forget(answer.forget);
+          this.#observer.onAnswer(answer);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);
         },
       },

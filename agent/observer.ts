@@ -3,6 +3,7 @@ import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
+import type { ReportAnswer } from "../common/storage/node-report.ts";
 import { volumeKey } from "../common/storage/volume-identity.ts";
 import type { RootRule } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
@@ -10,6 +11,7 @@ import { displayPath } from "./core/mount-info.ts";
 import {
   type Anomaly,
   type Decision,
+  dated,
   forget,
   initialState,
   loseSight,
@@ -43,6 +45,9 @@ interface ObserverIdentity {
 
 /** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
 const BLIND_AFTER_MS = 180_000;
+
+/** After so long without an answer what was read cannot be dated well, but what is read from then on can. Milliseconds. */
+const LONG_UNANSWERED_MS = 120_000;
 
 /** Keeps what is known of the node: reads, decides, stores, and says in the log what changed. */
 export class Observer {
@@ -178,8 +183,13 @@ export class Observer {
     this.#parts.wakeUp.ask();
   }
 
-  forget(releaseIds: readonly string[]): void {
+  /** The aggregator's answer to what was told. */
+  onAnswer({ forget: releaseIds, nowMs }: ReportAnswer): void {
     this.#state = forget(this.#state, releaseIds);
+    if (nowMs === undefined) return;
+    const [at, last] = [this.#now(), this.#state.marks.at(-1)];
+    this.#state = dated(this.#state, { at, ms: nowMs });
+    if (last === undefined || at - last.at > LONG_UNANSWERED_MS) this.#parts.wakeUp.ask();
   }
 
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */

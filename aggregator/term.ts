@@ -163,7 +163,8 @@ export class Term {
     if (wasExpected && this.fleet.anyExpected === undefined) this.reconciler.onAllHeard();
     const settled = this.reconciler.settled(change.view);
     this.fleet.settle(report.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }) } };
+    const nowMs = time.latestMs - time.widthMs;
+    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }), nowMs } };
   }
 
   /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */

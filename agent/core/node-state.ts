@@ -1,6 +1,7 @@
-import type { BlindSpan, ReadSpan, Release } from "../../common/storage/node-report.ts";
+import type { BlindSpan, Mark, ReadSpan, Release } from "../../common/storage/node-report.ts";
 import { type Hold, type UseHold, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { MountRead } from "./holds.ts";
+import { withMark } from "./marks.ts";
 import { type Sight, sightAfter } from "./sight.ts";
 
 /** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
@@ -50,6 +51,8 @@ export interface NodeState {
   readonly podsResourceVersion: string | undefined;
   /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
   readonly blind: readonly BlindSpan[];
+  /** Moments of this boot of which the wall time is known from below, oldest first. */
+  readonly marks: readonly Mark[];
   /** Whether the table has been watched since the last complete read. */
   readonly sight: Sight;
   /** Rises with each change of holds or releases. */
@@ -105,6 +108,7 @@ export function initialState(
     read: undefined,
     podsResourceVersion: undefined,
     blind: [],
+    marks: [],
     sight: "none",
     generation: 0,
   };
@@ -113,6 +117,11 @@ export function initialState(
 /** The state after a read that failed: what came and went until the next complete one is not known. */
 export function loseSight(state: NodeState): NodeState {
   return { ...state, sight: sightAfter(state.sight, false) };
+}
+
+/** The state with what an answer told of the time: it was there at `mark.at`. */
+export function dated(state: NodeState, mark: Mark): NodeState {
+  return { ...state, marks: withMark(state.marks, mark) };
 }
 
 /** The state without the releases that can no longer change any status. */

@@ -49,9 +49,18 @@ export function observe(
     sight: sightAfter(previous.sight, read.incomplete === undefined),
     holds,
     releases: foldReleases([...previous.releases, ...releases]),
-    generation: previous.generation + (decisions.length > 0 ? 1 : 0),
+    generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, holds) ? 1 : 0),
   };
   return { state, decisions: [...decisions, ...anomalies(previous, holds)] };
+}
+
+/** A hold has been suspended, or is back: the report tells of each whether the last complete read showed it. */
+function isShownOtherwise(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): boolean {
+  for (const [key, { suspended }] of holds) {
+    const before = previous.holds.get(key);
+    if (before !== undefined && (before.suspended === undefined) !== (suspended === undefined)) return true;
+  }
+  return false;
 }
 
 /** The holds that the read shows, with what was known of them. */

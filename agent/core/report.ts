@@ -7,7 +7,7 @@ import {
   REPORT_VERSION,
   type Release,
 } from "../../common/storage/node-report.ts";
-import type { NodeState } from "./node-state.ts";
+import type { KnownHold, NodeState } from "./node-state.ts";
 
 /** Who reports: the node, the agent's pod, and this run of it. */
 export interface ReporterIdentity {
@@ -22,7 +22,7 @@ export interface ReporterIdentity {
 
 /** The report of a state, or nothing as long as no complete read stands behind it: a blind agent has nothing to say. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
-  const { read, blind, sight, podsResourceVersion } = state;
+  const { read, blind, marks, sight, podsResourceVersion } = state;
   const observedSince = blind.at(-1)?.to;
   if (read === undefined || observedSince === undefined || sight === "none") return undefined;
   const report: NodeReport = {
@@ -35,16 +35,23 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     observedSince,
     blind: [...blind],
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
-    holds: [...state.holds.values()].map(({ hold: { kind, volume, podUid }, pod, since }) => ({
-      kind,
-      volume,
-      ...(podUid === undefined ? {} : { podUid }),
-      ...(pod === undefined ? {} : { pod }),
-      since,
-    })),
+    ...(marks.length === 0 ? {} : { marks: [...marks] }),
+    holds: [...state.holds.values()].map(toldHold),
     releases: [],
   };
   return { ...report, releases: newest(state.releases, roomIn(report)) };
+}
+
+function toldHold({ hold, pod, since, seenAt, suspended }: KnownHold): NodeReport["holds"][number] {
+  const { kind, volume, podUid } = hold;
+  return {
+    kind,
+    volume,
+    ...(podUid === undefined ? {} : { podUid }),
+    ...(pod === undefined ? {} : { pod }),
+    since,
+    ...(suspended === undefined ? {} : { seenAt }),
+  };
 }
 
 /** Why the state cannot be reported, when it cannot: half of it would say that the other half is unmounted. */

@@ -1,6 +1,7 @@
 import type { BlindSpan, Release } from "../../common/storage/node-report.ts";
 import { isUseHold, useKey } from "../../common/storage/volume-identity.ts";
 import { foldReleases } from "./fold.ts";
+import { sharedMarks } from "./marks.ts";
 import { initialState, type KnownHold, type NodeState, releaseOf } from "./node-state.ts";
 import { withBlindSpan } from "./sight.ts";
 
@@ -65,8 +66,8 @@ function datedAnew({ after: _, ...release }: Release, by: number): Release {
   return { ...release, by };
 }
 
-function latestStamp({ holds, releases, read, blind }: NodeState): number {
-  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0);
+function latestStamp({ holds, releases, read, blind, marks }: NodeState): number {
+  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, marks.at(-1)?.at ?? 0);
   for (const { since, seenAt, suspended, leakedSince } of holds.values())
     latest = Math.max(latest, since, seenAt, suspended?.by ?? 0, leakedSince ?? 0);
   for (const { by } of releases) latest = Math.max(latest, by);
@@ -84,6 +85,7 @@ export function adopt(state: NodeState, past: NodeState): NodeState {
     ...state,
     holds: new Map([...left, ...state.holds]),
     releases: foldReleases([...releases.values()]),
+    marks: sharedMarks(state.marks, past.marks),
     generation: Math.max(state.generation, past.generation) + 1,
     ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
   };

@@ -20,7 +20,7 @@ export interface Row {
 /** A row to put, or one to drop. */
 export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
 
-const { stamp, uid, podName, volume, release, read, blindSpan } = REPORT_PARTS;
+const { stamp, uid, podName, volume, release, read, blindSpan, marks } = REPORT_PARTS;
 
 const holdBody = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
@@ -44,6 +44,7 @@ const headBody = v.strictObject({
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   read: v.optional(read),
   blind: v.pipe(v.array(blindSpan), v.maxLength(MAX_BLIND_SPANS)),
+  marks: v.optional(marks, []),
   /** Of all other rows together: a row that is missing, old or changed is found. */
   digest: v.string(),
 });
@@ -58,8 +59,8 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, clock, run, generation, read, blind } = state;
-  const text = JSON.stringify({ node, bootId, clock, run, generation, read, blind, digest });
+  const { bootId, clock, run, generation, read, blind, marks } = state;
+  const text = JSON.stringify({ node, bootId, clock, run, generation, read, blind, marks, digest });
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
@@ -75,7 +76,7 @@ export async function stateIn(
   if (rows.length === 0) return undefined;
   const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
-  const { node, bootId, clock, run, generation, blind } = head;
+  const { node, bootId, clock, run, generation, blind, marks } = head;
   const holds = new Map<string, KnownHold>();
   const releases: Release[] = [];
   for (const row of rows) {
@@ -85,7 +86,7 @@ export async function stateIn(
     await pause();
   }
   const state: NodeState = {
-    ...{ bootId, clock, run, generation, blind, holds },
+    ...{ bootId, clock, run, generation, blind, marks, holds },
     releases: releases.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,

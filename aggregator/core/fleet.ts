@@ -62,13 +62,22 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  "bootedMs" | "readBeganMs" | "readEndedMs" | "blind" | "podsResourceVersion" | "read" | "sentAt" | "facts"
+  | "bootedMs"
+  | "readBeganMs"
+  | "readFromMs"
+  | "readEndedMs"
+  | "blind"
+  | "podsResourceVersion"
+  | "read"
+  | "sentAt"
+  | "facts"
 >;
 
 function sightOf({ read, sentAt, blind, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
     bootedMs: at.earliest(0),
     readBeganMs: at.earliest(read.beganAt),
+    readFromMs: at.least(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
     blind: blind.map(({ from, to }) => ({
       fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
@@ -106,9 +115,10 @@ export function isOlder(known: NodeView, message: NodeMessage): boolean {
 /** Each report dates a stamp anew, later by its transit and drift: the earliest that a hold was dated stays. */
 function holdsOf(report: NodeReport, at: ReportClock, before: readonly NodeHold[] = []): readonly NodeHold[] {
   const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
-  return report.holds.map(({ kind, volume, podUid, pod, since }) => {
+  return report.holds.map(({ kind, volume, podUid, pod, since, seenAt }) => {
     const known = dated.get(stampedKey({ kind, volume, podUid, since })) ?? Number.POSITIVE_INFINITY;
-    return { kind, volume, podUid, pod, since, beganByMs: Math.min(at.wall(since), known) };
+    const suspended = seenAt === undefined ? {} : { suspended: { seenMs: at.least(seenAt) } };
+    return { kind, volume, podUid, pod, since, beganByMs: Math.min(at.wall(since), known), ...suspended };
   });
 }
 

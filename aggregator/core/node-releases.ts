@@ -49,8 +49,13 @@ function toNodeRelease(
 ): NodeRelease {
   const byMs = at.wall(by);
   const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
-  const widthMs = after === undefined ? undefined : byMs - at.earliest(after);
+  const widthMs = widthBetween(after === undefined ? undefined : at.least(after), byMs);
   return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isTold: true };
+}
+
+/** By how much an end may be earlier that was not before `fromMs`; nothing where that is not known. */
+function widthBetween(fromMs: number | undefined, byMs: number): number | undefined {
+  return fromMs === undefined ? undefined : Math.max(0, byMs - fromMs);
 }
 
 /**
@@ -65,15 +70,15 @@ function inferred(report: NodeReport, { known, succession, at, timeline }: Readi
   const by = isOtherBoot ? 0 : report.read.endedAt;
   // Two receipts may be dated a little apart: an end is never before the read that still showed the hold.
   const byMs = Math.max(at.wall(by), known.readEndedMs);
-  // A stamp of another clock means nothing on this one.
-  const widthMs = byMs - (succession === "same-clock" ? at.earliest(known.read.beganAt) : known.readBeganMs);
   const lost = new Map(known.holds.filter(isUseHold).map((hold) => [useKey(hold), hold]));
   return [...lost]
     .filter(([key]) => !present.has(key) && !told.has(key))
-    .map(([, { volume, podUid, pod, beganByMs }]) => ({
+    .map(([, { volume, podUid, pod, beganByMs, suspended }]) => ({
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
-      ...{ volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline },
+      ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
+      // A hold whose pod ran on is kept for long after the last read that showed it.
+      widthMs: widthBetween(suspended === undefined ? known.readFromMs : suspended.seenMs, byMs),
       isTold: false,
     }));
 }
@@ -89,7 +94,13 @@ function add(releases: Map<string, NodeRelease>, release: NodeRelease): void {
     releases.set(release.id, release);
     return;
   }
-  const { byMs, widthMs, pod } = release.byMs < known.byMs ? release : known;
+  const [{ byMs, widthMs, pod }, later] = release.byMs < known.byMs ? [release, known] : [known, release];
   const beganByMs = Math.min(release.beganByMs, known.beganByMs);
-  releases.set(release.id, { ...known, pod, byMs, widthMs, beganByMs, isTold: release.isTold || known.isTold });
+  const isTold = release.isTold || known.isTold;
+  const told = { pod, byMs, widthMs: widthMs ?? widthBetween(fromOf(later), byMs), beganByMs, isTold };
+  releases.set(release.id, { ...known, ...told });
+}
+
+function fromOf({ byMs, widthMs }: NodeRelease): number | undefined {
+  return widthMs === undefined ? undefined : byMs - widthMs;
 }

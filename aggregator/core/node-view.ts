@@ -14,7 +14,7 @@ export interface NodeRelease {
   readonly beganByMs: number;
   /** At or after the truth. */
   readonly byMs: number;
-  /** By how much at most `byMs` is later than the truth; not known for what an earlier boot held. */
+  /** By how much at most `byMs` is later than the truth; nothing where that is not known, as for what an earlier boot held. */
   readonly widthMs: number | undefined;
   /** The same end as the agent stamped it. */
   readonly by: number;
@@ -32,6 +32,8 @@ export type NodeHold = Hold & {
   readonly since: number;
   /** The same, by the API server's wall clock: at or after its begin. */
   readonly beganByMs: number;
+  /** The last complete read does not show it although its pod runs: when it was last seen, never too late; nothing where nobody knows. */
+  readonly suspended?: { readonly seenMs: number | undefined } | undefined;
 };
 
 /** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
@@ -45,10 +47,12 @@ export interface NodeView {
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;
-  /** When its boot began, never too late. */
+  /** When its boot began; see `ReportClock.earliest`. */
   readonly bootedMs: number;
-  /** Begin of the last complete read, never too late. */
+  /** Begin of the last complete read; see `ReportClock.earliest`. */
   readonly readBeganMs: number;
+  /** The same, never too late; nothing where that is not known. */
+  readonly readFromMs: number | undefined;
   /** End of the last complete read. */
   readonly readEndedMs: number;
   /**

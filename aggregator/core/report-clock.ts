@@ -1,26 +1,41 @@
-import type { NodeMessage } from "../../common/storage/node-report.ts";
+import type { Mark, NodeMessage } from "../../common/storage/node-report.ts";
 
 /** Stamps of one report as wall time, in milliseconds of the API server's clock. */
 export interface ReportClock {
   /** Never too early: transit, drift and a sleep of the machine only make it later. */
   readonly wall: (stamp: number) => number;
-  /** The same but for transit and sleep never too late: what the width of an interval is measured from. */
+  /** Never too late: what the width of an interval is measured from. Nothing where no mark is known from before the stamp. */
+  readonly least: (stamp: number) => number | undefined;
+  /** The same; without a mark from before, too late by no more than transit and sleep. */
   readonly earliest: (stamp: number) => number;
 }
+
+/** By how much an API server's wall clock may be slewed while it is not heard of: the kernel's limit for what NTP daemons ask for. */
+const SERVER_DRIFT = 500e-6;
 
 /**
  * The clock of a report that came at `atMs` at the latest, and `widthMs` earlier at the earliest. Only ages count, which the node's
  * boot clock measures: its wall clock may show anything.
  */
 export function reportClock(
-  { sentAt, driftPpm }: Pick<NodeMessage, "sentAt" | "driftPpm">,
+  { sentAt, driftPpm, marks = [] }: Pick<NodeMessage, "sentAt" | "driftPpm" | "marks">,
   { atMs, widthMs }: { readonly atMs: number; readonly widthMs: number },
 ): ReportClock {
   const drift = driftPpm * 1e-6;
   const age = (stamp: number): number => Math.max(0, sentAt - stamp);
+  // A clock that counts too few: so many of its own seconds are more true ones.
+  const atOnce = (stamp: number): number => atMs - widthMs - age(stamp) / (1 - drift);
+  const after = ({ at, ms }: Mark, stamp: number): number => ms + (stamp - at) * (1 - drift - SERVER_DRIFT);
+  const before = ({ at, ms }: Mark, stamp: number): number => ms - ((at - stamp) / (1 - drift)) * (1 + SERVER_DRIFT);
+  const least = (stamp: number): number | undefined => {
+    const known = marks.filter(({ at }) => at <= stamp).map((mark) => after(mark, stamp));
+    // A mark is of a clock that may have been put back since.
+    return known.length === 0 ? undefined : Math.min(Math.max(...known), atOnce(stamp));
+  };
   return {
     wall: (stamp) => atMs - age(stamp) * (1 - drift),
-    // A clock that counts too few: so many of its own seconds are more true ones.
-    earliest: (stamp) => atMs - widthMs - age(stamp) / (1 - drift),
+    least,
+    earliest: (stamp) =>
+      least(stamp) ?? Math.min(atOnce(stamp), ...marks.slice(0, 1).map((oldest) => before(oldest, stamp))),
   };
 }

@@ -19,6 +19,9 @@ export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
 /** A report tells of at most so many blind spans; the oldest are merged. */
 export const MAX_BLIND_SPANS = 16;
 
+/** A report tells of at most so many marks. */
+export const MAX_MARKS = 8;
+
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253));
 const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128));
 const stamp = v.pipe(v.number(), v.finite(), v.minValue(0));
@@ -40,6 +43,8 @@ const hold = v.strictObject({
   pod: podName,
   /** End of the first read that showed it: by then it was there. What it is proven to be older than is not its claim's. */
   since: stamp,
+  /** The last moment at which it was surely there; of a hold that reads no longer show although its pod runs, and of no other. */
+  seenAt: v.optional(stamp),
 });
 
 const release = v.pipe(
@@ -78,8 +83,24 @@ const blind = v.pipe(
   ),
 );
 
+/**
+ * A moment at which an answer of the aggregator was there, and what the API server's clock had shown before: never too late, whatever time
+ * the way took, and however long the machine slept since.
+ */
+const mark = v.strictObject({
+  at: stamp,
+  /** Milliseconds since the epoch. */
+  ms: stamp,
+});
+
+const marks = v.pipe(
+  v.array(mark),
+  v.maxLength(MAX_MARKS),
+  v.check((all) => all.slice(1).every(({ at }, index) => at > (all[index]?.at ?? 0)), "marks must follow each other"),
+);
+
 /** Parts of a report that an agent's journal keeps in the same form. */
-export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan } as const;
+export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan, marks } as const;
 
 /** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
 const head = {
@@ -106,6 +127,8 @@ const head = {
   blind,
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+  /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
+  marks: v.optional(marks),
   /** For people to read; absent until the agent has found them out. */
   facts: v.optional(nodeFacts),
 };
@@ -153,6 +176,8 @@ export type NodeMessage = NodeReport | NodeHeartbeat;
 export type Release = v.InferOutput<typeof release>;
 /** A time in which an agent did not watch, on the boot clock. */
 export type BlindSpan = v.InferOutput<typeof blindSpan>;
+/** A moment of the boot clock of which the wall time is known from below. */
+export type Mark = v.InferOutput<typeof mark>;
 /** Begin and end of a read of the mount table. */
 export type ReadSpan = v.InferOutput<typeof read>;
 
@@ -163,6 +188,8 @@ const answer = v.strictObject({
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
+  /** What the API server's wall clock showed when the message came, never too late. Milliseconds since the epoch. */
+  nowMs: v.optional(stamp),
 });
 
 /** What the aggregator answers to an accepted report. */

@@ -129,6 +129,47 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.releases).toEqual([]);
   });
 
+  it("tells when an answer was there that said what the API server's clock had shown", async () => {
+    const nowMs = 1_789_000_000_000;
+    const { clock, messages, advance } = await startAgent({ answer: () => json({ forget: [], nowMs }) });
+    await advance(1_000);
+    await advance(40_000);
+
+    const [first, ...others] = messages;
+    expect(first).not.toHaveProperty("marks");
+    for (const { marks = [], sentAt } of others) {
+      expect(marks.map(({ ms }) => ms)).toEqual(marks.map(() => nowMs));
+      expect(marks.at(-1)?.at).toBeGreaterThanOrEqual(first?.sentAt ?? Number.NaN);
+      expect(marks.at(-1)?.at).toBeLessThanOrEqual(sentAt);
+    }
+    expect(clock.monotonicMs() - (messages.at(-1)?.marks?.at(-1)?.at ?? 0)).toBeGreaterThan(10_000);
+  });
+
+  it.each([
+    { name: "for the first time", awayMinutes: 0, more: 1 },
+    { name: "after a long time", awayMinutes: 10, more: 1 },
+    { name: "as often as always", awayMinutes: 1, more: 0 },
+  ])(
+    "looks and tells again when it is answered $name, if what it has read cannot be dated well",
+    async ({ awayMinutes, more }) => {
+      const countTold = async (time: { readonly nowMs?: number }): Promise<number> => {
+        let isAway = false;
+        const { messages, advance } = await startAgent({
+          answer: () => (isAway ? "broken" : json({ forget: [], ...time })),
+        });
+        if (awayMinutes > 0) await advance(10_000);
+        isAway = awayMinutes > 0;
+        for (let minute = 0; minute < awayMinutes; minute += 1) await advance(60_000);
+        isAway = false;
+        const before = messages.length;
+        await advance(12_000);
+        return messages.length - before;
+      };
+
+      expect(await countTold({ nowMs: 1_789_000_000_000 })).toBe((await countTold({})) + more);
+    },
+  );
+
   it("reports at once when a pod ended, though no mount changed", async () => {
     const { watch, pod, messages, advance } = await startAgent();
     await advance(1_000);

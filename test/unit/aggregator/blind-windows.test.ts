@@ -438,7 +438,12 @@ describe("a use that came and went while the aggregator was away", () => {
   it("is told by the agent that watched, to the second", async () => {
     const harness = await back();
 
-    await tell(harness, [], { releases: [releaseOf("pod-1", { after: at(6), by: at(7) })] });
+    const nowMs = harness.clock.wallMs();
+    const marks = [
+      { at: at(6), ms: NOON + 6 * MIN },
+      { at: nowMs - BOOT, ms: nowMs },
+    ];
+    await tell(harness, [], { releases: [releaseOf("pod-1", { after: at(6), by: at(7) })], marks });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([

@@ -22,7 +22,8 @@ function heardAtNoon() {
     elapsed += ms;
   };
   const released = releaseOf("pod-9", { after: 2 * HOUR - 500, by: 2 * HOUR - 400 });
-  tell(2 * HOUR, { holds: [holdOf("pod-1"), holdOf("pod-2")], releases: [released] });
+  const marks = [{ at: 2 * HOUR - 2, ms: NOON - 2 }];
+  tell(2 * HOUR, { holds: [holdOf("pod-1"), holdOf("pod-2")], releases: [released], marks });
   return { fleet, tell, wait };
 }
 

@@ -156,7 +156,7 @@ async function replay(
   if (last?.podUid !== undefined && last.uncertaintyMs !== undefined) {
     const truth = fleet.uses.get(last.podUid)?.unmountedAt ?? Number.NaN;
     expect(last.releasedAtMs).toBeGreaterThanOrEqual(truth);
-    expect(last.releasedAtMs - last.uncertaintyMs - fleet.transitMs - 1).toBeLessThanOrEqual(truth);
+    expect(last.releasedAtMs - last.uncertaintyMs).toBeLessThanOrEqual(truth);
   }
   await harness.stop();
 }

@@ -294,7 +294,9 @@ describe("a node that is gone", () => {
     const harness = await withGoneNode();
     const released = releaseOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
 
-    const early = await harness.report(reportAt(harness, { releases: [released] }));
+    const ageMs = harness.clock.monotonicMs() - released.by;
+    const marks = [{ at: released.by - 10, ms: harness.clock.wallMs() - ageMs - 10 }];
+    const early = await harness.report(reportAt(harness, { releases: [released], marks }));
     const late = await harness.report(reportAt(harness, { releases: [released] }));
 
     expect(statusOf(harness)).toMatchObject({

@@ -423,7 +423,8 @@ describe("references", () => {
     await harness.report(reportAt(harness, { holds: [holdOf("pod-2")], releases: [first] }));
     await harness.advance(10_000);
     const second = releasedNow(harness, "pod-2");
-    await harness.report(reportAt(harness, { releases: [first, second] }));
+    const marks = [{ at: second.after ?? 0, ms: harness.clock.wallMs() - 10 }];
+    await harness.report(reportAt(harness, { releases: [first, second], marks }));
     await harness.advance(10_000);
     await harness.report(reportAt(harness, {}));
     await harness.removePod("pod-1", "301");

@@ -17,11 +17,6 @@ export interface Use {
   isUnpromised: boolean;
 }
 
-interface Message {
-  readonly report: NodeReport;
-  readonly sentAt: number;
-}
-
 /** Nodes, their agents, the pods of one claim and the messages between them: a little of everything that can go wrong. */
 export class SimulatedFleet {
   readonly uses = new Map<string, Use>();
@@ -33,10 +28,8 @@ export class SimulatedFleet {
   /** What the API server's watch of pods tells, in its order. */
   readonly #events: { readonly version: number; readonly uid: string; readonly pod: Pod | undefined }[] = [];
   #watched = 0;
-  #inFlight: Message[] = [];
+  #inFlight: NodeReport[] = [];
   #version = 1_000;
-  /** The longest that an accepted report was on its way, and by how much clocks went back meanwhile. */
-  transitMs = 0;
 
   constructor(harness: Harness, names: readonly string[]) {
     this.#harness = harness;
@@ -169,24 +162,23 @@ export class SimulatedFleet {
 
   send(index: number): void {
     const report = this.#at(index).report();
-    if (report !== undefined) this.#inFlight.push({ report, sentAt: this.#now });
+    if (report !== undefined) this.#inFlight.push(report);
   }
 
   /** Any of the messages comes through; it may come again, and its answer may be lost. */
   async deliver(pick: number, { again, lost }: { readonly again: boolean; readonly lost: boolean }): Promise<void> {
-    const message = this.#inFlight[pick % Math.max(1, this.#inFlight.length)];
-    if (message === undefined) return;
-    if (!again) this.#inFlight = this.#inFlight.filter((one) => one !== message);
-    const { report, sentAt } = message;
+    const report = this.#inFlight[pick % Math.max(1, this.#inFlight.length)];
+    if (report === undefined) return;
+    if (!again) this.#inFlight = this.#inFlight.filter((one) => one !== report);
     const receipt = { atMs: this.#now + this.#harness.aheadMs, widthMs: 1_000 };
     const forget = await this.#harness.report(report, receipt);
     if (forget === undefined) return;
-    this.transitMs = Math.max(this.transitMs, this.#now - sentAt);
     for (const { podUid } of [...report.holds, ...report.releases]) {
       const use = this.uses.get(podUid ?? "");
       if (use !== undefined) use.isKnown = true;
     }
-    if (!lost) this.#nodes.find(({ name }) => name === report.node)?.forget(report.instance, forget);
+    const nowMs = receipt.atMs - receipt.widthMs;
+    if (!lost) this.#nodes.find(({ name }) => name === report.node)?.hear(report.instance, { forget, nowMs });
   }
 
   /** The aggregator's watch shows up to so many further events of pods. */
@@ -218,10 +210,7 @@ export class SimulatedFleet {
   putBack(index: number): void {
     const node = this.#at(index);
     const before = new Set(node.mounts);
-    const wentBackMs = node.putBack();
-    if (wentBackMs === undefined) return;
-    // What is stamped before and told after seems to be so much younger.
-    this.transitMs += wentBackMs;
+    if (!node.putBack()) return;
     const restored = [...node.mounts].filter((uid) => !before.has(uid));
     for (const uid of before) if (!node.mounts.has(uid)) this.#end(node, uid);
     for (const uid of restored) {

@@ -1,5 +1,5 @@
 import type { Node } from "../../../aggregator/core/cluster-objects.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { Mark, NodeReport, Release } from "../../../common/storage/node-report.ts";
 import type { FakeClock } from "../../fakes/clock.ts";
 import { holdOf, nodeWith } from "./world.ts";
 
@@ -14,6 +14,8 @@ interface Agent {
   readonly instance: string;
   readonly holds: Map<string, { seenAt: number; readonly since: number }>;
   releases: readonly Release[];
+  /** The last answer, if there was one. */
+  marks: readonly Mark[];
   /** The last read showed the staging mount. */
   isStaged: boolean;
   generation: number;
@@ -62,6 +64,7 @@ export class SimulatedNode {
       instance: `run-${this.name}-${this.#runs}`,
       holds: new Map(),
       releases: [],
+      marks: [],
       isStaged: false,
       generation: 0,
       read: undefined,
@@ -87,17 +90,16 @@ export class SimulatedNode {
     this.#snapshot = { boot, atMs: this.#clock.wallMs() - this.#bootedAt, mounts: [...mounts], isStaged, agent: copy };
   }
 
-  /** Puts the last snapshot of this boot back, clock and agent and all, if there is one; answers by how much the clock went back. */
-  putBack(): number | undefined {
+  /** Puts the last snapshot of this boot back, clock and agent and all, if there is one. */
+  putBack(): boolean {
     const snapshot = this.#snapshot;
-    if (snapshot?.boot !== this.boot) return undefined;
-    const wentBackMs = this.#clock.wallMs() - this.#bootedAt - snapshot.atMs;
+    if (snapshot?.boot !== this.boot) return false;
     this.mounts.clear();
     for (const uid of snapshot.mounts) this.mounts.add(uid);
     this.isStaged = snapshot.isStaged;
     this.#bootedAt = this.#clock.wallMs() - snapshot.atMs;
     this.agent = snapshot.agent && { ...snapshot.agent, holds: new Map(snapshot.agent.holds) };
-    return wentBackMs;
+    return true;
   }
 
   /** Its Node object as the kubelet keeps it. */
@@ -153,7 +155,7 @@ export class SimulatedNode {
   report(): NodeReport | undefined {
     const { agent } = this;
     if (agent?.read === undefined) return undefined;
-    const { instance, generation, read, observedSince, releases, reached } = agent;
+    const { instance, generation, read, observedSince, releases, marks, reached } = agent;
     const uses = [...agent.holds].map(([uid, { since }]) => ({ ...holdOf(uid), since }));
     return {
       version: 1,
@@ -168,14 +170,17 @@ export class SimulatedNode {
       observedSince,
       blind: [{ to: observedSince }],
       podsResourceVersion: String(reached),
+      marks: [...marks],
       holds: agent.isStaged ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }] : uses,
       releases: [...releases],
     };
   }
 
-  /** The answer to a report of this agent run has come. */
-  forget(instance: string, ids: readonly string[]): void {
+  /** The answer to a report of this agent run has come; `nowMs` is what it says of the API server's clock. */
+  hear(instance: string, { forget, nowMs }: { readonly forget: readonly string[]; readonly nowMs: number }): void {
     const { agent } = this;
-    if (agent?.instance === instance) agent.releases = agent.releases.filter(({ id }) => !ids.includes(id));
+    if (agent?.instance !== instance) return;
+    agent.releases = agent.releases.filter(({ id }) => !forget.includes(id));
+    agent.marks = [{ at: this.#stamp(), ms: nowMs }];
   }
 }

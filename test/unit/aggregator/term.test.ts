@@ -13,6 +13,9 @@ import { createFakeConnection, createFakeTransport } from "../../fakes/transport
 import { FakeCluster } from "./fake-cluster.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, podWith, reportWith, statusWith, volumeWith } from "./world.ts";
 
+/** By how much the API server's clock may show less than it does at the latest. */
+const WIDTH_MS = 40;
+
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
@@ -30,7 +33,7 @@ async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = []) {
   const statuses: ClaimStatus[] = [];
   const client = {
     ...createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock }),
-    serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }),
+    serverTime: () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }),
   };
   const writer = {
     apply: async (claim: Claim, { status }: AppliedStatus): Promise<WriteResult> => {
@@ -124,6 +127,14 @@ describe("a time of leading", () => {
     expect(others.filter((kind) => kind === "unknown")).toHaveLength(200);
     expect(others.filter((kind) => kind === "later")).toHaveLength(100);
     expect(holder.kind).toBe("unknown");
+  });
+
+  it("answers each report with what the API server's clock shows at least", async () => {
+    const { term, clock } = await leading(clusterWith(claimWith()));
+
+    const outcome = term.onReport(reportWith());
+
+    expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
   });
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {

@@ -132,6 +132,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     releases: new Map(),
     bootedMs: NOON - 86_400_000,
     readBeganMs: NOON - 1,
+    readFromMs: NOON - 1,
     readEndedMs: NOON,
     blind: blindUntil(NOON - 3_600_000),
     podsResourceVersion: "200",

@@ -73,6 +73,18 @@ describe("reportOf", () => {
     });
   });
 
+  it("says what stamps can be dated from, and when a hold was last seen that is no longer shown", () => {
+    const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
+    const [[key, known] = ["", undefined]] = mounted.holds;
+    const end = { by: 15, podVersion: "1", isAnomaly: false };
+    const holds = new Map(known && [[key, { ...known, seenAt: 12, suspended: end }]]);
+
+    const report = reportOf(IDENTITY, { ...mounted, holds, marks: [{ at: 9, ms: 1_000 }] }, 20);
+
+    expect(report).toMatchObject({ marks: [{ at: 9, ms: 1_000 }], holds: [{ podUid: "u1", since: 11, seenAt: 12 }] });
+    expect(decodeNodeMessage(report)).toMatchObject({ ok: true });
+  });
+
   it("has nothing to say before the first complete read", () => {
     expect(reportOf(IDENTITY, initialState("boot-1"), 20)).toBeUndefined();
   });

@@ -172,6 +172,7 @@ describe("a journal that is ahead of the clock", () => {
     },
     { name: "a release", stored: { releases: [releaseOf(2, 1_001)] } },
     { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
+    { name: "a mark", stored: { marks: [{ at: 1_001, ms: 5 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
     expect(recollect(nodeState(stored), NOW).kind).toBe("later-clock");
   });
@@ -301,6 +302,13 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(adopt({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
   });
 
+  it("its marks date stamps, too", () => {
+    const marks = [{ at: 30, ms: 1_030 }];
+    const left = [{ at: 20, ms: 1_020 }];
+
+    expect(adopt({ ...own, marks }, { ...past, marks: left }).marks).toEqual([...left, ...marks]);
+  });
+
   it("its releases are told, too, and none twice", () => {
     const state = adopt({ ...own, releases: [releaseOf(1)] }, { ...past, releases: [releaseOf(1), releaseOf(2)] });
 
@@ -310,6 +318,16 @@ describe("what another agent leaves behind while this one watches", () => {
 });
 
 describe("recollect", () => {
+  it.each([
+    { name: "date stamps of the same boot", now: {}, marks: [{ at: 20, ms: 1_020 }] },
+    { name: "are void in another boot", now: { bootId: "boot-2" }, marks: [] },
+    { name: "are void on another clock", now: { clock: "monotonic" }, marks: [] },
+  ])("marks $name", ({ now, marks }) => {
+    const stored = nodeState({ marks: [{ at: 20, ms: 1_020 }] });
+
+    expect(recollect(stored, { ...NOW, ...now }).past.marks).toEqual(marks);
+  });
+
   it("says nothing more of a suspended hold than what is stored: the last complete read lacked it", () => {
     const suspended = { by: 31, podVersion: "7", isAnomaly: false };
     const stored = nodeState({ holds: holdsOf(knownHold(1, { suspended })), read: { beganAt: 70, endedAt: 71 } });

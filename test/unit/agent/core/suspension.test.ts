@@ -50,6 +50,27 @@ function replay(looks: readonly Look[]): { readonly state: NodeState; readonly d
 const mounted: Look = { shows: ["mount"], pod: "running 1" };
 const unmounted: Look = { shows: [], pod: "running 1" };
 
+describe("what is reported of a hold", () => {
+  it.each<{ readonly name: string; readonly look: Look; readonly isNews: boolean }>([
+    { name: "is news when reads no longer show it although its pod runs", look: unmounted, isNews: true },
+    { name: "is no news as long as it is shown", look: mounted, isNews: false },
+  ])("$name", ({ look, isNews }) => {
+    const before = replay([mounted, mounted]).state.generation;
+
+    expect(replay([mounted, mounted, look]).state.generation > before).toBe(isNews);
+  });
+
+  it("is news when it is shown again, and none as long as nothing changes", () => {
+    const generations = [
+      [mounted, unmounted],
+      [mounted, unmounted, unmounted],
+      [mounted, unmounted, mounted],
+    ].map((looks) => replay(looks).state.generation);
+
+    expect(generations).toEqual([2, 2, 3]);
+  });
+});
+
 describe("a hold that ends while its pod runs", () => {
   it.each<{
     readonly name: string;

@@ -9,6 +9,7 @@ import { JournalFolder } from "./journal-folder.ts";
 const FULL = nodeState({
   holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { suspended: SUSPENDED() })),
   releases: [releaseOf(4), releaseOf(5, 40)],
+  marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
 
 function SUSPENDED() {

@@ -169,13 +169,60 @@ describe("acceptReport", () => {
   it("the width of a release spans the read's interval, the receipt's width and the drift of its age", () => {
     const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
 
-    const exact = accepted(undefined, { ...readAt(2_000), releases });
-    const wide = accepted(undefined, { ...readAt(2_000), releases }, { widthMs: 300 });
-    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, releases });
+    const exact = accepted(undefined, { ...readAt(2_000), releases, marks: [{ at: 1_500, ms: NOON - 500 }] });
+    const wide = accepted(
+      undefined,
+      { ...readAt(2_000), releases, marks: [{ at: 1_500, ms: NOON - 500 }] },
+      { widthMs: 300 },
+    );
+    const marks = [{ at: 1_500, ms: NOON - 100_500 }];
+    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, releases, marks });
 
     expect(exact.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
     expect(wide.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
     expect(old.releases.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.6);
+  });
+
+  it.each([
+    { name: "since when it was on its way", transitMs: 7_000, sleptMs: 0 },
+    { name: "that its machine slept after the unmount", transitMs: 0, sleptMs: 3_600_000 },
+  ])("the width of a release spans what its report does not say: $name", ({ transitMs, sleptMs }) => {
+    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+    const marks = [{ at: 1_500, ms: NOON - 500 }];
+
+    const view = accepted(undefined, { ...readAt(2_000), releases, marks }, { atMs: NOON + transitMs + sleptMs });
+
+    const [release] = view.releases.values();
+    expect(release).toMatchObject({ byMs: NOON + transitMs + sleptMs, widthMs: 500 + transitMs + sleptMs });
+  });
+
+  it("how uncertain a release is nobody knows whose agent had never been answered before it", () => {
+    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+
+    const view = accepted(undefined, { ...readAt(2_000), releases, marks: [{ at: 1_501, ms: NOON - 499 }] });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON, widthMs: undefined }]);
+  });
+
+  it("an uncertainty that is learnt when a release is told again counts for the earlier time", () => {
+    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+    const first = accepted(undefined, { ...readAt(2_000), releases });
+
+    const marks = [{ at: 1_500, ms: NOON - 600 }];
+    const again = accepted(first, { ...readAt(2_001), releases, marks }, { atMs: NOON + 701 });
+
+    expect([...again.releases.values()]).toMatchObject([{ byMs: NOON, widthMs: 600 }]);
+  });
+
+  it.each([
+    { name: "ended after it was last seen", seenAt: 1_200, marks: [{ at: 1_200, ms: NOON - 800 }], widthMs: 3_800 },
+    { name: "ended nobody knows when", seenAt: 1_200, marks: [{ at: 1_999, ms: NOON - 1 }], widthMs: undefined },
+  ])("a hold that its first agent only kept, and the next one does not know, $name", ({ seenAt, marks, widthMs }) => {
+    const known = accepted(undefined, { ...readAt(2_000), holds: [{ ...holdOf("pod-1"), seenAt }], marks });
+
+    const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
+
+    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 3_000, widthMs }]);
   });
 
   it("a release that is told again keeps the earlier of its times", () => {
@@ -190,7 +237,8 @@ describe("acceptReport", () => {
   });
 
   it("a hold that vanished without a release, its agent replaced, ended between the two reads", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+    const marks = [{ at: 1_999, ms: NOON - 1 }];
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], marks });
 
     const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
 
@@ -200,7 +248,8 @@ describe("acceptReport", () => {
   });
 
   it("a hold that vanished with a reboot ended by the boot", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+    const marks = [{ at: 1_999, ms: NOON - 1 }];
+    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], marks });
     const reboot = { ...readAt(5_000), bootId: "boot-2", sentAt: 5_000 };
 
     const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });

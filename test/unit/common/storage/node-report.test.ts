@@ -64,6 +64,16 @@ describe("decodeNodeMessage", () => {
       name: "with a device that an in-tree plugin mounted",
       change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
     },
+    {
+      name: "with marks",
+      change: {
+        marks: [
+          { at: 0, ms: 0 },
+          { at: 30, ms: 1_800_000_000_000 },
+        ],
+      },
+    },
+    { name: "with a hold that is no longer shown", change: { holds: [{ ...HOLD, seenAt: 15 }] } },
     { name: "with all facts about its node", change: { facts: FACTS } },
     { name: "with no fact about its node", change: { facts: {} } },
     {
@@ -76,6 +86,31 @@ describe("decodeNodeMessage", () => {
 
   it.each([
     { name: "of another version", change: { version: 2 }, field: "version" },
+    {
+      name: "with marks out of order",
+      change: {
+        marks: [
+          { at: 2, ms: 1 },
+          { at: 1, ms: 2 },
+        ],
+      },
+      field: "marks",
+    },
+    {
+      name: "with two marks at once",
+      change: {
+        marks: [
+          { at: 2, ms: 1 },
+          { at: 2, ms: 2 },
+        ],
+      },
+      field: "marks",
+    },
+    {
+      name: "with too many marks",
+      change: { marks: Array.from({ length: 9 }, (_, at) => ({ at, ms: at })) },
+      field: "marks",
+    },
     { name: "with an empty fact", change: { facts: { kernel: "" } }, field: "facts.kernel" },
     { name: "with a fact that is too long", change: { facts: { kernel: "6".repeat(129) } }, field: "facts.kernel" },
     {
@@ -204,6 +239,7 @@ describe("decodeNodeMessage", () => {
 describe("decodeReportAnswer", () => {
   it.each([
     { name: "an answer", input: { forget: ["r1"] } },
+    { name: "an answer that tells the time", input: { forget: [], nowMs: 1_789_000_000_000.5 } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
   ])("takes $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });
@@ -214,6 +250,7 @@ describe("decodeReportAnswer", () => {
     { name: "an answer without a list", input: {} },
     { name: "a list of numbers", input: { forget: [1] } },
     { name: "a version that is no number", input: { forget: [], reach: "soon" } },
+    { name: "a time that is none", input: { forget: [], nowMs: -1 } },
     { name: "an unknown field", input: { forget: [], stop: true } },
   ])("refuses $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toMatchObject({ ok: false });
