@@ -1,0 +1,223 @@
+import * as v from "valibot";
+import { outcomeOf, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
+import { ApiError, type KubeClient } from "../../common/kube/client.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { withDeadline } from "../../common/runtime/deadline.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { REJECTION_REASON, rejectionMark } from "../../common/storage/rejection.ts";
+import type { RejectionPatch } from "../core/affinity/rejection.ts";
+
+/** The one pod, and the one state of it, that was decided on. */
+export interface RejectedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** What became of a try to reject a pod. */
+export type RejectionOutcome =
+  /** It is rejected, as the API server says in its answer or, when that was lost, in a later one. */
+  | { readonly kind: "rejected" }
+  /** It has changed since, or another one has its name: look again and decide again. Nothing was changed. */
+  | { readonly kind: "conflict"; readonly why: string }
+  /** There is no such pod any more. */
+  | { readonly kind: "gone"; readonly why: string }
+  /** Nothing was sent: what was decided on had become too old on the way. */
+  | { readonly kind: "stale"; readonly why: string }
+  /** The API server will not take it, however often it is sent: an admission policy, a webhook. */
+  | { readonly kind: "refused"; readonly why: string }
+  /** The agent's account may not do it. */
+  | { readonly kind: "forbidden"; readonly why: string }
+  /** The API server has too much to do and did nothing. */
+  | { readonly kind: "overloaded"; readonly why: string }
+  /** No answer, or one that says nothing of what was done: whether the pod was changed is not known. Never send it again unseen. */
+  | { readonly kind: "unanswered"; readonly why: string };
+
+/** How a pod looks some time after it was rejected. */
+export type Aftermath =
+  /** It is what the rejection made of it. */
+  | "held"
+  /** It is over, but its reason is missing: the kubelet takes it away for a moment before it puts it back. */
+  | "without-reason"
+  /** Its phase is another one again. */
+  | "reverted"
+  | "gone";
+
+/** Rejects pods: writes to exactly the pod, in exactly the state, that was decided on. Each method rejects for a bug alone, if not told. */
+export interface PodRejector {
+  /** One patch of phase, reason, message and annotation. `mayBeSent` is asked at the moment of sending. */
+  readonly reject: (order: RejectionOrder, signal: AbortSignal) => Promise<RejectionOutcome>;
+  /** Deletes the pod, for where the kubelet does not keep what `reject` wrote. Needs a right of its own. */
+  readonly remove: (order: Omit<RejectionOrder, "patch">, signal: AbortSignal) => Promise<RejectionOutcome>;
+  /** How a pod that was rejected looks now. Throws `MooringError` when that cannot be read. */
+  readonly aftermath: (pod: RejectedPod, signal: AbortSignal) => Promise<Aftermath>;
+}
+
+/** A pod that is to be rejected. */
+export interface RejectionOrder {
+  readonly pod: RejectedPod;
+  readonly patch: RejectionPatch;
+  /** False when what was decided on is too old by now. */
+  readonly mayBeSent: () => boolean;
+}
+
+/** Whoever owns the fields that a rejection writes. */
+const FIELD_MANAGER = "mooring-agent";
+
+/** An answer is waited for so long: then the pod is read again. Milliseconds. */
+const ANSWER_MS = 10_000;
+
+class Stale extends MooringError {
+  constructor() {
+    super("api-rejected", "what was decided on had become too old before it could be sent");
+  }
+}
+
+interface RejectorParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+}
+
+/** A change of a pod, and what the pod looks like once it is made. */
+interface Act {
+  readonly order: Omit<RejectionOrder, "patch">;
+  readonly write: (client: KubeClient, signal: AbortSignal) => Promise<WriteOutcome>;
+  readonly isDone: (state: PodState | undefined) => boolean;
+}
+
+export function createPodRejector(parts: RejectorParts): PodRejector {
+  return {
+    reject: ({ patch, ...order }, signal) => {
+      const change = { target: targetOf(order.pod), patch, fieldManager: FIELD_MANAGER };
+      const write: Act["write"] = (client, limited) => patchObject(client, change, limited);
+      return carryOut(parts, { order, write, isDone: (state) => state?.isRejected === true }, signal);
+    },
+    remove: (order, signal) => {
+      const write: Act["write"] = (client, limited) => deletePod(client, order.pod, limited);
+      return carryOut(parts, { order, write, isDone: (state) => state === undefined || state.isDeleting }, signal);
+    },
+    aftermath: async (pod, signal) => aftermathOf(await readPodState(parts, pod, signal)),
+  };
+}
+
+async function carryOut(parts: RejectorParts, act: Act, signal: AbortSignal): Promise<RejectionOutcome> {
+  const { pod, mayBeSent } = act.order;
+  let why = "the answer does not show what was asked for";
+  try {
+    const client = fence(parts.client, mayBeSent);
+    const written = await withDeadline({ ...parts, signal }, ANSWER_MS, (limited) => act.write(client, limited));
+    if (written.kind === "refused") return { kind: "refused", why: written.message };
+    if (written.kind !== "applied") return { kind: written.kind, why: written.message };
+    if (act.isDone(podStateIn(written.object, pod))) return { kind: "rejected" };
+  } catch (error) {
+    const known = knownFailure(error);
+    if (known !== undefined) return known;
+    why = messageOf(error);
+  }
+  // Done or not done: the pod itself tells, if it can be asked.
+  return (await isFound(parts, act, signal)) ? { kind: "rejected" } : { kind: "unanswered", why };
+}
+
+/** What a failure says for sure; nothing when it says nothing of what was done. */
+function knownFailure(error: unknown): RejectionOutcome | undefined {
+  if (!(error instanceof MooringError)) throw error;
+  const why = error.message;
+  if (error instanceof Stale) return { kind: "stale", why };
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.status === 401 || error.status === 403) return { kind: "forbidden", why };
+  // Turned away before anything was done.
+  return error.status === 429 ? { kind: "overloaded", why } : undefined;
+}
+
+async function isFound(parts: RejectorParts, { order, isDone }: Act, signal: AbortSignal): Promise<boolean> {
+  try {
+    return isDone(await readPodState(parts, order.pod, signal));
+  } catch (error) {
+    if (!(error instanceof MooringError)) throw error;
+    // That it cannot be asked leaves open what happened, which is what the caller is told.
+    return false;
+  }
+}
+
+/** A client that sends nothing any more once that may not be. */
+function fence(client: KubeClient, mayBeSent: () => boolean): KubeClient {
+  const beforeSend = (): void => {
+    if (!mayBeSent()) throw new Stale();
+  };
+  return { ...client, request: (request, signal) => client.request({ ...request, beforeSend }, signal) };
+}
+
+function pathOf({ namespace, name }: RejectedPod): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+}
+
+function targetOf(pod: RejectedPod): WriteTarget {
+  const { namespace, name, uid, resourceVersion } = pod;
+  const path = pathOf(pod);
+  return { apiVersion: "v1", kind: "Pod", path, subresource: "status", namespace, name, uid, resourceVersion };
+}
+
+/** With the UID and the resource version as preconditions, and with the grace that the pod asks for. */
+async function deletePod(client: KubeClient, pod: RejectedPod, signal: AbortSignal): Promise<WriteOutcome> {
+  const { uid, resourceVersion } = pod;
+  const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
+  try {
+    const object = await client.request({ method: "DELETE", path: pathOf(pod), body }, signal);
+    return { kind: "applied", object };
+  } catch (error) {
+    const outcome = error instanceof ApiError ? outcomeOf(error, pod) : undefined;
+    if (outcome === undefined) throw error;
+    return outcome;
+  }
+}
+
+/** What of a pod tells what became of a rejection. */
+interface PodState {
+  readonly isRejected: boolean;
+  readonly isDeleting: boolean;
+  readonly phase: string;
+  readonly reason: string;
+}
+
+const podSchema = v.object({
+  metadata: v.object({
+    uid: v.string(),
+    deletionTimestamp: v.nullish(v.string()),
+    annotations: v.nullish(v.record(v.string(), v.string())),
+  }),
+  status: v.nullish(v.object({ phase: v.nullish(v.string()), reason: v.nullish(v.string()) })),
+});
+
+/** Nothing for another pod and for what is none: the answer to a deletion may be a `Status`. */
+function podStateIn(object: unknown, { uid }: RejectedPod): PodState | undefined {
+  const result = v.safeParse(podSchema, object);
+  return result.success && result.output.metadata.uid === uid ? stateOf(result.output) : undefined;
+}
+
+function stateOf({ metadata, status }: v.InferOutput<typeof podSchema>): PodState {
+  const [phase, reason] = [status?.phase ?? "", status?.reason ?? ""];
+  const isRejected = rejectionMark({ phase, reason, annotations: metadata.annotations }) !== undefined;
+  return { isRejected, isDeleting: metadata.deletionTimestamp != null, phase, reason };
+}
+
+/** The pod as it is now; nothing when there is none of its UID. Throws `MooringError`. */
+function readPodState(parts: RejectorParts, pod: RejectedPod, signal: AbortSignal): Promise<PodState | undefined> {
+  return withDeadline({ ...parts, signal }, ANSWER_MS, async (limited) => {
+    try {
+      const answer = await parts.client.request({ method: "GET", path: pathOf(pod) }, limited);
+      const result = v.safeParse(podSchema, answer);
+      if (!result.success) throw new MooringError("api-rejected", `the answer for ${pathOf(pod)} is no pod`);
+      return podStateIn(answer, pod);
+    } catch (error) {
+      if (error instanceof ApiError && outcomeOf(error, pod)?.kind === "gone") return undefined;
+      throw error;
+    }
+  });
+}
+
+function aftermathOf(state: PodState | undefined): Aftermath {
+  if (state === undefined) return "gone";
+  if (state.phase !== "Failed") return "reverted";
+  return state.reason === REJECTION_REASON ? "held" : "without-reason";
+}

@@ -1,0 +1,222 @@
+import { describe, expect, it } from "vitest";
+import { rejectionPatch } from "../../../../agent/core/affinity/rejection.ts";
+import { createPodRejector, type RejectedPod } from "../../../../agent/sinks/pod-rejector.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
+
+const POD: RejectedPod = { namespace: "team", name: "web", uid: "u1", resourceVersion: "90" };
+const PATCH = rejectionPatch({
+  node: "node-1",
+  at: "2026-11-21T10:00:00Z",
+  level: 0,
+  volumes: [{ volume: "data", claim: "orders", pv: "pv-1", why: "zone is not b" }],
+});
+
+/** The pod as the API server shows it. */
+function pod(status: object, metadata: object = {}): FakeAnswer {
+  return json({ metadata: { namespace: "team", name: "web", uid: "u1", ...metadata }, status });
+}
+const PENDING = pod({ phase: "Pending" });
+const REJECTED = pod(PATCH.status, PATCH.metadata);
+
+function refusal(code: number, reason: string, more: object = {}): FakeAnswer {
+  return json({ kind: "Status", code, reason, message: `${reason} it is`, ...more }, code);
+}
+const NOT_FOUND = refusal(404, "NotFound", { details: { name: "web", kind: "pods" } });
+const CONFLICT = refusal(409, "Conflict");
+
+interface Script {
+  /** The answer to the change. */
+  readonly change?: FakeAnswer;
+  /** The answer to a later look at the pod. */
+  readonly look?: FakeAnswer;
+}
+
+function start({ change = REJECTED, look = PENDING }: Script) {
+  const clock = createFakeClock();
+  const transport = createFakeTransport(({ method }) => (method === "GET" ? look : change));
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const rejector = createPodRejector({ client, clock });
+  const never = new AbortController().signal;
+  return {
+    clock,
+    methods: () => transport.requests.map(({ method }) => method),
+    request: () => transport.requests[0],
+    reject: (mayBeSent = () => true) => rejector.reject({ pod: POD, patch: PATCH, mayBeSent }, never),
+    remove: (mayBeSent = () => true) => rejector.remove({ pod: POD, mayBeSent }, never),
+    aftermath: () => rejector.aftermath(POD, never),
+  };
+}
+
+describe("rejecting a pod", () => {
+  it("is one patch of its status with the UID and the resource version that were decided on", async () => {
+    const { reject, request, methods } = start({});
+
+    const outcome = await reject();
+
+    expect(outcome).toEqual({ kind: "rejected" });
+    expect(methods()).toEqual(["PATCH"]);
+    expect(request()).toMatchObject({
+      path: "/api/v1/namespaces/team/pods/web/status?fieldManager=mooring-agent",
+      headers: { "content-type": "application/merge-patch+json" },
+    });
+    expect(JSON.parse(request()?.body ?? "")).toEqual({
+      metadata: { ...PATCH.metadata, namespace: "team", uid: "u1", resourceVersion: "90" },
+      status: PATCH.status,
+    });
+  });
+
+  it.each<{ readonly name: string; readonly change: FakeAnswer; readonly kind: string }>([
+    { name: "has changed since", change: CONFLICT, kind: "conflict" },
+    { name: "is not there any more", change: NOT_FOUND, kind: "gone" },
+    {
+      name: "was made anew under its name",
+      change: refusal(422, "Invalid", { details: { name: "web", causes: [{ field: "metadata.uid" }] } }),
+      kind: "gone",
+    },
+    { name: "is kept by an admission policy", change: refusal(403, "Forbidden"), kind: "refused" },
+    { name: "would become invalid", change: refusal(422, "Invalid"), kind: "refused" },
+    {
+      name: "is not the agent's to change",
+      change: refusal(403, "Forbidden", { message: 'User "agent" cannot patch resource "pods/status"' }),
+      kind: "forbidden",
+    },
+    { name: "is behind a proxy that refuses", change: { status: 403, body: "no" }, kind: "forbidden" },
+    {
+      name: "is asked about with a token that does not count",
+      change: refusal(401, "Unauthorized"),
+      kind: "forbidden",
+    },
+    {
+      name: "meets an API server that has too much to do",
+      change: refusal(429, "TooManyRequests"),
+      kind: "overloaded",
+    },
+  ])("says of a pod that $name that it is $kind, and asks nothing more", async ({ change, kind }) => {
+    const { reject, methods } = start({ change });
+
+    expect(await reject()).toMatchObject({ kind });
+    expect(methods()).toEqual(["PATCH"]);
+  });
+
+  it.each<{ readonly name: string; readonly change: FakeAnswer }>([
+    { name: "the connection breaks", change: "broken" },
+    { name: "the server fails", change: refusal(500, "InternalError") },
+    { name: "a proxy times out", change: { status: 504, body: "gateway timeout" } },
+    { name: "a proxy answers with a page", change: { status: 200, body: "<html>" } },
+    { name: "a proxy answers with something else", change: json({}) },
+    { name: "the answer shows the pod as it was", change: PENDING },
+    { name: "nothing is served there", change: { status: 404, body: "404 page not found" } },
+  ])("looks at the pod when $name: done it is done, and not done it is not known", async ({ change }) => {
+    const done = start({ change, look: REJECTED });
+    const open = start({ change, look: PENDING });
+    const dark = start({ change, look: "broken" });
+
+    expect(await done.reject()).toEqual({ kind: "rejected" });
+    expect(await open.reject()).toMatchObject({ kind: "unanswered" });
+    expect(await dark.reject()).toMatchObject({ kind: "unanswered" });
+    for (const { methods } of [done, open, dark]) expect(methods()).toEqual(["PATCH", "GET"]);
+  });
+
+  it("waits ten seconds for an answer, and then looks", async () => {
+    const { reject, methods, clock } = start({ change: "silence", look: REJECTED });
+
+    const outcome = reject();
+    await clock.advance(9_000);
+    const before = methods();
+    await clock.advance(2_000);
+
+    expect(before).toEqual(["PATCH"]);
+    expect(await outcome).toEqual({ kind: "rejected" });
+  });
+
+  it("does not take another pod's rejection, or one by somebody else, for its own", async () => {
+    const other = start({ change: "broken", look: pod(PATCH.status, { ...PATCH.metadata, uid: "u2" }) });
+    const foreign = start({ change: "broken", look: pod(PATCH.status) });
+
+    expect(await other.reject()).toMatchObject({ kind: "unanswered" });
+    expect(await foreign.reject()).toMatchObject({ kind: "unanswered" });
+  });
+
+  it("sends nothing when what was decided on is too old at the moment of sending", async () => {
+    const { reject, methods } = start({});
+
+    expect(await reject(() => false)).toMatchObject({ kind: "stale" });
+    expect(methods()).toEqual([]);
+  });
+
+  it("lets a bug be one", async () => {
+    const { reject } = start({});
+
+    await expect(
+      reject(() => {
+        throw new TypeError("a bug");
+      }),
+    ).rejects.toThrow("a bug");
+  });
+});
+
+describe("removing a pod", () => {
+  it("deletes the pod that was decided on, in no other state, with its own grace", async () => {
+    const { remove, request } = start({
+      change: pod({ phase: "Pending" }, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
+    });
+
+    expect(await remove()).toEqual({ kind: "rejected" });
+    expect(request()).toMatchObject({ method: "DELETE", path: "/api/v1/namespaces/team/pods/web" });
+    expect(JSON.parse(request()?.body ?? "")).toEqual({
+      kind: "DeleteOptions",
+      apiVersion: "v1",
+      preconditions: { uid: "u1", resourceVersion: "90" },
+    });
+  });
+
+  it.each<{ readonly name: string; readonly change: FakeAnswer; readonly look?: FakeAnswer; readonly kind: string }>([
+    { name: "a deletion that is answered with a status is done", change: json({ kind: "Status" }), kind: "rejected" },
+    { name: "a pod that has changed is let alone", change: CONFLICT, kind: "conflict" },
+    { name: "a pod that is gone is gone", change: NOT_FOUND, kind: "gone" },
+    { name: "a missing right is said", change: { status: 403, body: "no" }, kind: "forbidden" },
+    { name: "a lost answer whose pod is gone is done", change: "broken", look: NOT_FOUND, kind: "rejected" },
+    {
+      name: "a lost answer whose pod is ending is done",
+      change: "broken",
+      look: pod({}, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
+      kind: "rejected",
+    },
+    { name: "a lost answer whose pod is as it was is not known", change: "broken", look: PENDING, kind: "unanswered" },
+    { name: "an answer that is no pod proves nothing", change: "broken", look: json({}), kind: "unanswered" },
+  ])("$name", async ({ change, look = PENDING, kind }) => {
+    expect(await start({ change, look }).remove()).toMatchObject({ kind });
+  });
+
+  it("sends nothing when what was decided on is too old", async () => {
+    const { remove, methods } = start({});
+
+    expect(await remove(() => false)).toMatchObject({ kind: "stale" });
+    expect(methods()).toEqual([]);
+  });
+});
+
+describe("the aftermath of a rejection", () => {
+  it.each<{ readonly name: string; readonly look: FakeAnswer; readonly aftermath: string }>([
+    { name: "held", look: REJECTED, aftermath: "held" },
+    { name: "held whoever wrote the annotation again", look: pod(PATCH.status), aftermath: "held" },
+    { name: "without its reason for a moment", look: pod({ phase: "Failed" }), aftermath: "without-reason" },
+    { name: "reverted", look: PENDING, aftermath: "reverted" },
+    { name: "reverted to a pod that runs", look: pod({ phase: "Running" }), aftermath: "reverted" },
+    { name: "gone", look: NOT_FOUND, aftermath: "gone" },
+    { name: "gone with another one in its place", look: pod({ phase: "Pending" }, { uid: "u2" }), aftermath: "gone" },
+  ])("is $name", async ({ look, aftermath }) => {
+    expect(await start({ look }).aftermath()).toBe(aftermath);
+  });
+
+  it.each<{ readonly name: string; readonly look: FakeAnswer }>([
+    { name: "the API server is away", look: "broken" },
+    { name: "a proxy says 404", look: { status: 404, body: "404 page not found" } },
+    { name: "the answer is no pod", look: json({}) },
+  ])("is not known while $name", async ({ look }) => {
+    await expect(start({ look }).aftermath()).rejects.toThrow(MooringError);
+  });
+});
