@@ -119,7 +119,7 @@ class Agent {
     this.#ports = ports;
     const { node, podUid, kubeletRoot } = config;
     this.#identity = { node, podUid, instance: ports.random.id(), driftPpm: ports.clock.rate.driftPpm };
-    this.#pods = createNodePods(ports, node, ports.wakeUp.ask);
+    this.#pods = createNodePods(ports, node, { onEnd: ports.wakeUp.ask });
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
     this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
     const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import { REJECTED_ANNOTATION, type RejectionMark, rejectionMark } from "../../common/storage/rejection.ts";
 
 /** A pod of this node, as far as the agent cares. */
 export interface NodePod extends Stored {
@@ -9,7 +10,15 @@ export interface NodePod extends Stored {
   readonly isTerminal: boolean;
   /** Phase Running and not being deleted: nobody should unmount its volumes. */
   readonly isRunning: boolean;
+  /** Phase Pending, not being deleted, and without an address of its own: it may be waiting for a volume. */
+  readonly isWaiting: boolean;
+  /** Names of the claims that its volumes name, those of generic ephemeral volumes included. */
+  readonly claims: readonly string[];
+  /** That an agent rejected it, and whose pod it is then. */
+  readonly rejection: (RejectionMark & { readonly ownerUid: string | undefined }) | undefined;
 }
+
+const text = v.nullish(v.string());
 
 const pod = v.object({
   metadata: v.object({
@@ -17,32 +26,91 @@ const pod = v.object({
     name: v.string(),
     uid: v.string(),
     resourceVersion: v.string(),
-    deletionTimestamp: v.nullish(v.string()),
+    deletionTimestamp: text,
+    annotations: v.nullish(v.object({ [REJECTED_ANNOTATION]: v.optional(v.string()) })),
+    ownerReferences: v.nullish(v.array(v.object({ uid: v.string(), controller: v.nullish(v.boolean()) }))),
   }),
-  status: v.optional(v.object({ phase: v.optional(v.string()) })),
+  spec: v.nullish(
+    v.object({
+      hostNetwork: v.nullish(v.boolean()),
+      volumes: v.nullish(
+        v.array(
+          v.object({
+            name: v.string(),
+            persistentVolumeClaim: v.nullish(v.object({ claimName: v.string() })),
+            ephemeral: v.nullish(v.object({})),
+          }),
+        ),
+      ),
+    }),
+  ),
+  status: v.nullish(v.object({ phase: text, reason: text, podIP: text })),
 });
+type Pod = v.InferOutput<typeof pod>;
+
+/** Most pods of a node have none: they share it. */
+const NO_CLAIMS: readonly string[] = [];
 
 function projectPod(object: unknown): NodePod {
-  const { metadata, status } = v.parse(pod, object);
+  const parsed = v.parse(pod, object);
+  const { metadata, spec, status } = parsed;
+  const phase = status?.phase ?? "";
+  // The kubelet shows the node's own address as that of a pod in the host's network, before anything of the pod is there.
+  const hasAddress = Boolean(status?.podIP) && spec?.hostNetwork !== true;
   return {
     key: `${metadata.namespace}/${metadata.name}`,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
-    isTerminal: status?.phase === "Succeeded" || status?.phase === "Failed",
-    isRunning: status?.phase === "Running" && !metadata.deletionTimestamp,
+    isTerminal: phase === "Succeeded" || phase === "Failed",
+    isRunning: phase === "Running" && !metadata.deletionTimestamp,
+    isWaiting: phase === "Pending" && !metadata.deletionTimestamp && !hasAddress,
+    claims: claimsOf(parsed),
+    rejection: rejectionOf(parsed),
   };
 }
 
+function claimsOf({ metadata, spec }: Pod): readonly string[] {
+  const claims = (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+    if (persistentVolumeClaim) return [persistentVolumeClaim.claimName];
+    return ephemeral ? [`${metadata.name}-${name}`] : [];
+  });
+  return claims.length === 0 ? NO_CLAIMS : claims;
+}
+
+function rejectionOf({ metadata, status }: Pod): NodePod["rejection"] {
+  const { annotations } = metadata;
+  const stated = annotations?.[REJECTED_ANNOTATION];
+  if (stated === undefined) return undefined;
+  const mark = rejectionMark({
+    phase: status?.phase ?? "",
+    reason: status?.reason ?? undefined,
+    annotations: { [REJECTED_ANNOTATION]: stated },
+  });
+  return mark && { ...mark, ownerUid: metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid };
+}
+
+/** Who is told of what happens to the pods of a node. */
+export interface NodePodsListeners {
+  /** One of them finished, vanished or no longer runs, or may have. */
+  readonly onEnd: () => void;
+  readonly onChange?: (change: StoreChange<NodePod>) => void;
+}
+
 /**
- * Follows the pods of one node. `onEnd` is called when one of them finished, vanished or no longer runs: the mount table is to
- * be read after that, and the aggregator to be told how far this watch had come before.
+ * Follows the pods of one node. When one of them ended the mount table is to be read after that, and the aggregator to be told how far this
+ * watch had come before.
  */
-export function createNodePods(parts: KubeParts, node: string, onEnd: () => void): Informer<NodePod> {
+export function createNodePods(
+  parts: KubeParts,
+  node: string,
+  { onEnd, onChange = () => {} }: NodePodsListeners,
+): Informer<NodePod> {
   return createInformer(parts, {
     collection: { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${node}` }, firstList: "cache" },
     project: projectPod,
     onChange: (change) => {
       if (isEnd(change)) onEnd();
+      onChange(change);
     },
     // A pod may have ended while the watch was down, and the list does not say so.
     onReplaced: onEnd,

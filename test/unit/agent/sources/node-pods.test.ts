@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { createNodePods } from "../../../../agent/sources/node-pods.ts";
+import { createNodePods, type NodePod } from "../../../../agent/sources/node-pods.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
+import type { StoreChange } from "../../../../common/kube/store.ts";
 import { createFakeByteStream } from "../../../fakes/byte-stream.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -24,13 +25,13 @@ async function follow(items: readonly unknown[]) {
   );
   const client = createKubeClient(createFakeConnection(transport), { clock });
   let ends = 0;
-  const pods = createNodePods(
-    { client, clock, random: createFakeRandom(), logger: createFakeLogger() },
-    "node-1",
-    () => {
+  const changes: StoreChange<NodePod>[] = [];
+  const pods = createNodePods({ client, clock, random: createFakeRandom(), logger: createFakeLogger() }, "node-1", {
+    onEnd: () => {
       ends += 1;
     },
-  );
+    onChange: (change) => changes.push(change),
+  });
   const stop = new AbortController();
   const running = pods.run(stop.signal);
   cleanUps.push(async () => {
@@ -39,7 +40,7 @@ async function follow(items: readonly unknown[]) {
   });
   await settle();
   const begun = ends;
-  return { transport, watch, pods, ends: () => ends - begun, begun };
+  return { transport, watch, pods, changes, ends: () => ends - begun, begun };
 }
 
 describe("the pods of a node", () => {
@@ -106,5 +107,71 @@ describe("the pods of a node", () => {
     await settle();
 
     expect(ends()).toBe(1);
+  });
+});
+
+describe("a pod of a node", () => {
+  async function only(object: object): Promise<NodePod | undefined> {
+    const { pods } = await follow([object]);
+    return [...pods.all()][0];
+  }
+
+  it.each([
+    { name: "was just bound", change: { phase: "Pending" }, isWaiting: true },
+    { name: "has an address", change: { phase: "Pending", podIP: "10.0.0.1" }, isWaiting: false },
+    {
+      name: "shows the node's address",
+      change: { phase: "Pending", podIP: "10.0.0.1" },
+      spec: { hostNetwork: true },
+      isWaiting: true,
+    },
+    { name: "runs", change: { phase: "Running", podIP: "10.0.0.1" }, isWaiting: false },
+    { name: "is over", change: { phase: "Failed" }, isWaiting: false },
+    {
+      name: "is being deleted",
+      change: { phase: "Pending" },
+      metadata: { deletionTimestamp: "2026-11-21T10:00:00Z" },
+      isWaiting: false,
+    },
+  ])("that $name waits for a volume, perhaps: $isWaiting", async ({ change, spec, metadata, isWaiting }) => {
+    const object = pod(1);
+    const found = await only({ metadata: { ...object.metadata, ...metadata }, spec, status: change });
+
+    expect(found?.isWaiting).toBe(isWaiting);
+  });
+
+  it("has the claims that its volumes name", async () => {
+    const volumes = [
+      { name: "data", persistentVolumeClaim: { claimName: "orders" } },
+      { name: "scratch", ephemeral: { volumeClaimTemplate: {} } },
+      { name: "tmp", emptyDir: {} },
+    ];
+
+    expect((await only({ ...pod(1), spec: { volumes } }))?.claims).toEqual(["orders", "web-scratch"]);
+    expect((await only(pod(1)))?.claims).toEqual([]);
+  });
+
+  it.each([
+    { name: "rejected", status: { phase: "Failed", reason: "VolumeNodeAffinity" }, isKnown: true },
+    { name: "failed for another reason", status: { phase: "Failed", reason: "Evicted" }, isKnown: false },
+    { name: "only marked", status: { phase: "Pending" }, isKnown: false },
+  ])("that was $name is known as rejected: $isKnown", async ({ status, isKnown }) => {
+    const metadata = {
+      ...pod(1).metadata,
+      annotations: { "mooring.dev/rejected": '{"at":"2026-11-21T10:00:00Z","level":2}' },
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r1", controller: true }],
+    };
+
+    const known = { atMs: 1_795_255_200_000, level: 2, ownerUid: "r1" };
+    expect((await only({ metadata, status }))?.rejection).toEqual(isKnown ? known : undefined);
+  });
+
+  it("is told of when it comes and when it changes", async () => {
+    const { changes, watch } = await follow([pod(1)]);
+
+    watch.writeLine({ type: "MODIFIED", object: pod(101) });
+    await settle();
+
+    expect(changes.map(({ kind }) => kind)).toEqual(["added", "updated"]);
   });
 });
