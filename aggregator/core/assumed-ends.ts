@@ -3,6 +3,7 @@ import { useKey } from "../../common/storage/volume-identity.ts";
 import { storedNodes } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts, UseEnd } from "./claim-status.ts";
+import type { BlindTime, NodeRelease, NodeView } from "./node-view.ts";
 
 /** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
@@ -40,27 +41,46 @@ export function blindEndOf(
   if (status.unused && !isNodeBack(status, fleet)) return undefined;
   const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
   const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
-  const ends = nodes.flatMap((node) => [...firstReadEnd(node, { status, fleet }), ...unseenGone(node, fleet)]);
+  const ends = nodes.flatMap((node) => [
+    ...firstReadEnd(node, { status, releases, fleet }),
+    ...unseenGone(node, fleet),
+  ]);
   const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
   if (latest !== undefined || status.unused || isWitnessed) return latest;
   return status.mountedOn !== undefined && releases.length > 0 ? undefined : "unknown";
 }
 
-function firstReadEnd(
-  node: string,
-  { status, fleet }: { readonly status: ClaimStatus; readonly fleet: FleetFacts },
-): readonly UseEnd[] {
+/**
+ * What is stored is rounded up to the second, and was written when the mount was known: read so long before at most, as an agent gives up
+ * a report that has not come through. Milliseconds.
+ */
+const KNOWN_LATE_MS = 11_000;
+
+interface Stored {
+  readonly status: ClaimStatus;
+  readonly releases: readonly NodeRelease[];
+  readonly fleet: FleetFacts;
+}
+
+function firstReadEnd(node: string, { status, releases, fleet }: Stored): readonly UseEnd[] {
   const view = fleet.viewOf(node);
   if (view === undefined) return [];
   // What it remembers of a read after the mount was known it has told of; of an earlier one it may have forgotten the mount. Whole
   // seconds: an agent that began within the second of the stored time may have begun after it.
   const lost = view.blind.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
-  const byMs = lost.at(-1)?.toMs;
-  if (byMs === undefined) return [];
+  const last = lost.at(-1);
+  // Its journal knew the mount, or another one that its first read ended as well: then it tells whose that was.
+  if (last === undefined || releases.some((release) => isReadBy(release, view, last))) return [];
+  const { toMs: byMs } = last;
   const id = `${view.bootId}/first-read/${view.instance}`;
-  const widthMs = Math.max(0, byMs - status.sinceMs);
+  const widthMs = Math.max(0, byMs - status.sinceMs + KNOWN_LATE_MS);
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
+}
+
+/** True for an end that the read after a blind time tells, or a later one. */
+function isReadBy({ node, timeline, by }: NodeRelease, view: NodeView, { to }: BlindTime): boolean {
+  return node === view.node && timeline === view.timeline && by >= to;
 }
 
 /** What a node showed to an earlier run only: by the stored status it was mounted there when the node went. */

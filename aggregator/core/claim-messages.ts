@@ -1,4 +1,9 @@
-import type { BlindGap, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
+import {
+  type BlindGap,
+  type MountedOn,
+  type UnusedReason,
+  wholeUncertaintyMs,
+} from "../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 
 /**
@@ -83,7 +88,7 @@ function byText({ byMs }: ToldEnd): string {
 }
 
 function spanText({ byMs }: ToldEnd, widthMs: number): string {
-  return betweenText(Math.ceil(byMs) - Math.ceil(widthMs), byMs);
+  return betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
 }
 
 /** Both in whole seconds, the day told once where it is the same. */

@@ -82,6 +82,7 @@ function sightOf({ read, sentAt, blind, podsResourceVersion, facts }: NodeMessag
     blind: blind.map(({ from, to }) => ({
       fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
       toMs: at.wall(to),
+      to,
     })),
     podsResourceVersion,
     read,

@@ -36,6 +36,13 @@ export type NodeHold = Hold & {
   readonly suspended?: { readonly seenMs: number | undefined } | undefined;
 };
 
+/** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
+export interface BlindTime {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly to: number;
+}
+
 /** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
 export interface NodeView {
   readonly node: string;
@@ -59,7 +66,7 @@ export interface NodeView {
    * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
    * none), to the first one after that. What was mounted by then, and is not now, it has told of.
    */
-  readonly blind: readonly { readonly fromMs: number; readonly toMs: number }[];
+  readonly blind: readonly BlindTime[];
   /** The pod watch had reached this before the read began. */
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */

@@ -36,6 +36,11 @@ export interface LastUse {
   readonly evidence: Evidence;
 }
 
+/** The uncertainty beside a time that is rounded up, both in whole milliseconds: its earliest end is not later for that. */
+export function wholeUncertaintyMs(releasedAtMs: number, uncertaintyMs: number): number {
+  return Math.ceil(Math.ceil(releasedAtMs) - releasedAtMs + uncertaintyMs);
+}
+
 /** The nodes that had the claim mounted; `more` when there were too many to keep. */
 export interface MountedOn {
   readonly nodes: readonly string[];
@@ -256,7 +261,7 @@ function lastUseText(uid: string, { lastUse: use, blindGap: gap }: ClaimStatus):
       pod: use.pod,
       podUID: use.podUid,
       releasedAt: formatMillisecondsUp(use.releasedAtMs),
-      uncertaintyMs: use.uncertaintyMs === undefined ? null : Math.ceil(use.uncertaintyMs),
+      uncertaintyMs: use.uncertaintyMs === undefined ? null : wholeUncertaintyMs(use.releasedAtMs, use.uncertaintyMs),
       evidence: use.evidence,
     }),
     ...(gap && {

@@ -244,7 +244,7 @@ describe("a start of the aggregator", () => {
     await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
 
     expect(harness.writes).toMatchObject([
-      { unused: true, reason: "Unmounted", sinceMs: NOON, lastUse: { node: "n1", uncertaintyMs: 60_000 } },
+      { unused: true, reason: "Unmounted", sinceMs: NOON, lastUse: { node: "n1", uncertaintyMs: 71_000 } },
     ]);
   });
 

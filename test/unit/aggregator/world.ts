@@ -116,9 +116,14 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
   };
 }
 
+/** The boot clock of `n1` at a time, whose read of `viewWith` ended at noon. */
+export function stampAt(ms: number): number {
+  return 1_001 + ms - NOON;
+}
+
 /** An agent that remembers nothing of the time before its first read. */
 export function blindUntil(toMs: number): NodeView["blind"] {
-  return [{ fromMs: Number.NEGATIVE_INFINITY, toMs }];
+  return [{ fromMs: Number.NEGATIVE_INFINITY, toMs, to: stampAt(toMs) }];
 }
 
 export function viewWith(fields: Partial<NodeView> = {}): NodeView {

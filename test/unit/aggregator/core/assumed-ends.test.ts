@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
 import type { NodeRelease, NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { blindUntil, claimWith, mountedStatus, NOON, nodeRelease, statusWith, viewWith } from "../world.ts";
+import { blindUntil, claimWith, mountedStatus, NOON, nodeRelease, stampAt, statusWith, viewWith } from "../world.ts";
 import { evidenceWith, fleetWith } from "./evidence.ts";
 
 const GONE = NOON + 300_000;
@@ -50,7 +50,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       name: "an end that was assumed with its node's is by the node's first read when it is back",
       status: goneSince,
       views: [viewWith({ readBeganMs: began, blind: blindUntil(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1" },
+      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1" },
     },
     {
       name: "a node that is back and was watched all the time tells the end itself",
@@ -62,12 +62,36 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     {
       name: "an agent that began after the mount knows that it had ended by its first read",
       views: [viewWith({ blind: blindUntil(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 60_000, node: "n1", pod: undefined },
+      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1", pod: undefined },
+    },
+    {
+      name: "an agent whose journal knew the mount tells the end itself, by its first read as well, and whose it was",
+      views: [viewWith({ blind: blindUntil(began) })],
+      releases: [nodeRelease({ byMs: began - 1, by: stampAt(began) })],
+      blindEnd: undefined,
+    },
+    {
+      name: "an end from before its first read says nothing of the mount that it may have forgotten",
+      views: [viewWith({ blind: blindUntil(began) })],
+      releases: [nodeRelease({ by: stampAt(began) - 1 })],
+      blindEnd: { id: "boot-1/first-read/run-1" },
+    },
+    {
+      name: "an end of another time of its clock says nothing, whatever its stamp",
+      views: [viewWith({ blind: blindUntil(began), timeline: 1 })],
+      releases: [nodeRelease({ by: stampAt(began) })],
+      blindEnd: { id: "boot-1/first-read/run-1" },
+    },
+    {
+      name: "an end that another node tells says nothing",
+      views: [viewWith({ blind: blindUntil(began) })],
+      releases: [nodeRelease({ node: "n2", by: stampAt(began) })],
+      blindEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an agent that began within the second of the stored time may have begun after the mount",
       views: [viewWith({ blind: blindUntil(since - 999) })],
-      blindEnd: { byMs: since - 999, widthMs: 0 },
+      blindEnd: { byMs: since - 999, widthMs: 10_001 },
     },
     {
       name: "an agent that watched all the time would have told: without its word the end is unknown",
@@ -104,12 +128,16 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     },
     {
       name: "what its agent did not watch after the stored time does not matter: by its first read the mount was known",
-      views: [viewWith({ blind: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000 }] })],
+      views: [
+        viewWith({
+          blind: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }],
+        }),
+      ],
       blindEnd: { byMs: began },
     },
     {
       name: "what began at the stored time to be unwatched may have hidden nothing before it",
-      views: [viewWith({ blind: [{ fromMs: since, toMs: began }] })],
+      views: [viewWith({ blind: [{ fromMs: since, toMs: began, to: stampAt(began) }] })],
       blindEnd: "unknown",
     },
     {

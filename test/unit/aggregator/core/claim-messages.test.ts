@@ -7,6 +7,7 @@ import {
   mountedMessage,
   silentMessage,
 } from "../../../../aggregator/core/claim-messages.ts";
+import { wholeUncertaintyMs } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
 import { endWith, nodeGoneWith, podEndWith, visitWith } from "./decisions.ts";
 
@@ -113,7 +114,8 @@ describe("the message of a use that ended", () => {
 
     fc.assert(
       fc.property(span, ({ byMs, widthMs }) => {
-        const written = { byMs: Math.ceil(byMs), widthMs: widthMs === undefined ? undefined : Math.ceil(widthMs) };
+        const whole = widthMs === undefined ? undefined : wholeUncertaintyMs(byMs, widthMs);
+        const written = { byMs: Math.ceil(byMs), widthMs: whole };
 
         expect(endMessage(endWith(written))).toBe(endMessage(endWith({ byMs, widthMs })));
       }),

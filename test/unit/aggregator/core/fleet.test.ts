@@ -162,7 +162,7 @@ describe("acceptReport", () => {
     });
 
     expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
-    expect(view.blind).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9 }]);
+    expect(view.blind).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
     expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });
 

@@ -10,6 +10,7 @@ import {
   UNUSED_SINCE,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
+import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 const UID = "claim-uid-1";
 
@@ -78,6 +79,17 @@ describe("writeClaimStatus", () => {
 
     expect(condition.lastTransitionTime).toBe("2026-11-21T10:00:01Z");
     expect(annotations[UNUSED_SINCE]).toBe("2026-11-21T10:00:01Z");
+  });
+
+  it("says of an end between two milliseconds no less than what is known of it", () => {
+    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, releasedAtMs: STATUS.sinceMs + 10.25, uncertaintyMs: 1.5 };
+    const { annotations } = writeClaimStatus(UID, { ...STATUS, lastUse });
+
+    const { releasedAt, uncertaintyMs } = JSON.parse(annotations[LAST_USE] ?? "");
+
+    expect(parseTimestamp(releasedAt)).toBe(STATUS.sinceMs + 11);
+    // Not later than 8.75, where two milliseconds would leave it at 9.
+    expect(uncertaintyMs).toBe(3);
   });
 
   it("says null where the uncertainty is not known", () => {
