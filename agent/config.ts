@@ -15,6 +15,7 @@ import {
   switchSetting,
   textSetting,
 } from "../common/runtime/settings.ts";
+import { AFFINITY_SETTINGS, type AffinityConfig, readAffinityConfig } from "./affinity-settings.ts";
 
 /** Every setting of the agent, with its default. */
 export const AGENT_SETTINGS = {
@@ -56,9 +57,10 @@ export const AGENT_SETTINGS = {
     { min: 0, max: 5_000 },
     "100ms",
   ),
+  ...AFFINITY_SETTINGS,
   listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9808"),
   debugListen: addressSetting(
-    { name: "debug-listen", description: "loopback address of /debug/holds" },
+    { name: "debug-listen", description: "loopback address of /debug/holds and /debug/verdicts" },
     "127.0.0.1:9810",
   ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
@@ -79,6 +81,7 @@ export interface AgentConfig {
   readonly journalDir: string | undefined;
   readonly heartbeatMs: number;
   readonly debounceMs: number;
+  readonly affinity: AffinityConfig;
   readonly listen: Address;
   /** A loopback address. */
   readonly debugListen: Address;
@@ -104,7 +107,8 @@ export type AgentCommand =
 export function readAgentCommand(input: SettingsInput): AgentCommand {
   const settings = Object.values(AGENT_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, RULES);
+  const reader = readSettings(settings, input, RULES);
+  const { get } = reader;
   if (get(AGENT_SETTINGS.prepareJournal))
     return { kind: "prepare-journal", directory: get(AGENT_SETTINGS.journalDir) ?? "" };
   const root = get(AGENT_SETTINGS.kubeletRoot);
@@ -121,6 +125,7 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     journalDir: get(AGENT_SETTINGS.journalDir),
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
     debounceMs: get(AGENT_SETTINGS.debounce),
+    affinity: readAffinityConfig(reader),
     listen: get(AGENT_SETTINGS.listen),
     debugListen: get(AGENT_SETTINGS.debugListen),
     logLevel: get(AGENT_SETTINGS.logLevel),

@@ -1,12 +1,16 @@
 import { type AgentConfig, readAgentCommand } from "../../../agent/config.ts";
 import { type AggregatorConfig, type ElectionConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
 
-/** The defaults that the product has, so that a changed default is simulated, too. */
+/**
+ * The defaults that the product has, so that a changed default is simulated, too. But for what is done about pods on wrong nodes: these
+ * worlds have neither the objects nor the deeds that it is about.
+ */
 export const AGENT_CONFIG: AgentConfig = agentDefaults();
 export const AGGREGATOR_CONFIG: AggregatorConfig & { readonly election: ElectionConfig } = aggregatorDefaults();
 
 function agentDefaults(): AgentConfig {
-  const argv = ["--node", "node", "--pod-uid", "uid", "--aggregator-url", "https://mooring-aggregator.mooring"];
+  const identity = ["--node", "node", "--pod-uid", "uid", "--affinity", "off"];
+  const argv = [...identity, "--aggregator-url", "https://mooring-aggregator.mooring"];
   const command = readAgentCommand({ argv, env: {} });
   if (command.kind !== "run") throw new Error("the agent's defaults are no configuration");
   return command.config;

@@ -31,6 +31,15 @@ describe("the agent's configuration", () => {
       journalDir: undefined,
       heartbeatMs: 30_000,
       debounceMs: 100,
+      affinity: {
+        mode: "audit",
+        graceMs: 5_000,
+        rejectAttached: false,
+        rejectBarePods: false,
+        rejectLastTries: false,
+        deleteReverted: false,
+        enforcesSince: undefined,
+      },
       debugListen: { host: "127.0.0.1", port: 9810 },
       listen: { host: "127.0.0.1", port: 9808 },
       logLevel: "info",
@@ -43,6 +52,26 @@ describe("the agent's configuration", () => {
     const config = run(["--node=from-flag", "--aggregator-url=https://a"], env);
 
     expect(config).toMatchObject({ node: "from-flag", heartbeatMs: 5_000, podUid: "uid-2" });
+  });
+
+  it("takes all that there is to say about node affinity", () => {
+    const flags = "--affinity=enforce --affinity-grace=2s --reject-attached --reject-bare-pods --reject-last-tries";
+
+    const { affinity } = run([...NEEDED, ...flags.split(" "), "--delete-reverted", "--kubelet-enforces-since=v1.38"]);
+
+    expect(affinity).toEqual({
+      mode: "enforce",
+      graceMs: 2_000,
+      rejectAttached: true,
+      rejectBarePods: true,
+      rejectLastTries: true,
+      deleteReverted: true,
+      enforcesSince: [1, 38, 0],
+    });
+  });
+
+  it.each(["soon", "1", "1.x", "v", "1.38.", "1.38 "])("refuses %j as the version of a kubelet", (version) => {
+    expect(problems([...NEEDED, `--kubelet-enforces-since=${version}`])).toContain("must be a version like 1.38");
   });
 
   it("is frozen", () => {
