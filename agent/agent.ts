@@ -141,6 +141,7 @@ class Agent {
           this.#noteAnswer(answer, sent);
           this.#observer.onAnswer(answer);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);
+          if (answer.look === true) ports.wakeUp.ask();
         },
       },
     );

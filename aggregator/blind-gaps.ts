@@ -1,5 +1,6 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
@@ -7,17 +8,15 @@ import {
   type AgentSight,
   agentSight,
   type GapWord,
-  type NodeWord,
   sinceBound,
   type UnseenTime,
   unseenTimes,
-  wordOn,
 } from "./core/blind-gap.ts";
 import type { BlindGapSetting, Unseen } from "./core/claim-gap.ts";
 import type { Node, Volume } from "./core/cluster-objects.ts";
-import { type CoverageGap, isUpTo } from "./core/coverage.ts";
 import type { Receipt } from "./core/fleet.ts";
 import type { Standing } from "./core/standing.ts";
+import { type GapLimits, GapTrack, type GapView, keyOf } from "./gap-track.ts";
 import type { PodCoverage } from "./pod-coverage.ts";
 import type { NodeLeases } from "./sources/node-leases.ts";
 
@@ -37,34 +36,14 @@ interface BlindGapsParts {
   readonly onChange: () => void;
 }
 
-interface BlindGapsLimits {
-  readonly silentAfterMs: number;
-  readonly agentlessAfterMs: number;
+interface BlindGapsLimits extends GapLimits {
   readonly blindGap: BlindGapSetting;
-}
-
-/** A gap, and what nodes have told of it. */
-interface Track {
-  readonly gap: CoverageGap;
-  /** On the monotonic clock. */
-  readonly knownSince: number;
-  /** The nodes that were there. */
-  readonly nodes: readonly string[];
-  /** Those whose kubelets have not renewed their Leases since before; nothing until the Leases were listed. */
-  away: ReadonlySet<string> | undefined;
-  /** What is said stays: a later report dates it less exactly. */
-  readonly told: Map<string, NodeWord>;
-  /** It can be judged: every node has told, or had its time to. */
-  isReady: boolean;
-}
-
-/** Two that became one are another one. */
-function keyOf({ fromMs, toMs }: CoverageGap): string {
-  return `${fromMs ?? ""}/${toMs}`;
 }
 
 /** How often gaps are looked at while there are any. Milliseconds. */
 const LOOK_MS = 2_000;
+/** Nodes that are asked together tell together. Milliseconds. */
+const GATHER_MS = 200;
 /** A node whose object was deleted and made anew is heard for so long after a gap, also when all others have told. Milliseconds. */
 const LATE_MS = 3_600_000;
 /** So many kinds of volumes are remembered with what was not seen of them. */
@@ -75,24 +54,27 @@ const NOTHING: readonly UnseenTime[] = [];
 export class BlindGaps {
   readonly #parts: BlindGapsParts;
   readonly #limits: BlindGapsLimits;
+  readonly #view: GapView;
   readonly #sights = new Map<string, AgentSight>();
   /** They stay as long as this time of leading: what comes to light later is judged by them, too. */
-  readonly #tracks = new Map<string, Track>();
+  readonly #tracks = new Map<string, GapTrack>();
   #words: readonly GapWord[] = [];
   #text = "[]";
   readonly #times = new Map<string, readonly UnseenTime[]>();
+  /** Ends the wait for the next look. */
+  #news = new AbortController();
 
   constructor(parts: BlindGapsParts, limits: BlindGapsLimits) {
+    const { clock, cluster, standingOf } = parts;
     this.#parts = parts;
     this.#limits = limits;
+    this.#view = { ...cluster, standingOf, nowMs: clock.monotonicMs, sightOf: (node) => this.#sights.get(node) };
   }
 
   /** Looks at the gaps now and then until the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#look(signal);
-      await this.#parts.clock.sleep(LOOK_MS, signal);
-    }
+  run(signal: AbortSignal): Promise<void> {
+    // An API server that does not answer holds no gap up for longer than its nodes have to tell.
+    return runTogether([(limited) => this.#keepLooking(limited), (limited) => this.#keepAsking(limited)], signal);
   }
 
   /** A report was accepted; `isSetBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
@@ -102,6 +84,12 @@ export class BlindGaps {
       this.#sights.get(message.node)?.blind.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
     const now = isSetBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
     this.#sights.set(message.node, { ...sight, blind: [...now, ...sight.blind] });
+    if ([...this.#tracks.values()].some(({ isReady }) => !isReady)) this.#news.abort("a node has told");
+  }
+
+  /** What a node has told is from before the end of a gap: a look at its mounts would end the wait for its word. */
+  isAwaited(node: string): boolean {
+    return this.#open().some((track) => track.isAwaited(node));
   }
 
   /** When a claim with this volume may have been used without anybody seeing it. */
@@ -131,92 +119,65 @@ export class BlindGaps {
     return times;
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    const { coverage, clock, cluster } = this.#parts;
-    const open = coverage.gaps();
-    for (const gap of open) {
-      if (this.#tracks.has(keyOf(gap))) continue;
-      const nodes = gap.openNodes ?? cluster.nodeNames();
-      const knownSince = clock.monotonicMs();
-      this.#tracks.set(keyOf(gap), { gap, knownSince, nodes, away: undefined, told: new Map(), isReady: false });
+  /** The gaps that are to be handed over, each with what was told of it. */
+  #open(): readonly GapTrack[] {
+    return this.#parts.coverage.gaps().map((gap) => {
+      const known = this.#tracks.get(keyOf(gap));
+      if (known !== undefined) return known;
+      const track = new GapTrack(gap, this.#view, this.#limits);
+      this.#tracks.set(keyOf(gap), track);
+      return track;
+    });
+  }
+
+  async #keepLooking(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    while (!signal.aborted) {
+      this.#news = new AbortController();
+      const either = AbortSignal.any([signal, this.#news.signal]);
+      this.#look();
+      await clock.sleep(LOOK_MS, either);
+      if (this.#news.signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
-    const keys = new Set(open.map(keyOf));
-    const isWorth = (track: Track): boolean => keys.has(keyOf(track.gap)) || this.#ageOf(track) < LATE_MS;
-    const tracks = [...this.#tracks.values()].filter(isWorth);
+  }
+
+  #look(): void {
+    const open = new Set(this.#open());
+    const tracks = [...this.#tracks.values()].filter((track) => open.has(track) || track.ageMs < LATE_MS);
     if (tracks.length === 0) return;
-    await this.#findAway(tracks, signal);
-    if (signal.aborted) return;
     const waiting = tracks.filter(({ isReady }) => !isReady);
-    for (const track of tracks) this.#hear(track);
+    for (const track of tracks) track.hear();
     const isNews = this.#publish();
     // Claims whose time is from before the gap have waited for this.
     if (isNews || waiting.some(({ isReady }) => isReady)) this.#parts.onChange();
-    else this.#settle(tracks);
+    else this.#settle();
   }
 
-  /** Once, as early as can be: a kubelet that comes back renews its Lease, and nothing is proven any more. */
-  async #findAway(tracks: readonly Track[], signal: AbortSignal): Promise<void> {
+  async #keepAsking(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#askForLeases(signal);
+      await this.#parts.clock.sleep(LOOK_MS, signal);
+    }
+  }
+
+  async #askForLeases(signal: AbortSignal): Promise<void> {
     const { leases, logger } = this.#parts;
-    const asking = tracks.filter(({ away }) => away === undefined);
-    const nodes = new Set(asking.flatMap(({ gap, nodes }) => (gap.leasesAt === undefined ? [] : nodes)));
+    const asking = this.#open().filter(({ needsLeases }) => needsLeases);
+    if (asking.length === 0) return;
     try {
-      const renewals = nodes.size === 0 ? new Map() : await leases.renewals(nodes, signal);
-      for (const track of asking) {
-        const { leasesAt = "" } = track.gap;
-        const isAway = (node: string): boolean => isUpTo(renewals.get(node)?.resourceVersion ?? "", leasesAt);
-        track.away = new Set(track.nodes.filter(isAway));
-      }
+      const renewals = await leases.renewals(new Set(asking.flatMap(({ nodes }) => [...nodes])), signal);
+      for (const track of asking) track.onLeases(renewals);
+      this.#news.abort("the leases were listed");
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       // Without them no node is known to have been away: times are moved later than need be.
       if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
-      for (const track of asking) if (this.#ageOf(track) > this.#limits.silentAfterMs) track.away = new Set();
     }
-  }
-
-  #hear(track: Track): void {
-    if (track.away === undefined) return;
-    // One that was deleted, and is back, may have been there: it says so itself. Who is asked by name has been told of the others.
-    const { nodeNames } = this.#parts.cluster;
-    const back = track.gap.openNodes === undefined ? nodeNames().filter((node) => this.#sights.has(node)) : [];
-    for (const node of new Set([...track.nodes, ...back])) {
-      if (track.told.has(node)) continue;
-      const word = this.#wordOf(node, track);
-      // What was made after it has nothing to tell, unless it turns out to be an older machine.
-      if (!word.isOpen && (this.#sights.has(node) || !this.#isNewer(node, track))) track.told.set(node, word);
-    }
-    const isLate = (node: string): boolean =>
-      track.told.has(node) || this.#isNewer(node, track) || this.#parts.standingOf(node) === "silent";
-    track.isReady ||= this.#ageOf(track) > this.#limits.silentAfterMs || track.nodes.every(isLate);
-  }
-
-  #wordOf(node: string, track: Track): NodeWord {
-    const { cluster, standingOf } = this.#parts;
-    return wordOn(track.gap, {
-      sight: this.#sights.get(node),
-      standing: standingOf(node),
-      createdAtMs: cluster.node(node)?.createdAtMs,
-      isKubeletAway: track.away?.has(node) === true,
-      isOverdue: this.#isOverdue(track),
-    });
-  }
-
-  #isNewer(node: string, { gap }: Track): boolean {
-    const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
-    return createdAtMs !== undefined && createdAtMs >= gap.toMs;
-  }
-
-  #isOverdue(track: Track): boolean {
-    return this.#ageOf(track) > this.#limits.agentlessAfterMs;
-  }
-
-  #ageOf({ knownSince }: Track): number {
-    return this.#parts.clock.monotonicMs() - knownSince;
   }
 
   /** True when there is something new to be taken into account. */
   #publish(): boolean {
-    const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => this.#gapWord(track));
+    const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => track.word());
     const text = JSON.stringify(words.map(({ gap, blind, before }) => [gap.toMs, [...blind], before.size]));
     if (text === this.#text) return false;
     this.#text = text;
@@ -233,23 +194,11 @@ export class BlindGaps {
     return true;
   }
 
-  #gapWord(track: Track): GapWord {
-    const all = new Set([...track.nodes, ...track.told.keys()]);
-    const words = [...all].map((node) => [node, track.told.get(node) ?? this.#wordOf(node, track)] as const);
-    const blind = words.filter(([, word]) => word.blind.length > 0).map(([node, word]) => [node, word.blind] as const);
-    const before = words.flatMap(([node, word]) => (word.before === undefined ? [] : [[node, word.before] as const]));
-    return { gap: track.gap, blind: new Map(blind), before: new Map(before) };
-  }
-
   /** What was told and dealt with need not be told to a successor; it is as long as somebody may still come soon. */
-  #settle(tracks: readonly Track[]): void {
-    const isHeard = (track: Track): boolean =>
-      track.nodes.every((node) => track.told.has(node) || this.#isNewer(node, track)) || this.#isOverdue(track);
-    const heard = new Map(tracks.filter((one) => one.isReady && isHeard(one)).map((one) => [keyOf(one.gap), one]));
-    if (heard.size === 0 || !this.#parts.isAtRest()) return;
-    this.#parts.coverage.settle((gap) => {
-      const track = heard.get(keyOf(gap));
-      return track?.nodes.filter((node) => !track.told.has(node) && !this.#isNewer(node, track));
-    });
+  #settle(): void {
+    const heard = this.#open().filter(({ isHeard }) => isHeard);
+    if (heard.length === 0 || !this.#parts.isAtRest()) return;
+    const open = new Map(heard.map((track) => [keyOf(track.gap), track.openNodes]));
+    this.#parts.coverage.settle((gap) => open.get(keyOf(gap)));
   }
 }

@@ -158,13 +158,17 @@ export class Term {
     this.#gaps.onReport(report, receipt, setBackMs !== undefined);
     if (change.touched.length > 0) this.#api.onReport(change.view);
     const reach = this.reconciler.awaitedVersion(change.view);
+    const look = this.#gaps.isAwaited(report.node) || undefined;
     this.standings.onReport(report.node);
     this.reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.fleet.anyExpected === undefined) this.reconciler.onAllHeard();
     const settled = this.reconciler.settled(change.view);
     this.fleet.settle(report.node, settled);
     const nowMs = time.latestMs - time.widthMs;
-    return { kind: "accepted", answer: { forget: [...settled], ...(reach && { reach }), nowMs } };
+    return {
+      kind: "accepted",
+      answer: { forget: [...settled], ...(reach && { reach }), ...(look && { look }), nowMs },
+    };
   }
 
   /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */

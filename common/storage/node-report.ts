@@ -186,6 +186,8 @@ const answer = v.strictObject({
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+  /** What was read last is too old to tell what is asked: the agent is to look again, and to tell, at once. */
+  look: v.optional(v.literal(true)),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
   /** What the API server's wall clock showed when the message came, never too late. Milliseconds since the epoch. */

@@ -182,6 +182,23 @@ describe("an agent", () => {
     expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
+  it("looks again, and tells, at once when what it has read is too old for the aggregator", async () => {
+    const asks: boolean[] = [];
+    const { messages, advance } = await startAgent({
+      answer: () => json({ forget: [], ...(asks.pop() === true ? { look: true } : {}) }),
+    });
+    await advance(1_000);
+    const before = messages.length;
+
+    asks.push(true);
+    await advance(36_000);
+
+    const [heartbeat, word, ...more] = messages.slice(before);
+    expect(word?.read.beganAt).toBeGreaterThanOrEqual(heartbeat?.sentAt ?? Number.POSITIVE_INFINITY);
+    expect((word?.sentAt ?? 0) - (heartbeat?.sentAt ?? 0)).toBeLessThan(1_000);
+    expect(more).toEqual([]);
+  });
+
   it("does not report mounts that are none of its business", async () => {
     const { table, wakeUp, bodies, advance } = await startAgent();
     await advance(1_000);

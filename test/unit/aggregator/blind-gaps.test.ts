@@ -10,8 +10,10 @@ import { NOON, nodeWith, reportWith, volumeWith } from "./world.ts";
 const GAP: CoverageGap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: "500", openNodes: undefined };
 const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000, blindGap: "bump" } as const;
 
+type Renewals = ReadonlyMap<string, LeaseRenewal>;
+
 interface Scene {
-  readonly renewals?: () => ReadonlyMap<string, LeaseRenewal>;
+  readonly renewals?: (signal: AbortSignal) => Renewals | Promise<Renewals>;
   readonly isAtRest?: () => boolean;
 }
 
@@ -31,7 +33,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true }: Scene = {
           open = open.filter((gap) => openIn(gap)?.length !== 0);
         },
       },
-      leases: { renewals: async () => renewals() },
+      leases: { renewals: async (_, signal) => renewals(signal) },
       standingOf: () => "agent",
       onChange: () => {
         changes += 1;
@@ -59,6 +61,10 @@ function reportAt(nowMs: number, blind: readonly (readonly [from: number, to: nu
   const read = { beganAt: stamp(nowMs), endedAt: stamp(nowMs) };
   const all = [{ to: 1_000 }, ...spans];
   return reportWith({ read, sentAt: stamp(nowMs), blind: all, observedSince: all.at(-1)?.to ?? 0 });
+}
+
+function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void {
+  signal.addEventListener("abort", () => reject(new MooringError("transport-failed", "given up")));
 }
 
 const BLIND = [[40, 30]] as const;
@@ -128,6 +134,53 @@ describe("the gaps of a time of leading", () => {
 
     expect([before, scene.changes()]).toEqual([0, 1]);
     expect(scene.logger.messages("warn")).toContain("kubelets' leases could not be listed");
+  });
+
+  it("wait no longer when the list of those Leases is never answered", async () => {
+    const scene = gapsOf({ renewals: (signal) => new Promise((_, reject) => whenAborted(signal, reject)) });
+    await scene.clock.advance(1_000);
+    scene.gaps.onReport(reportAt(scene.clock.wallMs(), BLIND), { atMs: scene.clock.wallMs(), widthMs: 0 }, false);
+    await scene.clock.advance(88_000);
+    const before = scene.changes();
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect([before, scene.changes()]).toEqual([0, 1]);
+    expect(scene.gaps.unseenOf(volumeWith()).openUntilMs).toBeUndefined();
+  });
+
+  it("want a look at each node that was there, until it has told what it read after them", async () => {
+    const scene = gapsOf();
+    // The API server's clock is known to a millisecond.
+    const tell = (): boolean => {
+      const atMs = scene.clock.wallMs();
+      scene.gaps.onReport(reportAt(atMs, []), { atMs, widthMs: 1 }, false);
+      return scene.gaps.isAwaited("n1");
+    };
+    const unheard = scene.gaps.isAwaited("n1");
+    const before = tell();
+    await scene.clock.advance(1);
+    const after = tell();
+    const stranger = scene.gaps.isAwaited("n9");
+    await scene.end();
+
+    expect({ unheard, before, after, stranger }).toEqual({
+      unheard: false,
+      before: true,
+      after: false,
+      stranger: false,
+    });
+  });
+
+  it("are judged as soon as the last node has told", async () => {
+    const scene = gapsOf();
+    await scene.clock.advance(10);
+    const nowMs = scene.clock.wallMs();
+    scene.gaps.onReport(reportAt(nowMs, []), { atMs: nowMs, widthMs: 0 }, false);
+    await scene.clock.advance(300);
+    await scene.end();
+
+    expect(scene.changes()).toBe(1);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { Term } from "../../../aggregator/term.ts";
 import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
@@ -28,7 +29,7 @@ function config() {
 }
 
 /** A time of leading that began at noon in a cluster made by hand. */
-async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = []) {
+async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = [], gaps: readonly CoverageGap[] = []) {
   const clock = createFakeClock();
   const statuses: ClaimStatus[] = [];
   const client = {
@@ -48,7 +49,7 @@ async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = []) {
   const logger = createFakeLogger();
   const writing = { writer, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
   const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
-  const coverage = { gaps: () => [], settle: () => {} };
+  const coverage = { gaps: () => gaps, settle: () => {} };
   const term = new Term({ ...parts, coverage, clusterUid: () => "uid", nowMs: clock.wallMs }, config());
   const stop = new AbortController();
   const running = term.run(ends, stop.signal);
@@ -135,6 +136,20 @@ describe("a time of leading", () => {
     const outcome = term.onReport(reportWith());
 
     expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
+  });
+
+  it("asks a node for a look at its mounts that has told only of the time before a gap ended", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
+    const { term, clock } = await leading(cluster, [], [gap]);
+
+    const before = term.onReport(reportWith());
+    await clock.advance(5_000);
+    const after = term.onReport(reportWith());
+
+    expect(before).toMatchObject({ kind: "accepted", answer: { look: true } });
+    expect(after).not.toMatchObject({ answer: { look: true } });
   });
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {

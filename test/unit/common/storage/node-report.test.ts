@@ -241,6 +241,7 @@ describe("decodeReportAnswer", () => {
     { name: "an answer", input: { forget: ["r1"] } },
     { name: "an answer that tells the time", input: { forget: [], nowMs: 1_789_000_000_000.5 } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
+    { name: "an answer that wants a look at once", input: { forget: [], look: true } },
   ])("takes $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });
   });
