@@ -1,24 +1,6 @@
-import type { AffinityLook, PodVolume } from "./facts.ts";
-
-/**
- * What is known of one of the pod's volumes:
- * - `unused`: no container mounts or maps it, so the kubelet never touches it;
- * - `right`: its PV's affinity admits the node, or there is none;
- * - `wrong`: it excludes the node, and nothing of the volume is here;
- * - `wrong-attached`: it excludes the node, but the volume is attached to the node or staged on it;
- * - `wrong-held`: it excludes the node, but this pod has it mounted;
- * - `unknown`: one of that cannot be told.
- */
-export type VolumeFinding = "unused" | "right" | "wrong" | "wrong-attached" | "wrong-held" | "unknown";
-
-/** The verdict on one volume. `why` is a plain sentence for the log, the event and the annotation. */
-export interface VolumeVerdict {
-  readonly finding: VolumeFinding;
-  readonly volume: PodVolume;
-  /** The PV's name, where the claim could be followed to it. */
-  readonly pv: string | undefined;
-  readonly why: string;
-}
+import type { AffinityLook, LivePod } from "./facts.ts";
+import { mountsDoubt, nodeDoubt, podStanding } from "./pod-conditions.ts";
+import { type VolumeFinding, type VolumeVerdict, volumeVerdict } from "./volume-verdict.ts";
 
 /**
  * The verdict on a pod:
@@ -36,23 +18,43 @@ export interface AffinityVerdict {
   readonly volumes: readonly VolumeVerdict[];
 }
 
-/** Judges a pod: `reject` only if every condition for it holds on what was read. */
+/**
+ * Judges a pod: `reject` only if every condition for it holds on what was read. A pod is wrong with one volume that is wrong, and one of
+ * which something is not known keeps the others from counting. Right volumes that the pod has mounted already do not: it waits for the rest.
+ */
 export function affinityVerdict(look: AffinityLook): AffinityVerdict {
-  return {
-    kind: "unknown",
-    why: "no condition has been judged",
-    volumes: look.volumes.map(({ volume }) => ({
-      finding: "unknown",
-      volume,
-      pv: undefined,
-      why: "no condition has been judged",
-    })),
-  };
+  const { pod } = look;
+  if (pod.kind === "missing") return { kind: "allow", why: "it is gone", volumes: [] };
+  if (pod.kind === "failed") return { kind: "unknown", why: `it could not be read: ${pod.why}`, volumes: [] };
+  const volumes = pod.value.volumes.map((volume) => volumeVerdict(volume, pod.value, look));
+  return { ...judge(pod.value, look, volumes), volumes };
 }
 
-/** The volumes whose affinity excludes the node, wherever they are mounted. */
+/** The volumes whose affinity is proven to exclude the node, wherever they are and whatever else is not known. */
 export function misplacedVolumes({ volumes }: AffinityVerdict): readonly VolumeVerdict[] {
-  return volumes.filter(
-    ({ finding }) => finding === "wrong" || finding === "wrong-attached" || finding === "wrong-held",
-  );
+  return volumes.filter(({ isExcluded }) => isExcluded);
+}
+
+function judge(pod: LivePod, look: AffinityLook, volumes: readonly VolumeVerdict[]): Omit<AffinityVerdict, "volumes"> {
+  const has = (...findings: readonly VolumeFinding[]) => volumes.some(({ finding }) => findings.includes(finding));
+  const standing = podStanding(pod, look.self.nodeName);
+  if (standing.kind === "settled") return { kind: "allow", why: standing.why };
+  if (!has("wrong", "wrong-attached", "wrong-held", "unknown")) {
+    return { kind: "allow", why: "no volume that it uses excludes the node" };
+  }
+  const doubts = [
+    standing.kind === "unknown" ? standing.why : undefined,
+    nodeDoubt(look.node, pod, look.self),
+    mountsDoubt(look),
+    ...volumes.filter(({ finding }) => finding === "unknown").map(({ volume, why }) => `volume ${volume.name}: ${why}`),
+  ].filter((doubt) => doubt !== undefined);
+  if (doubts.length > 0) return { kind: "unknown", why: doubts.join("; ") };
+  if (has("wrong")) return { kind: "reject", why: "it waits for a volume that the node must not have" };
+  if (has("wrong-attached")) {
+    return {
+      kind: "attached",
+      why: "it waits for a volume that the node must not have, but that is attached or staged",
+    };
+  }
+  return { kind: "allow", why: "it has every volume mounted that the node must not have" };
 }

@@ -1,0 +1,90 @@
+import type { AffinityLook, ContainerState, LiveNode, LivePod, LiveRead } from "./facts.ts";
+
+/**
+ * Whether a pod can be waiting for its volumes: `waits` if everything says so, `settled` if something says that it does not, or that it is
+ * no concern of this node, `unknown` if it cannot be told.
+ */
+export type Standing =
+  | { readonly kind: "waits" }
+  | { readonly kind: "settled"; readonly why: string }
+  | { readonly kind: "unknown"; readonly why: string };
+
+const settled = (why: string): Standing => ({ kind: "settled", why });
+const unknown = (why: string): Standing => ({ kind: "unknown", why });
+
+/** What a container waits for as long as the kubelet has not begun with it (kubelet_pods.go, `convertToAPIContainerStatuses`). */
+const NOT_BEGUN: ReadonlySet<string | undefined> = new Set(["ContainerCreating", "PodInitializing"]);
+
+/**
+ * The kubelet makes the sandbox only after all volumes are mounted, so whatever comes after that shows that they were: an IP, the condition
+ * `PodReadyToStartContainers`, a container that is past being created. Only this tells of a hostPath volume, which shows no mount.
+ */
+export function podStanding(pod: LivePod, nodeName: string): Standing {
+  if (pod.nodeName !== nodeName) return settled("it is not bound to this node");
+  if (pod.isStatic) return unknown("it is a static pod, which the kubelet runs whatever the API server says");
+  return phaseStanding(pod) ?? sandboxStanding(pod) ?? containersStanding(pod.containers) ?? { kind: "waits" };
+}
+
+function phaseStanding({ phase, isDeleting, isGated }: LivePod): Standing | undefined {
+  if (phase === "Running") return settled("it runs");
+  if (phase === "Succeeded" || phase === "Failed") return settled("it is over");
+  if (phase !== "Pending") return unknown("its phase is none that Mooring knows");
+  if (isDeleting) return settled("it is being deleted");
+  return isGated ? settled("it has scheduling gates") : undefined;
+}
+
+function sandboxStanding({ podIps, isHostNetwork, readyToStartContainers }: LivePod): Standing | undefined {
+  if (readyToStartContainers === "True") return settled("its sandbox is ready, so its volumes are mounted");
+  if (podIps.length > 0) {
+    return isHostNetwork
+      ? unknown("it uses the node's network, so that its IP does not tell whether its volumes are mounted")
+      : settled("it has an IP, so its volumes are mounted");
+  }
+  return readyToStartContainers === undefined || readyToStartContainers === "False"
+    ? undefined
+    : unknown("it is not known whether its sandbox is ready");
+}
+
+function containersStanding(containers: readonly ContainerState[]): Standing | undefined {
+  const begun = containers.find(
+    ({ state, waitingReason, hasRun }) =>
+      hasRun ||
+      state === "running" ||
+      state === "terminated" ||
+      (state === "waiting" && waitingReason && !NOT_BEGUN.has(waitingReason)),
+  );
+  if (begun !== undefined) return settled(`container ${begun.name} is past being created, so its volumes are mounted`);
+  const odd = containers.find(({ state, waitingReason }) => state !== "waiting" || !waitingReason);
+  return odd && unknown(`the state of container ${odd.name} is not known`);
+}
+
+/**
+ * Why the Node object cannot be judged by; undefined when it can. One that is not older than the pod is not the one that the pod was
+ * scheduled to; one without labels has lost them, or has not got them yet: every kubelet gives some to its Node.
+ */
+export function nodeDoubt(read: LiveRead<LiveNode>, pod: LivePod, self: AffinityLook["self"]): string | undefined {
+  if (read.kind === "missing") return "the Node object is missing";
+  if (read.kind === "failed") return `the Node object could not be read: ${read.why}`;
+  const node = read.value;
+  if (node.name !== self.nodeName) return "another Node object was read than the one of this node";
+  if (self.nodeUid === undefined) return "the agent does not know its own Node object yet";
+  if (node.uid !== self.nodeUid) return "the Node object was made again";
+  if (node.isDeleting) return "the Node object is being deleted";
+  if (!isOlder(node.createdAtMs, pod.createdAtMs)) return "the Node object is not known to be older than the pod";
+  return Object.keys(node.labels ?? {}).length === 0 ? "the Node object has no labels" : undefined;
+}
+
+/** Whole seconds: in equal ones either may be the older. */
+function isOlder(one: number | undefined, other: number | undefined): boolean {
+  return one !== undefined && other !== undefined && one < other;
+}
+
+/** Why the mount table does not prove what is not in it; undefined when it does. It has to be read after everything else. */
+export function mountsDoubt({
+  mounts,
+  readsEndedAt,
+}: Pick<AffinityLook, "mounts" | "readsEndedAt">): string | undefined {
+  if (mounts === undefined) return "the mount table has not been read";
+  if (mounts.incomplete !== undefined) return `the mount table was not read completely: ${mounts.incomplete}`;
+  return mounts.beganAt >= readsEndedAt ? undefined : "the mount table was read before the rest";
+}

@@ -1,0 +1,55 @@
+import { type Hold, isUseHold } from "../../../common/storage/volume-identity.ts";
+import type { LiveNode, LiveVolume, LiveVolumeSource } from "./facts.ts";
+
+/** What of a volume is on the node, by what was seen. Absence is proven only by a complete read of the mount table. */
+export type Presence =
+  | { readonly kind: "absent" }
+  /** The pod has it mounted or mapped. */
+  | { readonly kind: "held"; readonly why: string }
+  | { readonly kind: "attached"; readonly why: string }
+  | { readonly kind: "unknown"; readonly why: string };
+
+/** Where a volume of one pod is looked for. */
+export interface Site {
+  readonly podUid: string;
+  readonly holds: readonly Hold[];
+  readonly volumesAttached: LiveNode["volumesAttached"];
+}
+
+/**
+ * What is there of a PV: mounts of this pod, staging mounts whoever they were made for, and what the attach/detach controller has written
+ * into the Node. Mounts of other pods do not count: the kubelet looks at the affinity for each pod anew. iSCSI and Fibre Channel name
+ * their devices in words that lead to no PV, so anything of those plugins may be the volume.
+ */
+export function presenceOf({ name, source }: LiveVolume, site: Site): Presence {
+  const own = site.holds.filter((hold) => isUseHold(hold) && hold.podUid === site.podUid);
+  if (own.some((hold) => isOf(hold, name, source))) return { kind: "held", why: "the pod has it mounted" };
+  const plugin = source.kind === "in-tree" ? source.plugin : undefined;
+  const staged = site.holds.filter(({ kind }) => kind === "staging");
+  if ([...own, ...staged].some(({ volume }) => volume.by === "device" && volume.plugin === plugin)) {
+    return { kind: "unknown", why: `a mount of an ${plugin} device may be its` };
+  }
+  if (staged.some((hold) => isOf(hold, name, source))) return { kind: "attached", why: "it is staged on the node" };
+  return attachment(source, site.volumesAttached);
+}
+
+function isOf({ volume }: Hold, name: string, source: LiveVolumeSource): boolean {
+  if (volume.by === "name") return volume.name === name;
+  if (volume.by === "device" || source.kind !== "csi") return false;
+  return volume.driver === source.driver && volume.handleHash === source.handleHash;
+}
+
+/**
+ * `kubernetes.io/csi/<driver>^<handle>` and `kubernetes.io/<plugin>/<device>` (k/k: pkg/volume/util/util.go, `GetUniqueVolumeName`); whatever
+ * the driver says of attaching, as what it says may have changed since.
+ */
+function attachment(source: LiveVolumeSource, attached: readonly string[]): Presence {
+  if (source.kind === "csi") {
+    return attached.includes(`kubernetes.io/csi/${source.driver}^${source.handle}`)
+      ? { kind: "attached", why: "it is attached to the node" }
+      : { kind: "absent" };
+  }
+  return attached.some((name) => name.startsWith(`kubernetes.io/${source.plugin}/`))
+    ? { kind: "unknown", why: `an attached ${source.plugin} volume may be it` }
+    : { kind: "absent" };
+}

@@ -1,0 +1,138 @@
+import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
+import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
+import type { AffinityLook, LiveClaim, LivePod, LiveRead, LiveVolume, PodVolume, VolumeLook } from "./facts.ts";
+import { presenceOf } from "./presence.ts";
+
+/**
+ * What is known of one of the pod's volumes:
+ * - `unused`: no container mounts or maps it, so the kubelet never touches it;
+ * - `right`: its PV's affinity admits the node, or there is none;
+ * - `wrong`: it excludes the node, and nothing of the volume was seen here;
+ * - `wrong-attached`: it excludes the node, but the volume is attached to the node or staged on it;
+ * - `wrong-held`: it excludes the node, but this pod has it mounted;
+ * - `unknown`: one of that cannot be told.
+ */
+export type VolumeFinding = "unused" | "right" | "wrong" | "wrong-attached" | "wrong-held" | "unknown";
+
+/** The verdict on one volume. `why` is a plain sentence for the log, the event and the annotation. */
+export interface VolumeVerdict {
+  readonly finding: VolumeFinding;
+  readonly volume: PodVolume;
+  /** The PV's name, where the claim could be followed to it. */
+  readonly pv: string | undefined;
+  /** The PV's affinity is proven to exclude the node, by the labels that were read, whatever else may not be known. */
+  readonly isExcluded: boolean;
+  readonly why: string;
+}
+
+/** In-tree sources that the kubelet mounts itself. The others are translated to CSI, with the keys of their affinity, or are no more. */
+const OWN_PLUGINS: ReadonlySet<string> = new Set(["local", "hostPath", "nfs", "iscsi", "fc"]);
+
+/** A reason why nothing can be told. */
+interface Doubt {
+  readonly doubt: string;
+}
+
+/** Judges one of the pod's volumes, whatever the pod is doing. */
+export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLook): VolumeVerdict {
+  const blank = { volume, pv: undefined, isExcluded: false };
+  if (!volume.isMounted && !volume.isMapped) {
+    return { ...blank, finding: "unused", why: "no container of the pod uses it" };
+  }
+  const read = look.volumes.find((one) => one.volume.name === volume.name);
+  if (read === undefined) return { ...blank, finding: "unknown", why: "nothing was read for it" };
+  const pv = followClaim(volume, pod, read);
+  if ("doubt" in pv) return { ...blank, finding: "unknown", why: pv.doubt };
+  const affinity = judgeAffinity(pv, look.node);
+  if (affinity.finding !== "wrong") return { ...blank, ...affinity, pv: pv.name };
+  const excluded = { ...blank, pv: pv.name, isExcluded: true };
+  const doubt = useDoubt(pv, volume) ?? driverDoubt(pv, read, look.csiNode);
+  if (doubt !== undefined) return { ...excluded, finding: "unknown", why: `${affinity.why}; but ${doubt}` };
+  return { ...excluded, ...placed(affinity.why, pv, { pod, look }) };
+}
+
+/**
+ * The claim's PV, if each vouches for the other as the kubelet wants it (desired_state_of_world_populator.go, `getPVCExtractPV` and
+ * `getPVSpec`): otherwise the kubelet does not come as far as the affinity.
+ */
+function followClaim(volume: PodVolume, pod: LivePod, read: VolumeLook): LiveVolume | Doubt {
+  const claim = answerOf(read.claim, `claim ${volume.claim}`);
+  if ("doubt" in claim) return claim;
+  const doubt = claimDoubt(claim, volume, pod);
+  if (doubt !== undefined) return { doubt };
+  const pv = answerOf(read.pv, `PV ${claim.volume}`);
+  if ("doubt" in pv) return pv;
+  if (pv.name !== claim.volume) return { doubt: "another PV was read than the claim names" };
+  const { claimRef } = pv;
+  const isMutual =
+    claimRef?.uid === claim.uid && claimRef.namespace === claim.namespace && claimRef.name === claim.name;
+  return isMutual ? pv : { doubt: `PV ${pv.name} is not bound to the claim` };
+}
+
+function claimDoubt(claim: LiveClaim, volume: PodVolume, pod: LivePod): string | undefined {
+  if (claim.name !== volume.claim || claim.namespace !== pod.namespace)
+    return "another claim was read than the pod names";
+  if (volume.isEphemeral && claim.controllerUid !== pod.uid) return `claim ${claim.name} was not made for the pod`;
+  if (claim.isDeleting) return `claim ${claim.name} is being deleted`;
+  return claim.phase === "Bound" && claim.volume !== undefined ? undefined : `claim ${claim.name} is not bound`;
+}
+
+function answerOf<T extends object>(read: LiveRead<T> | undefined, what: string): T | Doubt {
+  if (read === undefined) return { doubt: `${what} was not read` };
+  if (read.kind === "missing") return { doubt: `${what} is missing` };
+  return read.kind === "failed" ? { doubt: `${what} could not be read: ${read.why}` } : read.value;
+}
+
+type AffinityFinding = Pick<VolumeVerdict, "why"> & { readonly finding: "right" | "wrong" | "unknown" };
+
+function judgeAffinity({ nodeAffinity, source }: LiveVolume, node: AffinityLook["node"]): AffinityFinding {
+  const affinity = parseVolumeAffinity(nodeAffinity);
+  if (affinity.kind === "any") return { finding: "right", why: "its PV may be used on any node" };
+  if (source.kind === "in-tree" && !OWN_PLUGINS.has(source.plugin)) {
+    return { finding: "unknown", why: "its PV has a source for which the kubelet may translate the node affinity" };
+  }
+  if (node.kind !== "value") return { finding: "unknown", why: "the labels of the node are not known" };
+  const answer = matchVolumeAffinity(affinity, node.value.labels);
+  if (answer.kind === "matches") return { finding: "right", why: "its PV's node affinity admits the node" };
+  if (answer.kind === "differs") return { finding: "wrong", why: answer.why };
+  return { finding: "unknown", why: `its PV's node affinity is not understood: ${answer.path} ${answer.why}` };
+}
+
+/** The kubelet refuses a volume that is used in another way than it is made for, before it looks at the affinity. */
+function useDoubt({ mode }: LiveVolume, { isMounted, isMapped }: PodVolume): string | undefined {
+  if (mode === "Filesystem" && !isMapped) return undefined;
+  return mode === "Block" && !isMounted ? undefined : "its PV's mode does not fit to how the pod uses it";
+}
+
+/** A CSI volume waits for its driver to come up on the node, and whether it is to be attached has to be known. */
+function driverDoubt({ source }: LiveVolume, read: VolumeLook, csiNode: AffinityLook["csiNode"]): string | undefined {
+  if (source.kind !== "csi") return undefined;
+  const registered = answerOf(csiNode, "the CSINode object");
+  if ("doubt" in registered) return registered.doubt;
+  if (!registered.drivers.includes(source.driver)) return `driver ${source.driver} is not registered on the node`;
+  // Without the object, attaching is required (k/k: pkg/volume/csi/csi_plugin.go).
+  if (read.driver?.kind === "missing") return undefined;
+  const driver = answerOf(read.driver, `CSIDriver ${source.driver}`);
+  if ("doubt" in driver) return driver.doubt;
+  return driver.name === source.driver ? undefined : "another CSIDriver was read than the PV names";
+}
+
+/** Where a volume is that the node must not have. */
+function placed(
+  why: string,
+  pv: LiveVolume,
+  { pod, look }: { readonly pod: LivePod; readonly look: AffinityLook },
+): Pick<VolumeVerdict, "finding" | "why"> {
+  const volumesAttached = look.node.kind === "value" ? look.node.value.volumesAttached : [];
+  const presence = presenceOf(pv, { podUid: pod.uid, holds: look.mounts?.holds ?? [], volumesAttached });
+  switch (presence.kind) {
+    case "absent":
+      return { finding: "wrong", why };
+    case "held":
+      return { finding: "wrong-held", why: `${why}; but ${presence.why}` };
+    case "attached":
+      return { finding: "wrong-attached", why: `${why}; but ${presence.why}` };
+    case "unknown":
+      return { finding: "unknown", why: `${why}; but ${presence.why}` };
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import type { ContainerState, LivePod } from "../../../../../agent/core/affinity/facts.ts";
+import { mountsDoubt, nodeDoubt, podStanding } from "../../../../../agent/core/affinity/pod-conditions.ts";
+import { CREATED_MS, containerWith, FAILED, lookWith, MISSING, mountsWith, nodeWith, podWith, read } from "./looks.ts";
+
+describe("a pod that is Pending on its node", () => {
+  it.each<{ name: string; pod: Partial<LivePod>; kind: string }>([
+    { name: "waits for its volumes", pod: {}, kind: "waits" },
+    { name: "waits before the kubelet has written anything", pod: { containers: [] }, kind: "waits" },
+    { name: "waits where its sandbox is not told of", pod: { readyToStartContainers: undefined }, kind: "waits" },
+    { name: "with an IP does not wait", pod: { podIps: ["10.0.0.7"] }, kind: "settled" },
+    { name: "with a sandbox does not wait", pod: { readyToStartContainers: "True" }, kind: "settled" },
+    {
+      name: "with a sandbox that may be ready may not wait",
+      pod: { readyToStartContainers: "Unknown" },
+      kind: "unknown",
+    },
+    {
+      name: "on the node's network with its IP may wait",
+      pod: { isHostNetwork: true, podIps: ["192.0.2.1"] },
+      kind: "unknown",
+    },
+    {
+      name: "on the node's network with a sandbox does not wait",
+      pod: { isHostNetwork: true, podIps: ["192.0.2.1"], readyToStartContainers: "True" },
+      kind: "settled",
+    },
+    { name: "on the node's network without an IP waits", pod: { isHostNetwork: true }, kind: "waits" },
+    { name: "of another node is no concern", pod: { nodeName: "n2" }, kind: "settled" },
+    { name: "that is not bound is no concern", pod: { nodeName: undefined }, kind: "settled" },
+    { name: "that is deleted does not wait", pod: { isDeleting: true }, kind: "settled" },
+    { name: "with a gate does not wait", pod: { isGated: true }, kind: "settled" },
+    { name: "that is static may not be judged", pod: { isStatic: true }, kind: "unknown" },
+  ])("$name", ({ pod, kind }) => {
+    expect(podStanding(podWith(pod), "n1").kind).toBe(kind);
+  });
+
+  it.each([
+    { phase: "Running", kind: "settled" },
+    { phase: "Succeeded", kind: "settled" },
+    { phase: "Failed", kind: "settled" },
+    { phase: "Unknown", kind: "unknown" },
+    { phase: "", kind: "unknown" },
+    { phase: "pending", kind: "unknown" },
+  ])("and one that is $phase are two things", ({ phase, kind }) => {
+    expect(podStanding(podWith({ phase }), "n1").kind).toBe(kind);
+  });
+});
+
+describe("a container", () => {
+  const begun = (changes: Partial<ContainerState>) => ({ changes, kind: "settled" });
+
+  it.each<{ name: string; changes: Partial<ContainerState>; kind: string }>([
+    { name: "that is being created has not begun", changes: {}, kind: "waits" },
+    {
+      name: "that waits for init containers has not begun",
+      changes: { waitingReason: "PodInitializing" },
+      kind: "waits",
+    },
+    { name: "that runs has", ...begun({ state: "running", waitingReason: undefined }) },
+    { name: "that is over has", ...begun({ state: "terminated", waitingReason: undefined }) },
+    {
+      name: "without its image has: a hostPath volume shows no mount",
+      ...begun({ waitingReason: "ImagePullBackOff" }),
+    },
+    { name: "whose image is being fetched in vain has", ...begun({ waitingReason: "ErrImagePull" }) },
+    { name: "that lacks its configuration has", ...begun({ waitingReason: "CreateContainerConfigError" }) },
+    { name: "that crashes has", ...begun({ waitingReason: "CrashLoopBackOff" }) },
+    { name: "that waits for what nobody has heard of has", ...begun({ waitingReason: "Pondering" }) },
+    { name: "that ran before has", ...begun({ hasRun: true }) },
+    { name: "that waits for nothing said is not known", changes: { waitingReason: undefined }, kind: "unknown" },
+    { name: "that waits for an empty reason is not known", changes: { waitingReason: "" }, kind: "unknown" },
+    { name: "without a state is not known", changes: { state: "none", waitingReason: undefined }, kind: "unknown" },
+    { name: "with several states is not known", changes: { state: "several" }, kind: "unknown" },
+  ])("$name", ({ changes, kind }) => {
+    for (const of of ["init", "main", "ephemeral"] as const) {
+      const containers = [containerWith({ name: "first" }), containerWith({ kind: of, ...changes })];
+
+      expect(podStanding(podWith({ containers }), "n1").kind).toBe(kind);
+    }
+  });
+
+  it("that has begun counts whatever is not known of another", () => {
+    const containers = [containerWith({ state: "none" }), containerWith({ kind: "init", state: "running" })];
+
+    expect(podStanding(podWith({ containers }), "n1").kind).toBe("settled");
+  });
+});
+
+describe("the Node object", () => {
+  const SELF = { nodeName: "n1", nodeUid: "node-1" };
+
+  it("can be judged by when it is this one, and older than the pod", () => {
+    expect(nodeDoubt(read(nodeWith()), podWith(), SELF)).toBeUndefined();
+  });
+
+  it.each([
+    { name: "it is missing", node: MISSING },
+    { name: "it could not be read", node: FAILED },
+    { name: "it is another node's", node: read(nodeWith({ name: "n2" })) },
+    { name: "it was made again", node: read(nodeWith({ uid: "node-2" })) },
+    { name: "the agent does not know its own", node: read(nodeWith()), self: { nodeName: "n1", nodeUid: undefined } },
+    { name: "it is being deleted", node: read(nodeWith({ isDeleting: true })) },
+    { name: "it is younger than the pod", node: read(nodeWith({ createdAtMs: CREATED_MS + 1_000 })) },
+    { name: "it is of the pod's second", node: read(nodeWith({ createdAtMs: CREATED_MS })) },
+    { name: "it has no age", node: read(nodeWith({ createdAtMs: undefined })) },
+    { name: "the pod has no age", node: read(nodeWith()), pod: { createdAtMs: undefined } },
+    { name: "it has lost its labels", node: read(nodeWith({ labels: {} })) },
+    { name: "its labels are null", node: read(nodeWith({ labels: null })) },
+    { name: "it has none", node: read(nodeWith({ labels: undefined })) },
+  ])("cannot be judged by when $name", ({ node, self = SELF, pod = {} }) => {
+    expect(nodeDoubt(node, podWith(pod), self)).toBeTypeOf("string");
+  });
+});
+
+describe("the mount table", () => {
+  it("proves what is not in it when all of it was read after everything else", () => {
+    expect(mountsDoubt(lookWith())).toBeUndefined();
+    expect(mountsDoubt(lookWith({ mounts: { ...mountsWith(), beganAt: 5_000 } }))).toBeUndefined();
+  });
+
+  it.each([
+    { name: "it was not read", mounts: undefined },
+    { name: "it was read before the objects", mounts: { ...mountsWith(), beganAt: 4_999 } },
+    { name: "it was read nobody knows when", mounts: { ...mountsWith(), beganAt: Number.NaN } },
+    { name: "a line of it was damaged", mounts: { ...mountsWith(), incomplete: "1 damaged lines" } },
+  ])("does not when $name", ({ mounts }) => {
+    expect(mountsDoubt(lookWith({ mounts }))).toBeTypeOf("string");
+  });
+});
