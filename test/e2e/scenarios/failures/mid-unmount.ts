@@ -9,6 +9,7 @@ import {
   leaseHolder,
   nodeWithoutLeader,
   untilLedByAnother,
+  untilNothingIsOpen,
   untilSighted,
 } from "./mooring.ts";
 
@@ -55,7 +56,11 @@ export const MID_UNMOUNT_FAILURES: readonly Scenario[] = [
     expected: UNMOUNTED,
     play: async (stage, claim) => {
       const hanging = await hangUnmount(stage, claim, { node: "node-1" });
-      return await whileApiServerIsAway(stage, hanging);
+      const goneMs = stage.owner.clock.wallMs();
+      const truth = await whileApiServerIsAway(stage, hanging);
+      // A server that was started anew has forgotten where watches were: that is a gap for all replicas.
+      await untilNothingIsOpen(stage, goneMs);
+      return truth;
     },
   },
 ];

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
+import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
 import { codeOf, HarnessError } from "../../../process/errors.ts";
 import { kubectl } from "../../kubectl.ts";
 import { NODES, type NodeName, type Stage } from "../stage.ts";
@@ -117,9 +118,32 @@ export async function untilLedByAnother(stage: Stage, holder: string): Promise<v
 
 /** Who holds the aggregators' Lease. */
 export async function leaseHolder({ api }: Stage): Promise<string> {
-  const lease = await api.get("/apis/coordination.k8s.io/v1/namespaces/mooring/leases/mooring-aggregator");
+  const lease = await api.get(LEASE);
   return v.parse(v.object({ spec: v.object({ holderIdentity: v.string() }) }), lease).spec.holderIdentity;
 }
+
+/**
+ * Waits until pods are watched again after all watches broke off, and all that nodes told of the time between is dealt with: a node that
+ * is blind before that takes part in it. `goneMs` is when they could still be watched, wall clock.
+ */
+export async function untilNothingIsOpen(stage: Stage, goneMs: number): Promise<void> {
+  await stage.until("pods that are watched", async () => {
+    const text = v.parse(watchedBy, await stage.api.get(LEASE)).metadata.annotations["mooring.dev/pod-coverage"];
+    const { since, reachedAt, gaps } = v.parse(coverage, JSON.parse(text));
+    if (Math.max(since, reachedAt) <= goneMs || gaps !== undefined) throw new HarnessError(text);
+  });
+}
+
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring/leases/mooring-aggregator";
+const watchedBy = v.object({
+  metadata: v.object({ annotations: v.object({ "mooring.dev/pod-coverage": v.string() }) }),
+});
+const time = v.pipe(
+  v.string(),
+  v.transform((text) => parseTimestamp(text) ?? Number.NaN),
+  v.finite(),
+);
+const coverage = v.object({ since: time, reachedAt: time, gaps: v.optional(v.array(v.unknown())) });
 
 /** Changes environment variables of a workload as an administrator does (`NAME=value`); does not wait for it. */
 export async function setVariables(
