@@ -7,9 +7,15 @@ export interface Directory {
   readonly volumeByName: (name: string) => Volume | undefined;
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly podByUid: (uid: string) => Pod | undefined;
-  readonly claim: (
-    key: string,
-  ) => (OwnedClaim & { readonly uid: string; readonly volume: string | undefined }) | undefined;
+  readonly claim: (key: string) => FoundClaim | undefined;
+}
+
+/** A claim, as far as it tells what is its own. */
+interface FoundClaim extends OwnedClaim {
+  readonly uid: string;
+  readonly volume: string | undefined;
+  /** When it was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
 }
 
 /** A claim by name and UID: what was re-created under one name is another claim. */
@@ -38,7 +44,9 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   return volumesOf(fact.volume, directory).flatMap((volume) => {
     const { claim } = volume;
-    return claim !== undefined && !isOlder(fact, volume) && mayMean(pod, { volume, claim, directory }) ? [claim] : [];
+    return claim !== undefined && !isOlder(fact, volume) && mayMean(fact, pod, { volume, claim, directory })
+      ? [claim]
+      : [];
   });
 }
 
@@ -56,6 +64,7 @@ function isOlder({ beganByMs, byMs }: Fact, { boundSinceMs }: Volume): boolean {
 }
 
 function mayMean(
+  { byMs = Number.POSITIVE_INFINITY }: Fact,
   pod: Pod | undefined,
   { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
 ): boolean {
@@ -63,6 +72,8 @@ function mayMean(
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.
   if (known?.volume !== undefined && known.volume !== volume.key) return false;
+  // A volume whose phase has not caught up with its claimRef does not tell since when that one has it.
+  if (byMs < (known?.createdAtMs ?? Number.NEGATIVE_INFINITY)) return false;
   if (pod === undefined) return true;
   return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }

@@ -192,6 +192,22 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
+      name: "a use that was over before the claim was made was an earlier claim's, though the volume seems to be bound for long",
+      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      known: [claimWith({ createdAtMs: 10_000 })],
+      beganByMs: 5_000,
+      byMs: 9_999,
+      claims: [],
+    },
+    {
+      name: "a use that was over in the second in which the claim was made may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      known: [claimWith({ createdAtMs: 10_000 })],
+      beganByMs: 5_000,
+      byMs: 10_000,
+      claims: ["claim-1"],
+    },
+    {
       name: "a use of which it is not known when it began may be this claim's",
       volumes: [volumeWith({ boundSinceMs: 5_000 })],
       claims: ["claim-1"],
