@@ -85,6 +85,9 @@ function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
     dice: dice("weather"),
     touchClaim: (path) => found.world?.touchClaim(path),
     onClaimWrite: (request) => found.watch?.onRequest(request),
+    onStruck: ({ from, to }) => {
+      if (to === "api") found.world?.attention.disturb(from);
+    },
     servers: () => servers,
   });
   const engine = createEngine({

@@ -4,7 +4,10 @@ import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
 import { LIMITS } from "../world/replica.ts";
 import type { World } from "../world/world.ts";
+import { type Leading, watchLeader } from "./leader.ts";
 import { BrokenPromise } from "./promises.ts";
+import { isVague } from "./seen.ts";
+import { checkStart } from "./starts.ts";
 import { describe } from "./states.ts";
 import { apiWallOf } from "./wall.ts";
 
@@ -22,33 +25,48 @@ export class ToldUses {
   readonly #world: World;
   /** Of the present leader. */
   #told = new Set<string>();
+  /** The same of nodes. */
+  #heard = new Set<string>();
+  #leading: Leading = { holder: "", sinceMs: 0 };
+  /** Of any leader. */
+  readonly #ever = new Set<string>();
 
   constructor(world: World) {
     this.#world = world;
-    let holder = "";
-    world.engine.api.observe(({ resource, object }) => {
-      if (resource !== "leases" || object.metadata.namespace !== "mooring") return;
-      const now = JSON.stringify(object.spec);
-      const found = /"holderIdentity":"([^"]*)"/.exec(now)?.[1] ?? "";
-      // Who leads anew begins with nothing.
-      if (found !== holder) this.#told = new Set();
-      holder = found;
+    // Who leads anew begins with nothing.
+    watchLeader(world, (leading) => {
+      this.#told = new Set();
+      this.#heard = new Set();
+      this.#leading = leading;
     });
   }
 
   note({ status, body, answer }: Told): void {
     if (status !== 200 || answer.includes('"whole":true') || !body.includes('"holds"')) return;
     const { node, bootId, holds } = v.parse(report, JSON.parse(body));
+    this.#heard.add(node);
     for (const { kind, podUid, volume } of holds) {
-      if (kind !== "staging" && podUid !== undefined)
-        this.#told.add(keyOf({ node, bootId, podUid }, volume.name ?? ""));
+      if (kind === "staging" || podUid === undefined) continue;
+      const key = keyOf({ node, bootId, podUid }, volume.name ?? "");
+      this.#told.add(key);
+      this.#ever.add(key);
     }
+  }
+
+  /** True for a use that some leader was once told of. */
+  wasTold(use: Use, pv: string): boolean {
+    return this.#ever.has(keyOf(use, pv));
+  }
+
+  /** A claim is being called unused right after a start. */
+  checkStart(change: { readonly name: string; readonly now: Published; readonly before: Published | undefined }): void {
+    checkStart(this.#world, this.#leading, { ...change, heard: this.#heard });
   }
 
   /** A claim is being called unused: no use that the writer was told of goes on, or ended later. */
   check(name: string, { claimUid, isUnused, sinceMs }: Published): void {
-    const { truth, cluster, unclear } = this.#world;
-    if (!isUnused || unclear.has(claimUid) || cluster.claims.shadowed.has(claimUid)) return;
+    const { truth, cluster } = this.#world;
+    if (!isUnused || isVague(this.#world, claimUid)) return;
     const pv = cluster.claims.get(name)?.volume.pv ?? "";
     const wall = apiWallOf(this.#world);
     for (const use of truth.usesOf(claimUid)) {

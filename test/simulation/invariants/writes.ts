@@ -5,6 +5,7 @@ import { type Published, publishedIn } from "../published.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import { BrokenPromise } from "./promises.ts";
+import { checkSeen, isVague } from "./seen.ts";
 import type { ToldUses } from "./told.ts";
 import { type ApiWall, apiWallOf } from "./wall.ts";
 
@@ -65,7 +66,10 @@ export class WriteWatch {
     this.#counts.set(uid, this.countOf(uid) + 1);
     try {
       const now = publishedIn(object);
-      if (now !== undefined) this.#check(object.metadata.name, now, publishedIn(previous));
+      if (now === undefined) return;
+      const { name } = object.metadata;
+      this.#check(name, now, publishedIn(previous));
+      checkSeen(this.#world, { name, writer: by, now });
     } catch (error) {
       if (!(error instanceof BrokenPromise)) throw error;
       this.broken ??= error;
@@ -79,6 +83,7 @@ export class WriteWatch {
       throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
     this.#checkAnew(name, now);
     this.#told.check(name, now);
+    this.#told.checkStart({ name, now, before });
     if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
       this.#checkUncertainty(name, now);
   }
@@ -91,9 +96,9 @@ export class WriteWatch {
 
   /** An end that was read in the mount table lies between what is published and what that says of its uncertainty. */
   #checkUncertainty(name: string, { claimUid, lastUse }: Published): void {
-    const { truth, cluster, sky } = this.#world;
+    const { truth, sky } = this.#world;
     if (lastUse?.uncertaintyMs === undefined || lastUse.evidence !== "mount-table") return;
-    if (cluster.claims.shadowed.has(claimUid) || this.#world.unclear.has(claimUid)) return;
+    if (isVague(this.#world, claimUid)) return;
     // What the difference of two agents' reports tells does not know of holds that the first only kept: F4.
     const isReported = this.#world.nodes.some(({ disk }) => disk.releases.has(lastUse.release));
     if (!isReported) return;

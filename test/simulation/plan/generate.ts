@@ -20,6 +20,12 @@ const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
   network: 3,
 };
 
+/** Of a world with a focus: the share of its steps in which everything works again. */
+const RECOVERS = 0.05;
+
+/** Long enough that what stands in a status has to be true at its end. Milliseconds. */
+const RECOVERY_MS = [70_000, 130_000] as const;
+
 /** One seed in so many is of a world in which nothing fails: there, times have to be exact. */
 const CALM_EVERY = 8;
 
@@ -42,9 +48,15 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
   const setup = setupOf(dice, false);
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
-  // Chosen as often as the rest together where there are few of them.
-  const steps = Array.from({ length: LEAST_STEPS }, () => stepOf(dice, setup, dice.chance(0.25) ? focus : kinds));
+  const steps = Array.from({ length: LEAST_STEPS }, () => stepOf(dice, setup, focusedKinds(dice, focus, kinds)));
   return { seed, isCalm: false, setup, steps };
+}
+
+/** What goes wrong is chosen often where it is of few kinds, and now and then everything works again for a while. */
+function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly StepKind[]): readonly StepKind[] {
+  const roll = dice.fraction();
+  if (roll < RECOVERS) return ["recover"];
+  return roll < 0.25 ? focus : others;
 }
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */
@@ -60,7 +72,7 @@ function stepOf(dice: Dice, setup: Setup, kinds: readonly StepKind[]): Step {
   const kind = dice.pick(weighted);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
-  return { ...make(dice, setup), thenMs: gapOf(dice) };
+  return { ...make(dice, setup), thenMs: kind === "recover" ? dice.between(...RECOVERY_MS) : gapOf(dice) };
 }
 
 /** Mostly so short that things overlap, now and then long enough for every limit to pass. */

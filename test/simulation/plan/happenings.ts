@@ -36,12 +36,30 @@ function paceOf(dice: Dice): PodPace {
     startMs: usual(isSlow ? 10_000 : 1_500),
     graceMs: dice.pick([0, 200, 2_000]),
     statusMs: usual(dice.chance(0.2) ? 8_000 : 400),
-    unmountMs: usual(dice.chance(0.2) ? 15_000 : 700),
+    unmountMs: unmountMs(dice),
     unstageMs: usual(20_000),
     isStagingLeaked: dice.chance(0.08),
     isStacked: dice.chance(0.08),
     hasSubPaths: dice.chance(0.25),
+    isTokenLast: dice.chance(0.5),
   };
+}
+
+/** Mostly at once; some are slow, and some hang: a server that does not answer, a process that keeps the volume busy. */
+function unmountMs(dice: Dice): number {
+  const [least, most] = dice.pick([
+    [5, 700],
+    [5, 700],
+    [5, 700],
+    [5, 700],
+    [5, 700],
+    [5, 700],
+    [500, 15_000],
+    [500, 15_000],
+    [15_000, 60_000],
+    [15_000, 60_000],
+  ] as const);
+  return dice.between(least, most);
 }
 
 function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
@@ -56,6 +74,7 @@ function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
 /** How each kind of step is made. */
 export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["rest", () => ({ kind: "rest" })],
+  ["recover", () => ({ kind: "recover" })],
   [
     "new-pod",
     (dice, setup) => ({ kind: "new-pod", ...node(dice, setup), volumes: volumesOf(dice, setup), pace: paceOf(dice) }),

@@ -17,6 +17,8 @@ export type Step = {
 /** What happens in a step. Nodes are counted from 0. */
 export type Happening =
   | { readonly kind: "rest" }
+  /** All that goes wrong ends, and nothing does until the next step: what stands in the statuses has to become true. */
+  | { readonly kind: "recover" }
   | { readonly kind: "new-pod"; readonly node: number; readonly volumes: readonly PodVolume[]; readonly pace: PodPace }
   /** The containers of a pod end by themselves. */
   | { readonly kind: "pod-ends"; readonly pick: number }

@@ -21,6 +21,9 @@ function actOnPods(world: World, step: Step, number: number): boolean {
   switch (step.kind) {
     case "rest":
       return true;
+    case "recover":
+      world.heal();
+      return true;
     case "new-pod": {
       const { pace } = step;
       const volumes = withoutTwins(world, step.volumes);

@@ -68,6 +68,11 @@ export function tokenMount(root: string, podUid: string): string {
   return `${root}/pods/${podUid}/volumes/kubernetes.io~projected/kube-api-access-x7k2p`;
 }
 
+/** What a pod's container runs on: mounted when it starts, unmounted when it ends, between other pods' volumes. */
+export function containerMount(podUid: string): string {
+  return `/run/containerd/io.containerd.runtime.v2.task/k8s.io/${podUid}/rootfs`;
+}
+
 /** An inline CSI volume has the name that the pod gives it, which may be any PV's. */
 export function inlineMount(root: string, podUid: string, name: string): string {
   return `${root}/pods/${podUid}/volumes/kubernetes.io~csi/${name}/mount`;

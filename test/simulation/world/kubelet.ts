@@ -1,6 +1,6 @@
 import type { Truth } from "../truth.ts";
 import type { Cluster, ResolvedVolume } from "./cluster.ts";
-import { inlineMount, stagingMount, subPathMounts, tokenMount, useMounts } from "./kubelet-paths.ts";
+import { containerMount, inlineMount, stagingMount, subPathMounts, tokenMount, useMounts } from "./kubelet-paths.ts";
 import { createLatch, type Latch } from "./latch.ts";
 import type { MountTable } from "./mount-table.ts";
 import type { PodRecord } from "./pods.ts";
@@ -125,16 +125,19 @@ export class Kubelet {
     }
     if (found === undefined || work.over.isOpen()) return;
     work.volumes = found;
-    this.#parts.table().mount({ point: tokenMount(root, pod.uid), fsType: "tmpfs", source: "tmpfs" });
+    const token = { point: tokenMount(root, pod.uid), fsType: "tmpfs", source: "tmpfs" };
+    if (!pace.isTokenLast) this.#parts.table().mount(token);
     for (const volume of found) {
       cluster.attach(volume, node);
       this.#stage(volume);
       await power.pause(pace.publishMs);
       this.#publish(work, volume);
     }
+    if (pace.isTokenLast) this.#parts.table().mount(token);
     await power.pause(pace.startMs);
     if (work.over.isOpen()) return;
     work.isRunning = true;
+    this.#parts.table().mount({ point: containerMount(pod.uid), fsType: "overlay", source: "overlay" });
     for (const volume of found)
       if (volume.claimUid !== undefined && volume.kind === "host-path") this.#beginUse(pod, volume);
     await this.#post(pod, "Running");
@@ -170,6 +173,7 @@ export class Kubelet {
     const { pod } = work;
     if (pod.isDeleting) await power.pause(pod.pace.graceMs);
     work.isRunning = false;
+    this.#parts.table().unmount(containerMount(pod.uid));
     for (const volume of work.volumes) if (volume.kind === "host-path") this.#endUse(pod, volume);
     await power.pause(pod.pace.statusMs);
     if (pod.isThere) await this.#post(pod, pod.isDeleting ? "Failed" : "Succeeded");

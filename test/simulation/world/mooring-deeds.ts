@@ -57,6 +57,7 @@ function actOnWays(world: World, step: Step): void {
       return;
     case "restart-api":
       api.restart(step.forMs);
+      world.attention.disturbAll(step.forMs);
       // Also where all else is healed: this takes its time.
       world.engine.scheduler.after(step.forMs + 1, () => {
         world.windows.strike();
@@ -66,10 +67,12 @@ function actOnWays(world: World, step: Step): void {
       return;
     case "compact-api":
       world.windows.strike();
+      world.attention.disturbAll(0);
       api.compact();
       return;
     case "lagging-watches":
       for (const server of api.servers) server.lagMs = () => step.lagMs;
+      world.attention.disturbAll(step.forMs);
       world.windows.begin(step.forMs, () => {
         for (const server of api.servers) server.lagMs = () => 0;
       });
@@ -93,7 +96,10 @@ function pause(world: World, process: Replica["process"], forMs: number): void {
   process.pause();
   // What comes meanwhile is on its way until it goes on.
   world.sky.longestMs = Math.max(world.sky.longestMs, forMs);
-  world.windows.begin(forMs, () => process.resume());
+  world.windows.begin(forMs, () => {
+    world.attention.start(process.name);
+    process.resume();
+  });
 }
 
 function rollAgent(world: World, { node: index, isSurge }: StepOf<"roll-agent">): void {

@@ -73,6 +73,7 @@ function cutOff(world: World, { node: index, forMs }: StepOf<"cut-off-node">): t
 function deleteNode(world: World, { node: index, forMs }: StepOf<"delete-node">): true {
   const node = world.node(index);
   world.deleteNode(node);
+  world.noteGivenUp(node.name, forMs);
   world.windows.begin(forMs, () => registerAgain(world, node));
   return true;
 }
@@ -91,6 +92,7 @@ function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-serv
   cluster.setReady(node.name, node.machine.bootId(), false);
   cluster.taint(node.name, true);
   world.given.set(node.name, world.now);
+  world.noteGivenUp(node.name, forMs);
   world.collectPods(node.name, 1_000, () => world.given.has(node.name));
   world.windows.begin(forMs, () => {
     world.given.delete(node.name);

@@ -18,6 +18,8 @@ export interface PodPace {
   /** Its driver mounts twice over. */
   readonly isStacked: boolean;
   readonly hasSubPaths: boolean;
+  /** The kubelet mounts a pod's volumes in any order: the token's after the others. */
+  readonly isTokenLast: boolean;
 }
 
 /** A pod as the API server has it, or had it. */
@@ -29,6 +31,8 @@ export interface PodRecord {
   readonly node: string;
   readonly volumes: readonly PodVolume[];
   readonly pace: PodPace;
+  /** By true time. */
+  readonly madeAt: number;
   isThere: boolean;
   isDeleting: boolean;
   /** Its phase is final. */
@@ -72,7 +76,7 @@ export class Pods {
   create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace">): PodRecord {
     const { name, node, volumes, pace } = pod;
     const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes })).metadata;
-    const live = { isThere: true, isDeleting: false, isOver: false, overAt: undefined };
+    const live = { madeAt: this.#parts.now(), isThere: true, isDeleting: false, isOver: false, overAt: undefined };
     const record: PodRecord = { uid, key: `${NAMESPACE}/${name}`, name, node, volumes, pace, ...live };
     this.#pods.set(uid, record);
     return record;

@@ -2,6 +2,7 @@ import type { AggregatorConfig } from "../../../aggregator/config.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";
+import type { Attention } from "./attention.ts";
 import { aggregatorPodObject } from "./objects.ts";
 
 /** Shorter than the product's own, so that every limit passes many times in a world. Milliseconds. */
@@ -17,16 +18,18 @@ export class Replica {
   readonly machine: SimMachine;
   process: SimProcess | undefined;
   readonly #engine: Engine;
+  readonly #attention: Attention;
   readonly #config: Partial<AggregatorConfig>;
   #isWanted = true;
 
   constructor(
-    engine: Engine,
+    { engine, attention }: { readonly engine: Engine; readonly attention: Attention },
     { name, machine, isElected }: { readonly name: string; readonly machine: SimMachine; readonly isElected: boolean },
   ) {
     this.name = name;
     this.machine = machine;
     this.#engine = engine;
+    this.#attention = attention;
     const election = isElected ? { namespace: "mooring", pod: name, timing: TIMING } : undefined;
     this.#config = { ...LIMITS, election };
     engine.api.create("pods", aggregatorPodObject(name, isElected));
@@ -36,6 +39,7 @@ export class Replica {
   start(): void {
     this.#isWanted = true;
     if (this.process !== undefined) return;
+    this.#attention.start(this.name);
     const started = this.#engine.startAggregator({ machine: this.machine, pod: this.name, config: this.#config });
     this.process = started;
     started.onEnd(() => {

@@ -33,6 +33,8 @@ interface SkyParts {
   readonly touchClaim: (path: string) => void;
   /** Told of each write to a claim when it is sent, whatever befalls it. */
   readonly onClaimWrite: (request: HttpRequest) => void;
+  /** Told of each request that something befalls. */
+  readonly onStruck: (call: Call) => void;
   readonly servers: () => number;
 }
 
@@ -88,7 +90,9 @@ export class Sky {
 
   #strike(fate: Fate, kind: NetworkFault, call: Call): Fate {
     const struck = this.#fateOf(fate, kind, call);
-    if (struck !== fate) this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
+    if (struck === fate) return fate;
+    this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
+    this.#parts.onStruck(call);
     return struck;
   }
 

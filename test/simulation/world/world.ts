@@ -2,7 +2,8 @@ import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SiteVisit } from "../engine/sites.ts";
 import type { Setup } from "../plan/step.ts";
-import { Truth } from "../truth.ts";
+import { Truth, type Use } from "../truth.ts";
+import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
 import type { Dice } from "./dice.ts";
 import { NAMESPACE } from "./objects.ts";
@@ -43,6 +44,10 @@ export class World {
   readonly doomed: { readonly site: string; skip: number }[] = [];
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
   agentless: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[];
+  /** Since when each replica has heard of everything. */
+  readonly attention: Attention;
+  /** Times in which somebody said that a node was gone. */
+  #givenUp: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
   readonly #dice: WorldParts["dice"];
   #touches = 0;
 
@@ -53,6 +58,7 @@ export class World {
     this.#dice = dice;
     this.truth = new Truth(scheduler.nowMs);
     this.windows = new Windows(scheduler);
+    this.attention = new Attention(scheduler.nowMs);
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
@@ -66,7 +72,8 @@ export class World {
     for (const [index, { kind, sharesHandle }] of setup.claims.entries())
       this.cluster.claims.create({ name: `data-${index}`, kind, handle: sharesHandle ? "handle-1" : undefined });
     this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
-      return new Replica(engine, { name: `aggregator-${index}`, machine: this.control, isElected: true });
+      const replica = { name: `aggregator-${index}`, machine: this.control, isElected: true };
+      return new Replica({ engine, attention: this.attention }, replica);
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, by }) => {
@@ -129,6 +136,16 @@ export class World {
     const fromMs = this.now + 0.9 * LIMITS.agentlessAfterMs;
     const toMs = this.now + forMs;
     if (toMs > fromMs) this.agentless = [...this.agentless, { node, fromMs, toMs }];
+  }
+
+  /** Somebody says for so long that the node is gone, and it may be taken for that until it is heard of again. */
+  noteGivenUp(node: string, forMs: number): void {
+    this.#givenUp = [...this.#givenUp, { node, fromMs: this.now, toMs: this.now + forMs + LIMITS.silentAfterMs }];
+  }
+
+  /** True for a use that may have counted as ended with its node. */
+  wasGivenUp({ node, beganAt, endedAt = this.now }: Use): boolean {
+    return this.#givenUp.some((one) => one.node === node && one.fromMs <= endedAt && one.toMs >= beganAt);
   }
 
   /** Whether the process dies here. */

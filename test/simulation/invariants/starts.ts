@@ -1,0 +1,51 @@
+import type { Published } from "../published.ts";
+import { LIMITS } from "../world/replica.ts";
+import type { World } from "../world/world.ts";
+import { promisedEnd } from "./ends.ts";
+import type { Leading } from "./leader.ts";
+import { BrokenPromise } from "./promises.ts";
+import { isVague } from "./seen.ts";
+import { describe } from "./states.ts";
+import { apiWallOf } from "./wall.ts";
+
+interface Change {
+  readonly name: string;
+  readonly now: Published;
+  readonly before: Published | undefined;
+}
+
+/** So long, by true time, nodes that are not heard of are surely still waited for. Milliseconds. */
+const WAITS_MS = 0.9 * LIMITS.silentAfterMs;
+
+/**
+ * A claim that was left in use is being called unused soon after somebody began to lead: no node that is still to be heard of may have it
+ * mounted, whoever knows of that.
+ */
+export function checkStart(world: World, { holder, sinceMs }: Leading, change: Change & Heard): void {
+  const { name, now, before, heard } = change;
+  if (holder === "" || world.now - sinceMs > WAITS_MS || !now.isUnused || before === undefined || before.isUnused)
+    return;
+  const wall = apiWallOf(world);
+  if (before.sinceMs > wall.earliest(sinceMs) || isVague(world, now.claimUid)) return;
+  for (const use of world.truth.usesOf(now.claimUid)) {
+    if (!use.isShown || use.beganAt > sinceMs || heard.has(use.node) || world.wasGivenUp(use)) continue;
+    if (!isExpected(world, use.node)) continue;
+    const end = promisedEnd(world, use);
+    if (end !== undefined && now.sinceMs >= wall.earliest(end)) continue;
+    const told = `${Math.round(world.now - sinceMs)} ms after ${holder} began to lead`;
+    throw new BrokenPromise(
+      "never-unused-while-mounted",
+      `${name}, ${told} and before its node was heard of: ${describe(use)}`,
+    );
+  }
+}
+
+interface Heard {
+  /** Nodes that have told who leads. */
+  readonly heard: ReadonlySet<string>;
+}
+
+function isExpected({ nodes, cluster }: World, node: string): boolean {
+  const hasAgent = nodes.some(({ name, agentPodUid }) => name === node && agentPodUid !== undefined);
+  return hasAgent && cluster.nodeGoneSince(node) === undefined;
+}
