@@ -32,6 +32,8 @@ export interface PodWatch {
   readonly sinceVersion: string;
   /** When it had come that far, never too early. */
   readonly sinceMs: number;
+  /** It follows another watch of the same replica, which had been taken into account. */
+  readonly isRelisted?: boolean | undefined;
 }
 
 /** More gaps are not told apart. */
@@ -43,14 +45,30 @@ export const MAX_OPEN_NODES = 32;
  * What a replica can say of the past when it begins to lead, or after a gap of its own: that of its predecessor, where its own watch
  * began before that one's word ends. Nothing that lies in between was seen by anybody else.
  */
-export function inherit(handed: Coverage | undefined, { sinceVersion, sinceMs }: PodWatch): Coverage {
-  if (handed !== undefined && isUpTo(sinceVersion, handed.reached)) return handed;
-  const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
-  const leasesAt = handed?.leasesAt;
+export function inherit(handed: Coverage | undefined, watch: PodWatch): Coverage {
+  const { sinceVersion, sinceMs } = watch;
+  const known = handed && isBehind(handed, watch) ? withoutVersions(handed) : handed;
+  if (known !== undefined && known === handed && isUpTo(sinceVersion, known.reached)) return known;
+  const fromMs = known && Math.min(known.reachedAtMs, sinceMs);
+  const leasesAt = known?.leasesAt;
   const gap = { fromMs, toMs: sinceMs, leasesAt, openNodes: undefined };
-  const gaps = fewer([...(handed?.gaps ?? []), gap]);
+  const gaps = fewer([...(known?.gaps ?? []), gap]);
   // A list takes its time: when its version was the present one is not known, but that it was so after the predecessor's word.
   return { sinceMs, gaps, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
+}
+
+/**
+ * True when what a replica lists is older than what it had seen: etcd was restored from a backup. What has happened since the backup
+ * was made has not happened for this server, and versions from before are given to other things.
+ */
+function isBehind({ reached }: Coverage, { sinceVersion, isRelisted = false }: PodWatch): boolean {
+  return isRelisted && isUpTo(sinceVersion, reached) && !isUpTo(reached, sinceVersion);
+}
+
+/** A kubelet's Lease is older than the versions of the time before, whether it was renewed or not: it proves no absence. */
+function withoutVersions(coverage: Coverage): Coverage {
+  const gaps = coverage.gaps.map((gap) => ({ ...gap, leasesAt: undefined }));
+  return { ...coverage, gaps, leasesAt: undefined };
 }
 
 /** The oldest become one, and what lies between them with them: rather a gap too many than one too few. */

@@ -62,6 +62,25 @@ describe("the coverage that a leader inherits", () => {
     expect(inherit(handed, own)).toEqual(expected);
   });
 
+  it.each([
+    {
+      name: "begins anew when the server has gone back behind what it had seen itself",
+      sinceVersion: "99",
+      isAnew: true,
+    },
+    { name: "goes on where it lists what it had seen itself", sinceVersion: "100", isAnew: false },
+  ])("$name", ({ sinceVersion, isAnew }) => {
+    const old = { ...gapOf(100, 200), leasesAt: "80" };
+    const known: Coverage = { sinceMs: 300, gaps: [old], reached: "100", reachedAtMs: 1_000, leasesAt: "90" };
+
+    const next = inherit(known, { sinceVersion, sinceMs: 5_000, isRelisted: true });
+
+    const gap = { fromMs: 1_000, toMs: 5_000, leasesAt: undefined, openNodes: undefined };
+    const gaps = [{ ...old, leasesAt: undefined }, gap];
+    const anew = { sinceMs: 5_000, gaps, reached: "99", reachedAtMs: 1_000, leasesAt: undefined };
+    expect(next).toEqual(isAnew ? anew : known);
+  });
+
   it("begins with its own watch when nobody is known to have watched before, and knows only the end of the gap", () => {
     expect(inherit(undefined, { sinceVersion: "7", sinceMs: 3_000 })).toEqual({
       sinceMs: 3_000,
