@@ -102,7 +102,8 @@ export class PodCoverage {
     const { droppedUpTo } = ends;
     // The first time what was dropped while others led is as good as never seen; later it is dealt with.
     const isLost = this.#watch === undefined && droppedUpTo !== undefined && isUpTo(watch.sinceVersion, droppedUpTo);
-    const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : watch;
+    const isRelisted = this.#watch !== undefined;
+    const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
     const before = this.#coverage;
     this.#watch = watch;
     this.#coverage = inherit(before, own);
@@ -112,6 +113,8 @@ export class PodCoverage {
     this.#noteLook();
     if (this.#coverage === before) return;
     this.#isTold = false;
+    // They may be of a server that has gone back since: none of them is older than what it has now.
+    if (this.#coverage.leasesAt === undefined) this.#leases.length = 0;
     if (before === undefined) return;
     const gap = { from: formatMillisecondsUp(before.reachedAtMs), to: formatMillisecondsUp(own.sinceMs) };
     logger.warn(gap, "pods were not watched for a time: uses that nodes do not report were not seen");

@@ -180,6 +180,23 @@ describe("the coverage that is handed over", () => {
     expect(world.coverage.gaps().at(-1)).toMatchObject({ fromMs: NOON + 1_900, toMs: NOON + 9_000 });
   });
 
+  it("begins anew, and takes no Lease from before for old, when etcd was restored from a backup", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.coverage.onHandedOver({ annotations: {}, resourceVersion: "97" });
+    const before = world.renew(2, "110");
+    world.watch = { sinceVersion: "60", sinceMs: NOON + 60_000 };
+
+    world.nowMs = NOON + 60_000;
+    const restored = world.renew(1, "60");
+    const later = world.renew(1, "61");
+
+    const gaps = [{ fromMs: before?.reachedAtMs, toMs: NOON + 60_000, leasesAt: undefined }];
+    expect(before?.reached).toBe("110");
+    expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gaps });
+    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", leasesAt: undefined, gaps });
+  });
+
   it("hands over a gap until all nodes have told what was used meanwhile", () => {
     const world = new World();
     world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
