@@ -4,7 +4,7 @@ import { matchNodeSelector, matchVolumeAffinity } from "../../../../common/stora
 import { parseNodeSelector, parseVolumeAffinity } from "../../../../common/storage/node-selector-terms.ts";
 import { type Answer, plainAnswer, plainVolumeAnswer } from "./plain-selector.ts";
 
-const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 2_000);
+const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 1_000);
 
 const OLD = "failure-domain.beta.kubernetes.io/";
 const NEW = "topology.kubernetes.io/";
@@ -12,7 +12,7 @@ const NEW = "topology.kubernetes.io/";
 // Few keys and values, so that they meet; among them each that has a trap of its own.
 const key = fc.oneof(
   {
-    weight: 8,
+    weight: 20,
     arbitrary: fc.constantFrom("zone", "disks", `${OLD}zone`, `${NEW}zone`, `${OLD}region`, `${NEW}region`),
   },
   {
@@ -25,21 +25,16 @@ const key = fc.oneof(
   },
 );
 const number = fc.oneof(
-  fc.constantFrom(
-    "0",
-    "4",
-    "05",
-    "4__5",
-    "9223372036854775807",
-    "9223372036854775808",
-    "9007199254740993",
-    "9007199254740992",
-  ),
-  fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }).map(String),
+  { weight: 6, arbitrary: fc.constantFrom("0", "4", "05", "4__5") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom("9223372036854775807", "9223372036854775808", "9007199254740993", "9007199254740992"),
+  },
+  { weight: 1, arbitrary: fc.bigInt({ min: -(2n ** 65n), max: 2n ** 65n }).map(String) },
 );
 const value = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom("a", "b", "a__b", "") },
-  { weight: 3, arbitrary: number },
+  { weight: 20, arbitrary: fc.constantFrom("a", "b", "a__b", "") },
+  { weight: 6, arbitrary: number },
   {
     weight: 1,
     arbitrary: fc.string({ maxLength: 66, unit: fc.constantFrom("a", "9", "-", "_", ".", "+", "x", "\n") }),
@@ -53,7 +48,7 @@ const operator = fc.oneof(
 /** Something else now and then: null, another kind of value, or a member that nobody knows. */
 function orOdd<T>(good: fc.Arbitrary<T>): fc.Arbitrary<unknown> {
   const odd: fc.Arbitrary<unknown> = fc.constantFrom(null, undefined, "text", 7, [], {}, [null], { later: 1 }, true);
-  return fc.oneof({ weight: 24, arbitrary: good }, { weight: 1, arbitrary: odd });
+  return fc.oneof({ weight: 40, arbitrary: good }, { weight: 1, arbitrary: odd });
 }
 
 const some = fc.array(value, { minLength: 1, maxLength: 3 });
@@ -96,32 +91,34 @@ function objectOf(pairs: readonly (readonly [string, string])[]): Readonly<Recor
 }
 
 describe("a node selector", () => {
-  it("means the same as by the documented rules, read in another way", () => {
-    const seen = new Set<Answer>();
+  it("gets each answer often enough for these properties to say something", () => {
+    const inputs = fc.sample(fc.tuple(selector, labels), { numRuns: 1_000, seed: 8 });
+    const answers = inputs.map(([input, pairs]) => plainAnswer(input, { name: "n1", labels: pairs }));
+    const share = (answer: Answer) => answers.filter((one) => one === answer).length;
 
+    expect(share("matches")).toBeGreaterThan(100);
+    expect(share("differs")).toBeGreaterThan(100);
+    expect(share("unknown")).toBeGreaterThan(100);
+  });
+
+  it("means the same as by the documented rules, read in another way", () => {
     fc.assert(
       fc.property(orOdd(selector), labels, fc.constantFrom("n1", ""), (input, pairs, name) => {
         const expected = plainAnswer(input, { name, labels: pairs });
-        seen.add(expected);
         expect(matchNodeSelector(parseNodeSelector(input), { name, labels: objectOf(pairs) }).kind).toBe(expected);
       }),
       { numRuns: RUNS },
     );
-    expect(seen).toEqual(new Set(["matches", "differs", "unknown"]));
   });
 
   it("means the same as the affinity of a PV, read in another way", () => {
-    const seen = new Set<Answer>();
-
     fc.assert(
       fc.property(orOdd(fc.record({ required: orOdd(selector) }, { requiredKeys: [] })), labels, (input, pairs) => {
         const expected = plainVolumeAnswer(input, pairs);
-        seen.add(expected);
         expect(matchVolumeAffinity(parseVolumeAffinity(input), objectOf(pairs)).kind).toBe(expected);
       }),
       { numRuns: RUNS },
     );
-    expect(seen).toEqual(new Set(["matches", "differs", "unknown"]));
   });
 
   it("is never told to differ for a part that cannot be read, and always with a short reason", () => {

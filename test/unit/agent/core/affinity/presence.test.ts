@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { ATTACHED, driverWith, heldBy, inZone, read, staged } from "./looks.ts";
+import { inTree, judge, type Row } from "./volume-scenes.ts";
+
+describe("what is on the node", () => {
+  const handle = (driver: string, handleHash: string) => ({ by: "handle", driver, handleHash }) as const;
+  const device = (plugin: string) => ({ by: "device", plugin, path: "50060e801049cfd1-lun-0" }) as const;
+  const own = handle("disk.example.com", "0a1b");
+
+  it.each<Row>([
+    { name: "a mount of the pod is a hold", holds: [heldBy("pod-1")], finding: "wrong-held" },
+    { name: "a bind of a piece of it is a hold", holds: [heldBy("pod-1", "pv-1", "subpath")], finding: "wrong-held" },
+    { name: "a mapped device is a hold", holds: [heldBy("pod-1", "pv-1", "block")], finding: "wrong-held" },
+    { name: "a mount of another volume of the pod is none of it", holds: [heldBy("pod-1", "pv-2")], finding: "wrong" },
+    { name: "a mount of another pod does not help this one", holds: [heldBy("pod-2")], finding: "wrong" },
+    { name: "a staging mount by handle is one of it", holds: [staged(own)], finding: "wrong-attached" },
+    { name: "a staging mount by name is one of it", holds: [staged("pv-1")], finding: "wrong-attached" },
+    {
+      name: "a staging mount of another handle is none",
+      holds: [staged(handle("disk.example.com", "ffff"))],
+      finding: "wrong",
+    },
+    {
+      name: "a staging mount of another driver is none",
+      holds: [staged(handle("x.example.com", "0a1b"))],
+      finding: "wrong",
+    },
+    { name: "a staging mount of another name is none", holds: [staged("pv-2")], finding: "wrong" },
+    { name: "a hold says more than a staging mount", holds: [staged(own), heldBy("pod-1")], finding: "wrong-held" },
+    { name: "an attachment is told", node: { volumesAttached: ["x", ATTACHED] }, finding: "wrong-attached" },
+    {
+      name: "an attachment is told, whatever the driver says of attaching",
+      node: { volumesAttached: [ATTACHED] },
+      read: { driver: read(driverWith({ isAttachRequired: false })) },
+      finding: "wrong-attached",
+    },
+    {
+      name: "an attachment of another handle is none of it",
+      node: { volumesAttached: [`${ATTACHED}0`] },
+      finding: "wrong",
+    },
+    {
+      name: "an attachment of another driver is none of it",
+      node: { volumesAttached: ["kubernetes.io/csi/x.example.com^vol-1"] },
+      finding: "wrong",
+    },
+    {
+      name: "a staged iSCSI device may be it",
+      pv: inTree("iscsi"),
+      holds: [staged(device("iscsi"))],
+      finding: "unknown",
+    },
+    {
+      name: "a mapped iSCSI device of the pod may be it",
+      pv: inTree("iscsi"),
+      holds: [heldBy("pod-1", device("iscsi"), "block")],
+      finding: "unknown",
+    },
+    {
+      name: "an iSCSI device of another pod is not",
+      pv: inTree("iscsi"),
+      holds: [heldBy("pod-2", device("iscsi"), "block")],
+      finding: "wrong",
+    },
+    { name: "a device of another plugin is not", pv: inTree("iscsi"), holds: [staged(device("fc"))], finding: "wrong" },
+    { name: "a device is no CSI volume", holds: [staged(device("iscsi"))], finding: "wrong" },
+    {
+      name: "an attached iSCSI volume may be it",
+      pv: inTree("iscsi"),
+      node: { volumesAttached: ["kubernetes.io/iscsi/p:i:0"] },
+      finding: "unknown",
+    },
+    {
+      name: "an attached volume of another plugin is not",
+      pv: inTree("fc"),
+      node: { volumesAttached: ["kubernetes.io/iscsi/p:i:0"] },
+      finding: "wrong",
+    },
+    {
+      name: "a staged local disk is it by its name",
+      pv: inTree("local"),
+      holds: [staged("pv-1")],
+      finding: "wrong-attached",
+    },
+    {
+      name: "mounts do not make a right volume wrong",
+      pv: { nodeAffinity: inZone("a") },
+      holds: [heldBy("pod-1")],
+      finding: "right",
+    },
+  ])("$name", (row) => {
+    expect(judge(row).finding).toBe(row.finding);
+  });
+});

@@ -1,0 +1,56 @@
+import type {
+  LiveClaim,
+  LiveNode,
+  LivePod,
+  LiveVolume,
+  PodVolume,
+  VolumeLook,
+} from "../../../../../agent/core/affinity/facts.ts";
+import { type VolumeVerdict, volumeVerdict } from "../../../../../agent/core/affinity/volume-verdict.ts";
+import type { Hold } from "../../../../../common/storage/volume-identity.ts";
+import {
+  claimWith,
+  lookWith,
+  mountsWith,
+  nodeWith,
+  podWith,
+  pvWith,
+  read,
+  volumeLookWith,
+  volumeWith,
+} from "./looks.ts";
+
+/** What is other than in the look that is to be rejected. */
+export interface Change {
+  readonly volume?: Partial<PodVolume>;
+  readonly pod?: Partial<LivePod>;
+  readonly claim?: Partial<LiveClaim>;
+  readonly pv?: Partial<LiveVolume>;
+  readonly node?: Partial<LiveNode>;
+  readonly read?: Partial<VolumeLook>;
+  readonly holds?: readonly Hold[];
+}
+
+/** The verdict on the volume of zone b on the node of zone a, but for what is changed. */
+export function judge(change: Change): VolumeVerdict {
+  const volume = volumeWith(change.volume);
+  const pod = podWith({ volumes: [volume], ...change.pod });
+  const looked = volumeLookWith({
+    volume,
+    claim: read(claimWith(change.claim)),
+    pv: read(pvWith(change.pv)),
+    ...change.read,
+  });
+  const look = lookWith({
+    pod: read(pod),
+    volumes: [looked],
+    node: read(nodeWith(change.node)),
+    mounts: mountsWith(...(change.holds ?? [])),
+  });
+  return volumeVerdict(volume, pod, look);
+}
+
+export type Row = Change & { readonly name: string; readonly finding: string };
+
+/** A PV of an in-tree plugin. */
+export const inTree = (plugin: string) => ({ source: { kind: "in-tree", plugin } as const });

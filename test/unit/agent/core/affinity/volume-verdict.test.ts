@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import { volumeVerdict } from "../../../../../agent/core/affinity/volume-verdict.ts";
+import {
+  ATTACHED,
+  driverWith,
+  FAILED,
+  heldBy,
+  inZone,
+  lookWith,
+  MISSING,
+  podWith,
+  pvWith,
+  read,
+  volumeLookWith,
+  volumeWith,
+} from "./looks.ts";
+import { type Change, inTree, judge, type Row } from "./volume-scenes.ts";
+
+describe("a volume", () => {
+  it.each<Row>([
+    { name: "of another zone is wrong", finding: "wrong" },
+    { name: "of this zone is right", pv: { nodeAffinity: inZone("a") }, finding: "right" },
+    { name: "without an affinity is right", pv: { nodeAffinity: undefined }, finding: "right" },
+    { name: "with an affinity that asks for nothing is right", pv: { nodeAffinity: {} }, finding: "right" },
+    {
+      name: "with an affinity that nobody understands is unknown",
+      pv: {
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "Near" }] }] } },
+      },
+      finding: "unknown",
+    },
+    {
+      name: "that goes by the name of another node is right: the kubelet does not look at it",
+      pv: {
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n2"] }] }],
+          },
+        },
+      },
+      finding: "right",
+    },
+    { name: "that no container uses is never touched", volume: { isMounted: false }, finding: "unused" },
+    {
+      name: "that no container uses is never touched, whatever could not be read",
+      volume: { isMounted: false },
+      read: { claim: FAILED, pv: undefined },
+      finding: "unused",
+    },
+    {
+      name: "that a container maps is used",
+      volume: { isMounted: false, isMapped: true },
+      pv: { mode: "Block" },
+      finding: "wrong",
+    },
+    { name: "that is mounted but made to be mapped is unknown", pv: { mode: "Block" }, finding: "unknown" },
+    {
+      name: "that is mapped but made to be mounted is unknown",
+      volume: { isMounted: false, isMapped: true },
+      finding: "unknown",
+    },
+    { name: "that is mounted and mapped is unknown", volume: { isMapped: true }, finding: "unknown" },
+    { name: "of a mode that nobody knows is unknown", pv: { mode: "Object" }, finding: "unknown" },
+    { name: "that was not looked at is unknown", read: { volume: volumeWith({ name: "other" }) }, finding: "unknown" },
+  ])("$name", (row) => {
+    expect(judge(row).finding).toBe(row.finding);
+  });
+});
+
+describe("a CSI driver", () => {
+  const csiNodes = [
+    { name: "is not there", csiNode: undefined },
+    { name: "is missing", csiNode: MISSING },
+    { name: "could not be read", csiNode: FAILED },
+    { name: "lacks the driver", csiNode: read({ drivers: ["other.example.com"] }) },
+  ];
+
+  it.each(csiNodes)("is not known when the CSINode $name", ({ csiNode }) => {
+    const { finding, isExcluded } = volumeVerdict(volumeWith(), podWith(), lookWith({ csiNode }));
+
+    expect({ finding, isExcluded }).toEqual({ finding: "unknown", isExcluded: true });
+  });
+
+  it.each(csiNodes)("of a local volume does not matter, though the CSINode $name", ({ csiNode }) => {
+    const volumes = [volumeLookWith({ pv: read(pvWith(inTree("local"))), driver: undefined })];
+
+    expect(volumeVerdict(volumeWith(), podWith(), lookWith({ csiNode, volumes })).finding).toBe("wrong");
+  });
+
+  it.each<Row>([
+    { name: "that attaches counts", finding: "wrong" },
+    {
+      name: "that does not attach counts",
+      read: { driver: read(driverWith({ isAttachRequired: false })) },
+      finding: "wrong",
+    },
+    { name: "without an object attaches", read: { driver: MISSING }, finding: "wrong" },
+    { name: "whose object was not read is not known", read: { driver: undefined }, finding: "unknown" },
+    { name: "whose object could not be read is not known", read: { driver: FAILED }, finding: "unknown" },
+    {
+      name: "of another name was read by mistake",
+      read: { driver: read(driverWith({ name: "x" })) },
+      finding: "unknown",
+    },
+    {
+      name: "does not matter to a volume that is right",
+      pv: { nodeAffinity: inZone("a") },
+      read: { driver: FAILED },
+      finding: "right",
+    },
+  ])("$name", (row) => {
+    expect(judge(row).finding).toBe(row.finding);
+  });
+});
+
+describe("what is told of a volume", () => {
+  it.each<{
+    readonly name: string;
+    readonly change: Change;
+    readonly pv: string | undefined;
+    readonly isExcluded: boolean;
+    readonly why: string;
+  }>([
+    {
+      name: "that is wrong is what its affinity asks for",
+      change: {},
+      pv: "pv-1",
+      isExcluded: true,
+      why: 'it asks for zone In (b), the node has "a"',
+    },
+    {
+      name: "that is attached is that, too",
+      change: { node: { volumesAttached: [ATTACHED] } },
+      pv: "pv-1",
+      isExcluded: true,
+      why: 'it asks for zone In (b), the node has "a"; but it is attached to the node',
+    },
+    {
+      name: "that is mounted is that, too",
+      change: { holds: [heldBy("pod-1")] },
+      pv: "pv-1",
+      isExcluded: true,
+      why: 'it asks for zone In (b), the node has "a"; but the pod has it mounted',
+    },
+    {
+      name: "that is right is short",
+      change: { pv: { nodeAffinity: inZone("a") } },
+      pv: "pv-1",
+      isExcluded: false,
+      why: "its PV's node affinity admits the node",
+    },
+    {
+      name: "whose PV is not understood is where",
+      change: { pv: { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "a b" }] }] } } } },
+      pv: "pv-1",
+      isExcluded: false,
+      why: "its PV's node affinity is not understood: required.nodeSelectorTerms[0].matchExpressions[0].key is no qualified name",
+    },
+    {
+      name: "whose claim is not bound names it",
+      change: { claim: { phase: "Lost" } },
+      pv: undefined,
+      isExcluded: false,
+      why: "claim data-0 is not bound",
+    },
+    {
+      name: "whose PV could not be read says why",
+      change: { read: { pv: FAILED } },
+      pv: undefined,
+      isExcluded: false,
+      why: "PV pv-1 could not be read: timed out",
+    },
+    {
+      name: "of which something else is not known says both",
+      change: { read: { driver: FAILED } },
+      pv: "pv-1",
+      isExcluded: true,
+      why: 'it asks for zone In (b), the node has "a"; but CSIDriver disk.example.com could not be read: timed out',
+    },
+  ])("$name", ({ change, pv, isExcluded, why }) => {
+    expect(judge(change)).toMatchObject({ pv, isExcluded, why });
+  });
+});
