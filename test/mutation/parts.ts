@@ -16,7 +16,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "agent/core",
     mutate: ["agent/core/**/*.ts"],
-    tests: ["test/unit/agent/core/*.test.ts"],
+    tests: ["test/unit/agent/core/**/*.test.ts"],
   },
   {
     name: "aggregator/core",
