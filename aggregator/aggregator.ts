@@ -15,6 +15,7 @@ import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
 import { checkNodes } from "./node-check.ts";
 import { LIST_PATHS } from "./read-api.ts";
+import { Rejections, registerRejectionGauges } from "./rejections.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { PodEnd } from "./sources/pods.ts";
@@ -48,7 +49,7 @@ export async function runAggregator(
   const reports = metrics.counter({ name: "mooring_reports_total", help: "Reports by outcome.", labels: ["outcome"] });
   const routes = [
     ...observabilityRoutes(metrics, aggregator.checks()),
-    reportRoute((report) => aggregator.onReport(report), reports),
+    reportRoute(aggregator, reports),
     ...aggregator.listRoutes(),
   ];
   const server = await listen(routes, config.listen, ports.logger);
@@ -72,6 +73,7 @@ class Aggregator {
     isTold: ({ pod }) => claimKeysOf(pod).every((key) => this.#isUnusedOrGone(key)),
     nowMs: () => this.#nowMs(),
   });
+  readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
@@ -88,9 +90,14 @@ class Aggregator {
       onClaim: (key) => this.#term?.reconciler.enqueue(key),
       onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
       onPodEnded: (end) => this.#onPodEnded(end),
+      onRejected: (pod) => this.#rejections.onRejected(pod),
       onNode: (name) => this.#term?.standings.onNode(name),
       onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
     });
+    this.#rejections = new Rejections(
+      { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames },
+      config.holdRejectionsAt,
+    );
     this.#leadership = this.#newLeadership();
     this.#writing = new StatusWriting(
       {
@@ -103,6 +110,7 @@ class Aggregator {
     );
     this.#identity = createClusterIdentity(ports);
     registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
+    registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
     registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
   }
 
@@ -194,6 +202,10 @@ class Aggregator {
     const term = this.#term;
     if (term === undefined || !this.#leadership.mayAct()) return { kind: "not-leading", why: "not the leader" };
     return term.onReport(report);
+  }
+
+  holdRejections(): string | undefined {
+    return this.#rejections.hold();
   }
 
   /** Lists tell what nodes have told, so only the leader has them. */

@@ -4,6 +4,7 @@ import {
   type Address,
   addressSetting,
   choiceSetting,
+  countSetting,
   describeSettings,
   durationSetting,
   isLoopback,
@@ -63,6 +64,15 @@ export const AGGREGATOR_SETTINGS = {
     BLIND_GAP_SETTINGS,
     "bump",
   ),
+  holdRejectionsAt: countSetting(
+    {
+      name: "hold-rejections-at",
+      description:
+        "no pod is rejected any more after so many in ten minutes, or after one on more than a fifth of the nodes (at least five); 0 for never",
+    },
+    { min: 0, max: 100_000 },
+    "50",
+  ),
   upstreamCondition: choiceSetting(
     {
       name: "upstream-condition",
@@ -99,6 +109,8 @@ export interface AggregatorConfig {
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
   readonly blindGap: BlindGapSetting;
+  /** 0 for never. */
+  readonly holdRejectionsAt: number;
   readonly upstreamCondition: UpstreamSetting;
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
@@ -132,6 +144,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     blindGap: get(AGGREGATOR_SETTINGS.blindGap),
+    holdRejectionsAt: get(AGGREGATOR_SETTINGS.holdRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),

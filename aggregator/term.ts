@@ -165,9 +165,10 @@ export class Term {
     const settled = this.reconciler.settled(change.view);
     this.fleet.settle(report.node, settled);
     const nowMs = time.latestMs - time.widthMs;
+    const volumes = [...cluster.namedVolumes(report.node)];
     return {
       kind: "accepted",
-      answer: { forget: [...settled], ...(reach && { reach }), ...(look && { look }), nowMs },
+      answer: { forget: [...settled], ...(reach && { reach }), ...(look && { look }), nowMs, volumes },
     };
   }
 

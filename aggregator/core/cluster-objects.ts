@@ -1,3 +1,5 @@
+import type { RejectionMark } from "../../common/storage/rejection.ts";
+
 /** The few fields of API objects that decisions are made from. `key` is `namespace/name`, or the name. */
 
 /** A pod, and what it says about its use of claims. */
@@ -18,6 +20,8 @@ export interface Pod {
   readonly isAgent?: boolean | undefined;
   /** When it was made, whole seconds cut off. */
   readonly createdAtMs?: number | undefined;
+  /** An agent rejected it: a volume's node affinity excludes its node. */
+  readonly rejection?: RejectionMark | undefined;
 }
 
 /** A PersistentVolume. */

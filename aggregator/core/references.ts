@@ -88,7 +88,7 @@ export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean 
 }
 
 /** The keys of the claims that a pod names. */
-export function claimKeysOf(pod: Pod): readonly string[] {
+export function claimKeysOf(pod: Pick<Pod, "key" | "claims">): readonly string[] {
   const namespace = pod.key.slice(0, pod.key.indexOf("/"));
   return pod.claims.map((name) => `${namespace}/${name}`);
 }

@@ -14,6 +14,8 @@ export interface Pods {
   readonly informer: Informer<StoredPod>;
   /** A pod that is there or was not long ago. */
   readonly byUid: (uid: string) => Pod | undefined;
+  /** Pods of the node that are not over and name claims. */
+  readonly wantingOn: (node: string) => readonly Pod[];
   /** Pods that name the claim, finished ones included. */
   readonly ofClaim: (claimKey: string) => readonly Pod[];
   /** A pod of Mooring's agent that is not over is bound to the node. */
@@ -43,6 +45,8 @@ export interface PodEnd {
 export interface PodListener {
   readonly onClaim: (key: string) => void;
   readonly onPodEnded: (end: PodEnd) => void;
+  /** The pod is seen as one that an agent has rejected. */
+  readonly onRejected: (pod: Pod) => void;
   /** The first of Mooring's agent pods came to a node, or one left it. */
   readonly onAgentPod: (node: string) => void;
 }
@@ -54,6 +58,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
   const agents = new IndexMap();
+  const wanting = new IndexMap();
   const vanished = new Map<string, Pod>();
   let watched: PodWatch | undefined;
   const onReplaced = (sinceVersion: string): void => {
@@ -70,7 +75,9 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
     const end = endOf(change, !informer.hasSynced());
     if (end !== undefined) listener.onPodEnded(end);
-    for (const node of trackAgent(agents, change)) listener.onAgentPod(node);
+    for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
+    track(wanting, change, wantingNode);
+    if (isNewlyRejected(change)) listener.onRejected(object);
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
@@ -79,6 +86,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
   return {
     informer,
     byUid,
+    wantingOn: (node) => [...wanting.get(node)].map(informer.get).filter((pod) => pod !== undefined),
     ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
     isAgentOn: (node) => [...agents.get(node)].length > 0,
     isThere: (uid) => keys.has(uid),
@@ -112,16 +120,29 @@ function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): PodEnd | u
   return { pod, gone: change.kind === "deleted" ? change.gone : pod.resourceVersion, wasOver: false };
 }
 
-/** Keeps which nodes have an agent pod; answers those for which that may have changed. */
-function trackAgent(agents: IndexMap, change: StoreChange<StoredPod>): readonly string[] {
-  const before = change.kind === "added" ? undefined : agentNode(change.previous);
-  const after = change.kind === "deleted" ? undefined : agentNode(change.object);
+/** Keeps which nodes have pods of some kind; answers those for which that may have changed. */
+function track(
+  pods: IndexMap,
+  change: StoreChange<StoredPod>,
+  nodeOf: (pod: Pod) => string | undefined,
+): readonly string[] {
+  const before = change.kind === "added" ? undefined : nodeOf(change.previous);
+  const after = change.kind === "deleted" ? undefined : nodeOf(change.object);
   if (before === after) return [];
-  if (before !== undefined) agents.remove(before, change.object.key);
-  if (after !== undefined) agents.add(after, change.object.key);
+  if (before !== undefined) pods.remove(before, change.object.key);
+  if (after !== undefined) pods.add(after, change.object.key);
   return [before, after].filter((node) => node !== undefined);
 }
 
 function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
   return isAgent === true && !isTerminal ? node : undefined;
+}
+
+function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
+  return claims.length > 0 && !isTerminal ? node : undefined;
+}
+
+/** A deletion may be the first to show it: some controllers delete what failed at once. */
+function isNewlyRejected(change: StoreChange<StoredPod>): boolean {
+  return change.object.rejection !== undefined && (change.kind === "added" || change.previous.rejection === undefined);
 }

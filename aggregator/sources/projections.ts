@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import { migratedHandle } from "../core/migrated-volumes.ts";
@@ -12,8 +13,11 @@ const containerStatus = v.object({
 });
 const containerStatuses = v.optional(v.array(containerStatus), []);
 
+/** Of all annotations just the one that tells of a rejection: others may be many and long. */
+const annotations = v.nullish(v.object({ [REJECTED_ANNOTATION]: v.optional(v.string()) }));
+
 const podSchema = v.object({
-  metadata,
+  metadata: v.object({ ...metadata.entries, annotations }),
   spec: v.object({
     nodeName: v.optional(v.string()),
     volumes: v.optional(
@@ -30,6 +34,7 @@ const podSchema = v.object({
   status: v.optional(
     v.object({
       phase: v.optional(v.string(), ""),
+      reason: v.optional(v.string()),
       containerStatuses,
       initContainerStatuses: containerStatuses,
       ephemeralContainerStatuses: containerStatuses,
@@ -66,6 +71,7 @@ export function projectPod(object: unknown): Projected<Pod> {
     ),
     isAgent: meta.labels?.[AGENT.label] === AGENT.value ? true : undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
+    rejection: rejectionMark({ ...status, annotations: meta.annotations }),
   };
 }
 

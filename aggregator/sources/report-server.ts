@@ -1,5 +1,6 @@
 import type { Route, RouteAnswer } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
+import { answerFor } from "../../common/storage/answer-version.ts";
 import {
   decodeNodeMessage,
   MAX_REPORT_BYTES,
@@ -19,29 +20,43 @@ export type ReportOutcome =
   | { readonly kind: "not-leading"; readonly why: string }
   | { readonly kind: "not-ready"; readonly why: string };
 
+/** Who takes reports. */
+export interface ReportTaker {
+  readonly onReport: (report: NodeMessage) => ReportOutcome;
+  /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
+  readonly holdRejections: () => string | undefined;
+}
+
 /** `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. */
-export function reportRoute(onReport: (report: NodeMessage) => ReportOutcome, reports: Counter<"outcome">): Route {
+export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">): Route {
   return {
     method: "PUT",
     path: "/v1/nodes/:node/report",
     maxBodyBytes: MAX_REPORT_BYTES,
-    answer: async ({ params, body }) => {
+    answer: async ({ params, query, body }) => {
       const decoded = decodeNodeMessage(parseJson(await body()));
       if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
       const report = decoded.value;
       if (report.node !== params.node)
         return refuse(reports, `the report is of node "${report.node}", the path names "${params.node}"`);
-      const outcome = onReport(report);
+      const outcome = taker.onReport(report);
       reports.increment({ outcome: outcome.kind });
-      if (outcome.kind === "accepted") return json(200, outcome.answer);
-      // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
-      // the sender's newest all the same, it must not take what it sent for known.
-      if (outcome.kind === "stale" || outcome.kind === "unknown") return json(200, { forget: [], whole: true });
-      if (outcome.kind === "later") return json(200, { forget: [] });
       // The next connection may lead to who does lead.
-      return { status: 503, body: `${outcome.why}\n`, isLast: true };
+      if (outcome.kind === "not-leading" || outcome.kind === "not-ready")
+        return { status: 503, body: `${outcome.why}\n`, isLast: true };
+      const hold = taker.holdRejections();
+      return json(answerFor(query, { ...answerOf(outcome), ...(hold !== undefined && { holdRejections: hold }) }));
     },
   };
+}
+
+/** What the sender is told of its own message. */
+function answerOf(outcome: Exclude<ReportOutcome, { readonly kind: "not-leading" | "not-ready" }>): ReportAnswer {
+  if (outcome.kind === "accepted") return outcome.answer;
+  if (outcome.kind === "later") return { forget: [] };
+  // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
+  // the sender's newest all the same, it must not take what it sent for known.
+  return { forget: [], whole: true };
 }
 
 function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {
@@ -49,8 +64,8 @@ function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {
   return { status: 400, body: `${why}\n` };
 }
 
-function json(status: number, value: ReportAnswer): RouteAnswer {
-  return { status, body: JSON.stringify(value), contentType: "application/json" };
+function json(value: ReportAnswer): RouteAnswer {
+  return { status: 200, body: JSON.stringify(value), contentType: "application/json" };
 }
 
 function parseJson(text: string): unknown {

@@ -86,6 +86,19 @@ export function durationSetting(
   });
 }
 
+/** A whole number, written in digits. */
+export function countSetting(
+  { name, description }: Description,
+  limits: { readonly min: number; readonly max: number },
+  fallback: string,
+): Setting<number> {
+  return setting({ name, description }, fallback, (text = fallback) => {
+    const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (count >= limits.min && count <= limits.max) return count;
+    throw new Error(`is "${text}", must be a number from ${limits.min} to ${limits.max}`);
+  });
+}
+
 /** An address to listen on: `host:port`, `[::1]:port`, `:port` for every address of either IP version; port 0 takes a free one. */
 export function addressSetting({ name, description }: Description, fallback: string): Setting<Address> {
   return setting({ name, description }, fallback, (text = fallback) => {

@@ -19,6 +19,9 @@ export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
 /** A report tells of at most so many blind spans; the oldest are merged. */
 export const MAX_BLIND_SPANS = 16;
 
+/** An answer names at most so many volumes. */
+export const MAX_ANSWER_VOLUMES = 500;
+
 /** A report tells of at most so many marks. */
 export const MAX_MARKS = 8;
 
@@ -181,6 +184,9 @@ export type Mark = v.InferOutput<typeof mark>;
 /** Begin and end of a read of the mount table. */
 export type ReadSpan = v.InferOutput<typeof read>;
 
+/** A PV, as the aggregator has seen it last. */
+const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });
+
 const answer = v.strictObject({
   /** IDs of releases that can no longer change any status and may leave the journal. */
   forget: v.array(v.string()),
@@ -192,10 +198,22 @@ const answer = v.strictObject({
   whole: v.optional(v.literal(true)),
   /** What the API server's wall clock showed when the message came, never too late. Milliseconds since the epoch. */
   nowMs: v.optional(stamp),
+  /**
+   * The PVs that pods of the node name by their claims and whose node affinity is not known to admit it, by the Node's labels: an agent
+   * watches no PVs. They stand in every answer as long as that is so; what is new has another resource version, or is new to that
+   * run of the agent. So nothing has to be remembered or acknowledged, and nothing is lost when either side dies. As many as
+   * `MAX_ANSWER_VOLUMES` may be more. Absent where the aggregator does not say; an empty list says that there are none.
+   */
+  volumes: v.optional(v.pipe(v.array(namedVolume), v.maxLength(MAX_ANSWER_VOLUMES))),
+  /** Why no agent is to reject a pod, for people to read; in every answer as long as it is so. */
+  holdRejections: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
 });
 
 /** What the aggregator answers to an accepted report. */
 export type ReportAnswer = v.InferOutput<typeof answer>;
+
+/** A PV in an answer. */
+export type NamedVolume = v.InferOutput<typeof namedVolume>;
 
 /** A decoded value, or what is wrong with it: one line for each problem, with the path of the field. */
 export type Decoded<T> =

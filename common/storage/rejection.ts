@@ -15,8 +15,8 @@ export const REJECTED_ANNOTATION = "mooring.dev/rejected";
 /** The parts of a pod that say whether it was rejected. */
 export interface RejectablePod {
   readonly phase: string;
-  readonly reason: string | undefined;
-  readonly annotations: Readonly<Record<string, string>> | null | undefined;
+  readonly reason?: string | undefined;
+  readonly annotations: Readonly<Record<string, string | undefined>> | null | undefined;
 }
 
 /** That a pod was rejected. */

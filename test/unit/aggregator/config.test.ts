@@ -14,6 +14,7 @@ describe("readAggregatorCommand", () => {
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
         blindGap: "bump",
+        holdRejectionsAt: 50,
         upstreamCondition: "auto",
         logLevel: "info",
       },

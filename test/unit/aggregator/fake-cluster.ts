@@ -5,6 +5,7 @@ import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts
 import type { Cluster } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
+import type { NamedVolume } from "../../../common/storage/node-report.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {
@@ -37,6 +38,9 @@ export class FakeCluster implements Cluster {
       .map(({ key }) => key);
   readonly podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
+  /** By node. */
+  readonly named = new Map<string, readonly NamedVolume[]>();
+  readonly namedVolumes = (node: string): readonly NamedVolume[] => this.named.get(node) ?? [];
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);

@@ -138,6 +138,22 @@ describe("a time of leading", () => {
     expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
   });
 
+  it("names the volumes that the node's agent has to look at", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.named.set("n1", [{ name: "pv-1", resourceVersion: "12" }]);
+    const { term } = await leading(cluster);
+
+    expect(term.onReport(reportWith())).toMatchObject({
+      answer: { volumes: [{ name: "pv-1", resourceVersion: "12" }] },
+    });
+  });
+
+  it("tells an agent that there are none", async () => {
+    const { term } = await leading(clusterWith(claimWith()));
+
+    expect(term.onReport(reportWith())).toMatchObject({ answer: { volumes: [] } });
+  });
+
   it("asks a node for a look at its mounts that has told only of the time before a gap ended", async () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));

@@ -59,6 +59,7 @@ function fixture(): Fixture {
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
       onNode: (name) => told.push(`node ${name}`),
+      onRejected: ({ uid, node }) => told.push(`${uid} rejected on ${node}`),
       onAgentPod: (node) => told.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
     },
   );
@@ -79,10 +80,18 @@ function fixture(): Fixture {
   };
 }
 
-function pod(
+interface PodFields {
+  readonly phase?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly volumes?: readonly string[];
+  readonly agent?: boolean;
+}
+
+function podParts(
   version: number,
-  { phase = "Running", name = "web-0", uid = "pod-1", volumes = ["data"], agent = false } = {},
-): object {
+  { phase = "Running", name = "web-0", uid = "pod-1", volumes = ["data"], agent = false }: PodFields = {},
+) {
   const labels = agent ? { "app.kubernetes.io/name": "mooring-agent" } : {};
   return {
     metadata: { namespace: "shop", name, uid, resourceVersion: String(version), labels },
@@ -92,6 +101,10 @@ function pod(
     },
     status: { phase, containerStatuses: [{ state: { running: {} } }] },
   };
+}
+
+function pod(version: number, fields?: PodFields): object {
+  return podParts(version, fields);
 }
 
 function node(version: number, status: object = {}): object {
@@ -290,6 +303,76 @@ describe("createCluster", () => {
       "agent pod on n1: false",
       "agent pod on n1: true",
       "agent pod on n1: false",
+    ]);
+    await stop();
+  });
+
+  it("names for a node the volumes of its pods that do not admit it, as long as that is so", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const inZone = (version: number, zone: string): object => {
+      const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: [zone] }] }] };
+      const { metadata } = { metadata: { name: "pv-1", uid: "uid-pv-1", resourceVersion: String(version) } };
+      return { metadata, spec: { nodeAffinity: { required } } };
+    };
+    const labelled = (version: number, zone: string): object => ({
+      metadata: { name: "n1", uid: "node-1", resourceVersion: String(version), labels: { zone } },
+    });
+    of("persistentvolumes").items.push(inZone(95, "a"));
+    of("nodes").items.push(labelled(96, "a"));
+    of("persistentvolumeclaims").items.push({
+      metadata: { namespace: "shop", name: "data", uid: "claim-1", resourceVersion: "97" },
+      spec: { volumeName: "pv-1" },
+    });
+    of("pods").items.push(pod(98, { phase: "Pending" }));
+    await start();
+    const seen: unknown[] = [];
+    const look = async (collection: string, type: PodEvent[0], object: object): Promise<void> => {
+      of(collection).push(type, object);
+      await settle();
+      seen.push(cluster.namedVolumes("n1").map(({ name, resourceVersion }) => `${name} ${resourceVersion}`));
+    };
+
+    seen.push(cluster.namedVolumes("n1"));
+    await look("persistentvolumes", "MODIFIED", inZone(101, "b"));
+    await look("nodes", "MODIFIED", labelled(102, "b"));
+    await look("nodes", "MODIFIED", labelled(103, "c"));
+    await look("pods", "MODIFIED", pod(104, { phase: "Failed" }));
+    await look("pods", "ADDED", pod(105, { name: "web-1", uid: "pod-2" }));
+    await look("pods", "DELETED", pod(106, { name: "web-1", uid: "pod-2" }));
+
+    expect(seen).toEqual([[], ["pv-1 101"], [], ["pv-1 101"], [], ["pv-1 101"], []]);
+    expect(cluster.namedVolumes("n2")).toEqual([]);
+    await stop();
+  });
+
+  it("tells once of each pod that an agent rejected, also of one that is deleted with it", async () => {
+    const { told, of, start, stop } = fixture();
+    const rejected = (version: number, fields: object = {}): object => {
+      const { metadata, spec } = podParts(version, fields);
+      const annotations = { "mooring.dev/rejected": "{}" };
+      return {
+        metadata: { ...metadata, annotations },
+        spec,
+        status: { phase: "Failed", reason: "VolumeNodeAffinity" },
+      };
+    };
+    of("pods").items.push(
+      rejected(98),
+      pod(99, { name: "web-1", uid: "pod-2" }),
+      pod(99, { name: "web-2", uid: "pod-3" }),
+    );
+    await start();
+
+    of("pods").push("MODIFIED", rejected(101));
+    of("pods").push("MODIFIED", rejected(102, { name: "web-1", uid: "pod-2" }));
+    of("pods").push("DELETED", rejected(103, { name: "web-1", uid: "pod-2" }));
+    of("pods").push("DELETED", rejected(104, { name: "web-2", uid: "pod-3" }));
+    await settle();
+
+    expect(told.filter((line) => line.includes("rejected"))).toEqual([
+      "pod-1 rejected on n1",
+      "pod-2 rejected on n1",
+      "pod-3 rejected on n1",
     ]);
     await stop();
   });

@@ -72,6 +72,18 @@ describe("projectPod", () => {
     expect(projectPod({ metadata: { ...metadata, labels }, spec: {} }).isAgent).toBe(isAgent);
   });
 
+  it.each([
+    { name: "that an agent rejected", reason: "VolumeNodeAffinity", text: '{"level":2}', level: 2 },
+    { name: "that was evicted", reason: "Evicted", text: '{"level":2}', level: undefined },
+    { name: "without the annotation", reason: "VolumeNodeAffinity", text: undefined, level: undefined },
+  ])("knows of a failed pod $name whether an agent rejected it", ({ reason, text, level }) => {
+    const annotations = text === undefined ? undefined : { "mooring.dev/rejected": text, other: "x" };
+
+    const pod = projectPod({ metadata: { ...metadata, annotations }, spec: {}, status: { phase: "Failed", reason } });
+
+    expect(pod.rejection?.level).toBe(level);
+  });
+
   it("a pod that is not bound has no node, and one without volumes no claims", () => {
     const pod = projectPod({ metadata, spec: { nodeName: "", containers: [] } });
 

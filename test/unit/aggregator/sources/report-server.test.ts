@@ -1,22 +1,29 @@
 import { describe, expect, it } from "vitest";
 import { type ReportOutcome, reportRoute } from "../../../../aggregator/sources/report-server.ts";
-import type { NodeMessage } from "../../../../common/storage/node-report.ts";
+import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { reportWith } from "../world.ts";
 
-async function put(
-  body: string,
-  { node = "n1", outcome }: { readonly node?: string; readonly outcome?: ReportOutcome } = {},
-) {
+interface PutOptions {
+  readonly node?: string;
+  readonly outcome?: ReportOutcome;
+  readonly query?: string;
+  readonly hold?: string | undefined;
+}
+
+async function put(body: string, { node = "n1", outcome, query = "", hold }: PutOptions = {}) {
   const received: NodeMessage[] = [];
   const counted: string[] = [];
   const route = reportRoute(
-    (report) => {
-      received.push(report);
-      return outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } };
+    {
+      onReport: (report) => {
+        received.push(report);
+        return outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } };
+      },
+      holdRejections: () => hold,
     },
     { increment: (labels) => counted.push(labels.outcome) },
   );
-  const answer = await route.answer({ params: { node }, query: new URLSearchParams(), body: async () => body });
+  const answer = await route.answer({ params: { node }, query: new URLSearchParams(query), body: async () => body });
   return { answer, received, counted };
 }
 
@@ -77,6 +84,43 @@ describe("reportRoute", () => {
     expect(answer).toMatchObject({ status: 200, body: '{"forget":[]}' });
     expect(counted).toEqual(["later"]);
   });
+
+  const FULL: ReportAnswer = {
+    forget: [],
+    reach: "7",
+    whole: true,
+    look: true,
+    nowMs: 5,
+    volumes: [{ name: "pv-a", resourceVersion: "9" }],
+  };
+
+  it.each([
+    { name: "that says nothing", query: "" },
+    { name: "that knows the first answers", query: "answer=1" },
+    { name: "whose word is none", query: "answer=two" },
+  ])("sends an agent $name only what every agent understands", async ({ query }) => {
+    const { answer } = await put(valid, { outcome: { kind: "accepted", answer: FULL }, query, hold: "too many" });
+
+    expect(JSON.parse(answer.body)).toEqual({ forget: [], reach: "7", whole: true });
+  });
+
+  it.each([{ query: "answer=2" }, { query: "answer=3" }])(
+    "sends an agent all that asks with $query",
+    async ({ query }) => {
+      const { answer } = await put(valid, { outcome: { kind: "accepted", answer: FULL }, query, hold: "too many" });
+
+      expect(JSON.parse(answer.body)).toEqual({ ...FULL, holdRejections: "too many" });
+    },
+  );
+
+  it.each(["stale", "unknown", "later"] as const)(
+    "holds rejections whatever became of the report: %s",
+    async (kind) => {
+      const { answer } = await put(valid, { outcome: { kind, why: "" }, query: "answer=2", hold: "too many" });
+
+      expect(JSON.parse(answer.body)).toMatchObject({ holdRejections: "too many" });
+    },
+  );
 
   it("an aggregator that does not lead sends to another one, over another connection", async () => {
     const { answer, counted } = await put(valid, { outcome: { kind: "not-leading", why: "not the leader" } });

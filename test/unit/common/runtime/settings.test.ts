@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   addressSetting,
   choiceSetting,
+  countSetting,
   describeSettings,
   durationSetting,
   optionalPath,
@@ -22,8 +23,9 @@ const ROOT = optionalPath({ name: "root", description: "a folder" });
 const COLOUR = choiceSetting({ name: "colour", description: "a colour" }, ["red", "green"], "red");
 const VERBOSE = switchSetting({ name: "verbose", description: "say more" });
 const WAIT = durationSetting({ name: "wait", description: "how long" }, { min: 10, max: 60_000 }, "5s");
+const MOST = countSetting({ name: "most", description: "how many" }, { min: 1, max: 100 }, "50");
 const LISTEN = addressSetting({ name: "listen", description: "where" }, "127.0.0.1:80");
-const ALL = [NAME, NOTE, FILE, ROOT, COLOUR, VERBOSE, WAIT, LISTEN];
+const ALL = [NAME, NOTE, FILE, ROOT, COLOUR, VERBOSE, WAIT, MOST, LISTEN];
 
 function read(argv: readonly string[], env: SettingsInput["env"] = {}) {
   return readSettings(ALL, { argv: ["--name=x", ...argv], env });
@@ -43,17 +45,22 @@ function problems(argv: readonly string[], env: SettingsInput["env"] = {}): read
   }
 }
 
+function countProblem(text: string): string {
+  return `--most (or MOORING_MOST) is "${text}", must be a number from 1 to 100`;
+}
+
 describe("settings", () => {
   it("have their defaults", () => {
     const { get } = read([]);
 
-    expect([get(NOTE), get(FILE), get(ROOT), get(COLOUR), get(VERBOSE), get(WAIT), get(LISTEN)]).toEqual([
+    expect([get(NOTE), get(FILE), get(ROOT), get(COLOUR), get(VERBOSE), get(WAIT), get(MOST), get(LISTEN)]).toEqual([
       undefined,
       "/etc/file",
       undefined,
       "red",
       false,
       5_000,
+      50,
       { host: "127.0.0.1", port: 80 },
     ]);
   });
@@ -126,6 +133,10 @@ describe("settings", () => {
       argv: ["--colour=blue"],
       expected: ['--colour (or MOORING_COLOUR) is "blue", must be one of red, green'],
     },
+    { name: "a count that is too small", argv: ["--most=0"], expected: [countProblem("0")] },
+    { name: "a count that is too large", argv: ["--most=101"], expected: [countProblem("101")] },
+    { name: "a count with a fraction", argv: ["--most=1.5"], expected: [countProblem("1.5")] },
+    { name: "a count below zero", argv: ["--most=-1"], expected: [countProblem("-1")] },
     {
       name: "a duration without a unit",
       argv: ["--wait=5"],

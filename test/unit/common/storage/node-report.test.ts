@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { decodeNodeMessage, decodeReportAnswer, MAX_REPORT_ENTRIES } from "../../../../common/storage/node-report.ts";
+import {
+  decodeNodeMessage,
+  decodeReportAnswer,
+  MAX_ANSWER_VOLUMES,
+  MAX_REPORT_ENTRIES,
+} from "../../../../common/storage/node-report.ts";
 
 const HASH = "0123456789abcdef".repeat(4);
 const HOLD = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 };
@@ -240,6 +245,12 @@ describe("decodeReportAnswer", () => {
   it.each([
     { name: "an answer", input: { forget: ["r1"] } },
     { name: "an answer that tells the time", input: { forget: [], nowMs: 1_789_000_000_000.5 } },
+    { name: "an answer that names no volume", input: { forget: [], volumes: [] } },
+    {
+      name: "an answer that names volumes",
+      input: { forget: [], volumes: [{ name: "pv-a", resourceVersion: "12" }] },
+    },
+    { name: "an answer that holds rejections", input: { forget: [], holdRejections: "50 pods were rejected" } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
     { name: "an answer that wants a look at once", input: { forget: [], look: true } },
   ])("takes $name", ({ input }) => {
@@ -252,6 +263,16 @@ describe("decodeReportAnswer", () => {
     { name: "a list of numbers", input: { forget: [1] } },
     { name: "a version that is no number", input: { forget: [], reach: "soon" } },
     { name: "a time that is none", input: { forget: [], nowMs: -1 } },
+    { name: "a volume without a name", input: { forget: [], volumes: [{ name: "", resourceVersion: "12" }] } },
+    { name: "a volume without a version", input: { forget: [], volumes: [{ name: "pv-a" }] } },
+    {
+      name: "more volumes than there may be",
+      input: {
+        forget: [],
+        volumes: Array.from({ length: MAX_ANSWER_VOLUMES + 1 }, () => ({ name: "pv-a", resourceVersion: "12" })),
+      },
+    },
+    { name: "a hold without a word", input: { forget: [], holdRejections: "" } },
     { name: "an unknown field", input: { forget: [], stop: true } },
   ])("refuses $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toMatchObject({ ok: false });

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { FLEET_WINDOW_MS, type FleetHold, nextHold } from "../../../../aggregator/core/fleet-brake.ts";
+
+const NOW = 1_000_000_000;
+const LIMIT = 50;
+
+/** So many rejections, dealt out over so many nodes. */
+function rejections(count: number, nodes: number) {
+  return Array.from({ length: count }, (_, index) => ({ node: `n${index % nodes}`, atMs: NOW }));
+}
+
+function holdAfter(held: FleetHold | undefined, count: number, { on = 1, of = 1_000, limit = LIMIT } = {}) {
+  return nextHold(held, { recent: rejections(count, on), nodes: of, nowMs: NOW }, limit);
+}
+
+describe("nextHold", () => {
+  it.each([
+    { name: "none", count: 0, scene: {}, isHeld: false },
+    { name: "one less than the limit", count: 49, scene: {}, isHeld: false },
+    { name: "the limit", count: 50, scene: {}, isHeld: true },
+    { name: "a limit that was set lower", count: 3, scene: { limit: 3 }, isHeld: true },
+    { name: "any number without a limit", count: 500, scene: { on: 500, limit: 0 }, isHeld: false },
+    { name: "one on each of a fifth of the nodes", count: 10, scene: { on: 10, of: 50 }, isHeld: false },
+    { name: "one on each of more than a fifth of the nodes", count: 11, scene: { on: 11, of: 50 }, isHeld: true },
+    { name: "one on each of four nodes of four", count: 4, scene: { on: 4, of: 4 }, isHeld: false },
+    { name: "one on each of five nodes of five", count: 5, scene: { on: 5, of: 5 }, isHeld: true },
+  ])("begins to hold or does not: $name", ({ count, scene, isHeld }) => {
+    expect(holdAfter(undefined, count, scene) !== undefined).toBe(isHeld);
+  });
+
+  it("says how many there were, and where", () => {
+    expect(holdAfter(undefined, 60, { on: 7, of: 90 })).toEqual({
+      sinceMs: NOW,
+      why: "60 pods were rejected on 7 of 90 nodes in the last 10 minutes",
+    });
+  });
+
+  it.each([
+    {
+      name: "it has lasted ten minutes and there are half as many",
+      ageMs: FLEET_WINDOW_MS,
+      count: 25,
+      scene: {},
+      isHeld: false,
+    },
+    { name: "it has not lasted ten minutes", ageMs: FLEET_WINDOW_MS - 1, count: 0, scene: {}, isHeld: true },
+    { name: "there are more than half as many", ageMs: FLEET_WINDOW_MS, count: 26, scene: {}, isHeld: true },
+    {
+      name: "there are more than half as many nodes",
+      ageMs: FLEET_WINDOW_MS,
+      count: 6,
+      scene: { on: 6, of: 50 },
+      isHeld: true,
+    },
+    { name: "nothing is to be held any more", ageMs: 0, count: 90, scene: { limit: 0 }, isHeld: false },
+  ])("lets go or does not: $name", ({ ageMs, count, scene, isHeld }) => {
+    const held = { sinceMs: NOW - ageMs, why: "as it was said first" };
+
+    expect(holdAfter(held, count, scene)).toEqual(isHeld ? held : undefined);
+  });
+});

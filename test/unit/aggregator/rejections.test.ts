@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { Rejections } from "../../../aggregator/rejections.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+
+const MINUTE = 60_000;
+const LIMIT = 3;
+
+function counting() {
+  const [clock, logger] = [createFakeClock(), createFakeLogger()];
+  const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
+  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, LIMIT);
+  const reject = (uid: string, ageMs: number | undefined = 0): void =>
+    rejections.onRejected({
+      uid,
+      node: "n1",
+      rejection: { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 },
+    });
+  return { clock, logger, rejections, reject };
+}
+
+describe("Rejections", () => {
+  it("are held from the limit on, and let go of when they are half as many and ten minutes are over", async () => {
+    const { clock, logger, rejections, reject } = counting();
+    for (const uid of ["a", "b", "c"]) reject(uid);
+
+    expect(rejections.hold()).toContain("3 pods were rejected on 1 of 100 nodes");
+    await clock.advance(10 * MINUTE - 1);
+    expect(rejections.hold()).toContain("3 pods");
+    await clock.advance(1_000);
+    expect(rejections.hold()).toBeUndefined();
+    expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      "error: agents are told to reject no pod",
+      "info: agents may reject pods again",
+    ]);
+  });
+
+  it.each([
+    { name: "a pod that is seen again", next: "c", ageMs: 0, count: 3 },
+    { name: "one more", next: "d", ageMs: 0, count: 4 },
+    { name: "one that was rejected some minutes ago", next: "d", ageMs: 9 * MINUTE, count: 4 },
+    { name: "one that was rejected long ago", next: "d", ageMs: 10 * MINUTE, count: 3 },
+    { name: "one that does not say when", next: "d", ageMs: undefined, count: 4 },
+  ])("counts $name", ({ next, ageMs, count }) => {
+    const { rejections, reject } = counting();
+    for (const uid of ["a", "b", "c"]) reject(uid);
+
+    reject(next, ageMs);
+
+    expect(rejections.count()).toBe(count);
+  });
+
+  it("counts one that is to come as one of now", async () => {
+    const { clock, rejections, reject } = counting();
+    reject("a", -60 * MINUTE);
+
+    await clock.advance(10 * MINUTE);
+
+    expect(rejections.count()).toBe(0);
+  });
+
+  it("finds a new one at most a second later, however often it was asked before", async () => {
+    const { clock, rejections, reject } = counting();
+    expect(rejections.hold()).toBeUndefined();
+    for (const uid of ["a", "b", "c"]) reject(uid);
+
+    await clock.advance(1_000);
+
+    expect(rejections.hold()).toBeDefined();
+  });
+});
