@@ -1,0 +1,119 @@
+import { rolledOut } from "../../image/rollout.ts";
+import { HarnessError } from "../../process/errors.ts";
+import type { Owner } from "../../process/owner.ts";
+import { folderOf, makeClaim, volumeOf } from "../scenarios/claims.ts";
+import { agentOn, setVariables, untilReporting } from "../scenarios/failures/mooring.ts";
+import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";
+import { type EventLog, startEventLog } from "./event-log.ts";
+import { type PodLog, type PodState, startPodLog } from "./pod-log.ts";
+import { rejectedAt } from "./verdict.ts";
+import { labelNode, moveVolume, startSlowDriver } from "./volumes.ts";
+import { makeReplicaSet, type Placed } from "./workloads.ts";
+
+/** A label of node-2 that the volume of its own pods asks for. */
+export const RACK = { label: "mooring.test/rack", value: "east" } as const;
+
+/** So many pods on each node are right where they are: most of a node's pods always are, unless its labels are lost. */
+const RIGHT_PODS = 8;
+
+/** A stage for pods on wrong nodes. */
+export interface AffinityStage extends Stage {
+  readonly pods: PodLog;
+  readonly events: EventLog;
+  /** Lets the slow driver attach. */
+  readonly letAttach: () => Promise<void>;
+}
+
+/** Opens a stage on which each node has pods that are right there. Mooring is as its manifests have it, unless it is to come later. */
+export async function openAffinityStage(owner: Owner, { hasMooring = true } = {}): Promise<AffinityStage> {
+  const stage = await openStage(owner, { hasMooring });
+  await labelNode(stage, "node-2", RACK);
+  const [pods, events, letAttach] = await Promise.all([
+    startPodLog(owner, stage.cluster.plane),
+    startEventLog(owner, stage.cluster.plane),
+    startSlowDriver(stage),
+    ...NODES.map((node) => makeRightPods(stage, node)),
+  ]);
+  const opened = { ...stage, pods, events, letAttach };
+  for (const node of NODES) await untilRunning(opened, { app: rightPods(node), on: node, count: RIGHT_PODS });
+  return opened;
+}
+
+/** The name of the pods that are right on a node. */
+export function rightPods(node: NodeName): string {
+  return `right-${node}`;
+}
+
+async function makeRightPods(stage: Stage, node: NodeName): Promise<void> {
+  const name = rightPods(node);
+  await makeClaim(stage, name, { kind: "local", node });
+  if (node === "node-2") await moveVolume(stage, volumeOf(name), RACK);
+  await makeReplicaSet(stage, { name, claim: name, replicas: RIGHT_PODS });
+}
+
+/** Has the agents do otherwise, as an administrator does, and waits until every new one reports. */
+export async function setAgents(stage: Stage, ...variables: readonly string[]): Promise<void> {
+  await setVariables(stage, { namespace: "mooring-agents", workload: "daemonset/mooring-agent" }, ...variables);
+  await rolledOut(stage.cluster);
+  for (const node of NODES) await untilReporting(stage, () => agentOn(stage, node));
+}
+
+/** Makes a folder of this node the claim's volume, to be reached from there alone. */
+export async function makeLocal(stage: Stage, claim: string, node: NodeName): Promise<string> {
+  return await makeClaim(stage, claim, { kind: "local", node });
+}
+
+/** Makes the folder of a claim on a further node, so that nothing but affinity keeps it from being mounted there. */
+export async function copyFolder({ node }: Stage, claim: string, to: NodeName): Promise<void> {
+  await node(to).run("mkdir", "-p", folderOf(claim));
+}
+
+/** Waits until a pod is rejected; answers how long that took from when it was put there, milliseconds. */
+export async function untilRejected(
+  { pods, until }: AffinityStage,
+  { uid, sinceMs }: Placed,
+  limitMs = 30_000,
+): Promise<number> {
+  let tookMs: number | undefined;
+  const check = (): void => {
+    const at = rejectedAt(pods.states(uid));
+    if (at === undefined) throw new HarnessError(`it is ${pods.states(uid).at(-1)?.phase ?? "not known"}`);
+    tookMs = at - sinceMs;
+  };
+  await until(`the rejection of ${pods.states(uid)[0]?.name ?? uid}`, check, limitMs);
+  if (tookMs === undefined) throw new HarnessError("it was not rejected");
+  return tookMs;
+}
+
+interface Wanted {
+  readonly app: string;
+  readonly on: NodeName;
+  readonly count?: number;
+}
+
+/** Waits until so many pods with this label `app` run on a node. */
+export async function untilRunning({ pods, until }: AffinityStage, { app, on, count = 1 }: Wanted): Promise<void> {
+  await until(`${app} on ${on}`, () => {
+    const running = pods.ofApp(app).filter(({ node, isReady, isGone }) => node === on && isReady && !isGone);
+    if (running.length < count) throw new HarnessError(`${pods.ofApp(app).map(describePod).join("; ") || "no pod"}`);
+  });
+}
+
+/** Waits for the first pod with this label that is as wanted. */
+export async function untilPod(
+  { pods, until }: AffinityStage,
+  app: string,
+  { what, holds }: { readonly what: string; readonly holds: (pod: PodState) => boolean },
+): Promise<PodState> {
+  let found: PodState | undefined;
+  await until(`${app} ${what}`, () => {
+    found = pods.ofApp(app).find(holds);
+    if (found === undefined) throw new HarnessError(`${pods.ofApp(app).map(describePod).join("; ") || "no pod"}`);
+  });
+  if (found === undefined) throw new HarnessError(`there is no ${app}`);
+  return found;
+}
+
+function describePod({ name, phase, reason, node, waitingFor }: PodState): string {
+  return [name, phase, reason, `on ${node || "no node"}`, ...waitingFor].join(" ");
+}

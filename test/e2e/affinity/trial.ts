@@ -1,0 +1,93 @@
+import { expect } from "vitest";
+import { quantile, type Timing } from "./figures.ts";
+import type { LeftAlone } from "./left-alone.ts";
+import { type Action, type Misplaced, mountsOf, rejectionOf } from "./misplaced.ts";
+import type { AffinityStage } from "./stage.ts";
+import { isRejected, rejectedAt, rejectionFaults, touchFaults } from "./verdict.ts";
+
+/** The grace period that the manifests leave as it is. Milliseconds. */
+export const GRACE_MS = 5_000;
+
+/** What is known of all pods of a stage that had to be rejected, and of those that must not be. */
+export class Trial {
+  readonly stage: AffinityStage;
+  readonly #rejected: Misplaced[] = [];
+  readonly #leftAlone: LeftAlone[] = [];
+  readonly #timings: Timing[] = [];
+
+  constructor(stage: AffinityStage) {
+    this.stage = stage;
+  }
+
+  /** How long it took of each pod that was timed. */
+  get timings(): readonly Timing[] {
+    return this.#timings;
+  }
+
+  pause(ms: number): Promise<void> {
+    const { clock, signal } = this.stage.owner;
+    return clock.sleep(Math.max(0, ms), signal);
+  }
+
+  /** Waits until the pod is rejected, and judges how. */
+  async expectRejected(pod: Misplaced, { isTimed = true, limitMs = 30_000 } = {}): Promise<void> {
+    this.#rejected.push(pod);
+    const { tookMs, told } = await rejectionOf(this.stage, pod, limitMs);
+    if (isTimed) this.#timings.push({ kind: pod.kind, tookMs });
+    expect(told).toMatchObject({ type: "Warning", times: 1 });
+    expect(told.note).toContain(pod.volume);
+    expect(this.faultsOf(pod)).toEqual([]);
+  }
+
+  /** Remembers a pod that must not be rejected. */
+  async letAlone(made: Promise<LeftAlone>): Promise<LeftAlone> {
+    const pod = await made;
+    this.#leftAlone.push(pod);
+    return pod;
+  }
+
+  faultsOf({ uid }: Pick<Misplaced, "uid">): readonly string[] {
+    return rejectionFaults(this.stage.pods.states(uid), this.stage.owner.clock.wallMs());
+  }
+
+  /** How often Mooring told of the object with this UID in this word. */
+  timesTold(uid: string, action: Action): number {
+    const told = this.stage.events.on(uid).filter((one) => one.action === action);
+    return told.reduce((sum, { times }) => sum + times, 0);
+  }
+
+  /** Waits until every rejection of these workloads is a minute old. */
+  async untilMinuteOld(apps: readonly string[]): Promise<void> {
+    const at = this.#rejected.flatMap(({ app, uid }) =>
+      apps.includes(app) ? [rejectedAt(this.stage.pods.states(uid)) ?? expect.fail(`${app} was not rejected`)] : [],
+    );
+    expect(at.length).toBeGreaterThan(0);
+    await this.pause(Math.max(...at) + 60_000 - this.stage.owner.clock.wallMs());
+  }
+
+  /** Every rejection still is what it was. */
+  expectHeld(): void {
+    const faults = this.#rejected.map((pod) => [pod.app, this.faultsOf(pod)]);
+    expect(faults).toEqual(this.#rejected.map(({ app }) => [app, []]));
+    expect(this.#rejected.flatMap((pod) => mountsOf(this.stage, pod))).toEqual([]);
+  }
+
+  /** Nobody was touched but those that had to be, and pods of these workloads. */
+  expectNobodyElse(apps: readonly string[]): void {
+    const { pods } = this.stage;
+    const faults = this.#leftAlone.map(({ app, uid }) => [app, touchFaults(pods.states(uid))]);
+    const known = new Set(this.#rejected.map(({ uid }) => uid));
+    const others = pods.all().filter((pod) => isRejected(pod) && !known.has(pod.uid));
+
+    expect(faults).toEqual(this.#leftAlone.map(({ app }) => [app, []]));
+    expect(others.filter(({ labels }) => !apps.includes(labels.app ?? "")).map(({ name }) => name)).toEqual([]);
+  }
+
+  /** All pods that were timed waited for the whole grace period, and nearly all for no more than the aim beyond it. */
+  expectSoon({ count, aimMs }: { readonly count: number; readonly aimMs: number }): void {
+    const beyond = this.#timings.map(({ tookMs }) => tookMs - GRACE_MS);
+    expect(beyond.length).toBeGreaterThanOrEqual(count);
+    expect(quantile(beyond, 0.99)).toBeLessThanOrEqual(aimMs);
+    expect(Math.min(...beyond)).toBeGreaterThanOrEqual(0);
+  }
+}

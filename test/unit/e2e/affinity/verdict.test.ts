@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { PodState } from "../../../e2e/affinity/pod-log.ts";
+import { ANNOTATION, REASON, rejectedAt, rejectionFaults, touchFaults } from "../../../e2e/affinity/verdict.ts";
+
+const PENDING: PodState = {
+  seenMs: 0,
+  name: "web",
+  uid: "1",
+  labels: {},
+  node: "node-1",
+  phase: "Pending",
+  reason: "",
+  message: "",
+  annotations: {},
+  waitingFor: ["ContainerCreating"],
+  isReady: false,
+  restarts: 0,
+  isDeleting: false,
+  isGone: false,
+};
+const FAILED: PodState = {
+  ...PENDING,
+  seenMs: 1_000,
+  phase: "Failed",
+  reason: REASON,
+  message: "Pod was rejected: it is on the wrong node",
+  annotations: { [ANNOTATION]: "{}" },
+};
+
+describe("rejectionFaults", () => {
+  it.each([
+    { name: "a pod that was rejected and stays so has none", states: [PENDING, FAILED], faults: [] },
+    {
+      name: "a reason that is missing for a moment is none",
+      states: [PENDING, FAILED, { ...FAILED, seenMs: 1_100, reason: "" }, { ...FAILED, seenMs: 1_200 }],
+      faults: [],
+    },
+    { name: "a pod that is gone afterwards has none", states: [FAILED, { ...FAILED, isGone: true }], faults: [] },
+    { name: "nobody rejected it", states: [PENDING], faults: ["it is Pending"] },
+    { name: "nobody has seen it", states: [], faults: ["it is nowhere"] },
+    {
+      name: "it failed by itself",
+      states: [{ ...FAILED, annotations: {} }],
+      faults: ["it is Failed"],
+    },
+    {
+      name: "the kubelet took the phase back",
+      states: [PENDING, FAILED, { ...PENDING, seenMs: 9_000, reason: REASON }],
+      faults: ["it was Pending again"],
+    },
+    {
+      name: "the reason got lost",
+      states: [FAILED, { ...FAILED, seenMs: 2_000, reason: "" }],
+      faults: ['its reason was "" for 98.0 s'],
+    },
+    {
+      name: "another reason at first",
+      states: [
+        { ...FAILED, reason: "Evicted" },
+        { ...FAILED, seenMs: 1_100 },
+      ],
+      faults: ["its reason was Evicted at first"],
+    },
+    {
+      name: "a message that does not begin as the kubelet's do",
+      states: [{ ...FAILED, message: "rejected" }],
+      faults: ['its message was "rejected"'],
+    },
+    {
+      name: "it ran before",
+      states: [{ ...PENDING, phase: "Running", isReady: true }, FAILED],
+      faults: ["it was Running before", "a container of it ran"],
+    },
+  ])("$name", ({ states, faults }) => {
+    expect(rejectionFaults(states, 100_000)).toEqual(faults);
+  });
+});
+
+describe("touchFaults", () => {
+  it.each([
+    { name: "a pod that waits has none", states: [PENDING], faults: [] },
+    { name: "nobody has seen it", states: [], faults: ["it is not known"] },
+    { name: "it was rejected", states: [PENDING, FAILED], faults: ["it failed", "it was marked"] },
+    { name: "it was deleted", states: [{ ...PENDING, isDeleting: true }], faults: ["it was deleted"] },
+  ])("$name", ({ states, faults }) => {
+    expect(touchFaults(states)).toEqual(faults);
+  });
+});
+
+describe("rejectedAt", () => {
+  it("is when the phase and the annotation were first seen together", () => {
+    const states = [PENDING, { ...FAILED, seenMs: 5_321 }, { ...FAILED, seenMs: 6_000 }];
+
+    expect(rejectedAt(states)).toBe(5_321);
+    expect(rejectedAt([PENDING])).toBeUndefined();
+  });
+});
