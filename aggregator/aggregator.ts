@@ -118,8 +118,9 @@ class Aggregator {
     const { election } = this.#config;
     const [cluster, ends] = [this.#cluster, this.#ends];
     const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
+    const mark = (): (() => boolean) => this.#term?.reconciler.mark() ?? isAtRest;
     const nowMs = (): number => this.#nowMs();
-    const parts = { ...this.#ports, cluster, ends, isAtRest, nowMs };
+    const parts = { ...this.#ports, cluster, ends, isAtRest, mark, nowMs };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 

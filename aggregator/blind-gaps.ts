@@ -4,6 +4,7 @@ import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import { type Backlog, DealtWith } from "./backlog.ts";
 import {
   type AgentSight,
   agentSight,
@@ -20,7 +21,7 @@ import { type GapLimits, GapTrack, type GapView, keyOf } from "./gap-track.ts";
 import type { PodCoverage } from "./pod-coverage.ts";
 import type { NodeLeases } from "./sources/node-leases.ts";
 
-interface BlindGapsParts {
+interface BlindGapsParts extends Backlog {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
@@ -30,8 +31,6 @@ interface BlindGapsParts {
   };
   readonly leases: NodeLeases;
   readonly standingOf: (node: string) => Standing["kind"];
-  /** Whatever was told was looked at, and what came of it was written. */
-  readonly isAtRest: () => boolean;
   /** Any claim may have to be looked at. */
   readonly onChange: () => void;
 }
@@ -63,11 +62,14 @@ export class BlindGaps {
   readonly #times = new Map<string, readonly UnseenTime[]>();
   /** Ends the wait for the next look. */
   #news = new AbortController();
+  /** By the gap, the nodes that have still to tell. */
+  readonly #dealtWith: DealtWith<ReadonlyMap<string, readonly string[]>>;
 
   constructor(parts: BlindGapsParts, limits: BlindGapsLimits) {
     const { clock, cluster, standingOf } = parts;
     this.#parts = parts;
     this.#limits = limits;
+    this.#dealtWith = new DealtWith(parts);
     this.#view = { ...cluster, standingOf, nowMs: clock.monotonicMs, sightOf: (node) => this.#sights.get(node) };
   }
 
@@ -197,8 +199,8 @@ export class BlindGaps {
   /** What was told and dealt with need not be told to a successor; it is as long as somebody may still come soon. */
   #settle(): void {
     const heard = this.#open().filter(({ isHeard }) => isHeard);
-    if (heard.length === 0 || !this.#parts.isAtRest()) return;
-    const open = new Map(heard.map((track) => [keyOf(track.gap), track.openNodes]));
-    this.#parts.coverage.settle((gap) => open.get(keyOf(gap)));
+    if (heard.length === 0) return;
+    const open = this.#dealtWith.newest(new Map(heard.map((track) => [keyOf(track.gap), track.openNodes])));
+    if (open !== undefined) this.#parts.coverage.settle((gap) => open.get(keyOf(gap)));
   }
 }

@@ -6,6 +6,7 @@ import { type CheckResult, failed, type Passed } from "../common/runtime/health.
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import type { Backlog } from "./backlog.ts";
 import type { ElectionConfig } from "./config.ts";
 import { type Coverage, isUpTo } from "./core/coverage.ts";
 import { PodCoverage } from "./pod-coverage.ts";
@@ -27,12 +28,10 @@ export interface Leadership {
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-interface LeadershipParts extends KubeParts {
+interface LeadershipParts extends KubeParts, Backlog {
   readonly metrics: Metrics;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: UnsettledEnds;
-  /** Whatever the watches have told the leader was dealt with. */
-  readonly isAtRest: () => boolean;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }

@@ -2,6 +2,7 @@ import type { Lease } from "../common/kube/lease.ts";
 import type { ServerTime } from "../common/kube/server-clock.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import { type Backlog, DealtWith } from "./backlog.ts";
 import {
   advance,
   type Coverage,
@@ -15,12 +16,10 @@ import type { Cluster } from "./sources/cluster.ts";
 import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "./sources/coverage-annotation.ts";
 import type { UnsettledEnds } from "./unsettled-ends.ts";
 
-interface CoverageParts {
+interface CoverageParts extends Backlog {
   readonly logger: Logger;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: UnsettledEnds;
-  /** Whatever the watches have told was dealt with. */
-  readonly isAtRest: () => boolean;
   /** The API server's clock. */
   readonly time: () => ServerTime | undefined;
 }
@@ -49,9 +48,11 @@ export class PodCoverage {
   /** One that a living kubelet's Lease was newer than: at the last look, and when `#reached` was. */
   #leasesLooked: string | undefined;
   #leasesReached: string | undefined;
+  readonly #dealtWith: DealtWith<Parameters<typeof advance>[1]>;
 
   constructor(parts: CoverageParts) {
     this.#parts = parts;
+    this.#dealtWith = new DealtWith(parts);
   }
 
   /** What is handed over now. */
@@ -64,6 +65,7 @@ export class PodCoverage {
     this.#coverage = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     this.#watch = undefined;
     this.#isTold = false;
+    this.#dealtWith.reset();
     this.join();
   }
 
@@ -106,6 +108,7 @@ export class PodCoverage {
     const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
     const before = this.#coverage;
     this.#watch = watch;
+    this.#dealtWith.reset();
     this.#coverage = inherit(before, own);
     this.#reached = cluster.podsReached();
     this.#reachedAtMs = this.#coverage.reachedAtMs;
@@ -129,9 +132,11 @@ export class PodCoverage {
       this.#leasesReached = this.#leasesLooked;
     }
     this.#noteLook();
-    if (reached === undefined || this.#coverage === undefined || !this.#parts.isAtRest()) return;
-    const leasesAt = this.#leasesReached;
-    this.#coverage = advance(this.#coverage, { reached, atMs: this.#reachedAtMs, leasesAt });
+    if (reached === undefined || this.#coverage === undefined) return;
+    const present = { reached, atMs: this.#reachedAtMs, leasesAt: this.#leasesReached };
+    const position = this.#dealtWith.newest(present);
+    if (position === undefined) return;
+    this.#coverage = advance(this.#coverage, position);
     this.#isTold = true;
   }
 

@@ -92,6 +92,16 @@ export class Reconciler {
     return this.#queue.isIdle && this.writes.isIdle;
   }
 
+  /** Tells later whether what has been told so far was, however much is told meanwhile. */
+  mark(): () => boolean {
+    const isLookedAt = this.#queue.mark();
+    let isWritten: (() => boolean) | undefined;
+    return () => {
+      if (isLookedAt()) isWritten ??= this.writes.mark();
+      return isWritten?.() === true;
+    };
+  }
+
   /** Some claim waits for the node's word. */
   isAwaited(node: string): boolean {
     return this.#awaiting.has(node);

@@ -94,6 +94,7 @@ export class Term {
       leases: createNodeLeases(this.#parts.client),
       standingOf: (node: string) => this.standings.of(node).kind,
       isAtRest: () => this.reconciler.isAtRest,
+      mark: () => this.reconciler.mark(),
       onChange: () => this.reconciler.enqueueAll(),
     };
     return new BlindGaps(parts, config);

@@ -70,6 +70,11 @@ export class ClaimWrites {
     return this.#queue.isIdle;
   }
 
+  /** Tells later whether what wants to be written now was. */
+  mark(): () => boolean {
+    return this.#queue.mark();
+  }
+
   /** How many writes may be under way at once. */
   get limit(): number {
     return this.#limiter.limit;

@@ -13,6 +13,12 @@ interface WorkQueueParts {
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
+/** Keys whose work has to begin, and keys whose work has to end. */
+interface Mark {
+  readonly wanted: Set<string>;
+  readonly working: Set<string>;
+}
+
 const RETRY = { firstMs: 50, maxMs: 60_000 };
 /** What will not get better by itself is tried again all the same, slowly: the world may change. */
 const TERMINAL_RETRY_MS = 600_000;
@@ -36,6 +42,7 @@ export class WorkQueue {
   /** Keys that wait for their time, in milliseconds of the monotonic clock. */
   readonly #due = new DueTimes();
   readonly #backOffs = new Map<string, BackOff>();
+  readonly #marks = new Set<Mark>();
   #bug: { readonly error: unknown } | undefined;
   #wake = (): void => {};
 
@@ -67,7 +74,19 @@ export class WorkQueue {
     this.#wake();
   }
 
-  /** Works until the signal is aborted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
+  /**
+   * Tells later whether each key that wants work now, or is worked on, was worked on since; keys that wait for their time do not count. A
+   * queue that is never idle can tell by it how far it has come.
+   */
+  mark(): () => boolean {
+    const wanted = new Set(this.#wanted);
+    const mark = { wanted, working: new Set([...this.#working].filter((key) => !wanted.has(key))) };
+    const isDone = (): boolean => mark.wanted.size === 0 && mark.working.size === 0;
+    if (!isDone()) this.#marks.add(mark);
+    return isDone;
+  }
+
+  /** Works until the signal is aborted. What that cuts short stays wanted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
   async run(work: Work, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const running = new Set<Promise<void>>();
@@ -115,6 +134,7 @@ export class WorkQueue {
     if (key === undefined) return undefined;
     this.#wanted.delete(key);
     this.#working.add(key);
+    for (const mark of this.#marks) if (mark.wanted.delete(key)) mark.working.add(key);
     return key;
   }
 
@@ -126,8 +146,19 @@ export class WorkQueue {
       if (!signal.aborted) this.#failed(key, error);
     } finally {
       this.#working.delete(key);
+      // Nobody may take it for done.
+      if (signal.aborted) this.#wanted.add(key);
+      else this.#noteDone(key);
       if (this.#wanted.has(key)) this.#back.push(key);
       this.#wake();
+    }
+  }
+
+  #noteDone(key: string): void {
+    for (const mark of this.#marks) {
+      // Wanted again meanwhile, it may be by its own failure.
+      if (mark.working.delete(key) && this.#wanted.has(key)) mark.wanted.add(key);
+      if (mark.wanted.size === 0 && mark.working.size === 0) this.#marks.delete(mark);
     }
   }
 

@@ -25,7 +25,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true }: Scene = {
   let changes = 0;
   const gaps = new BlindGaps(
     {
-      ...{ clock, logger, isAtRest },
+      ...{ clock, logger, isAtRest, mark: () => isAtRest },
       cluster: { node: (name) => nodeWith(name), nodeNames: () => ["n1"] },
       coverage: {
         gaps: () => open,

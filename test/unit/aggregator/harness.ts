@@ -121,6 +121,7 @@ export class Harness {
       leases: { renewals: this.#renewals },
       standingOf: (node: string) => this.standings.of(node).kind,
       isAtRest: () => this.reconciler.isAtRest,
+      mark: () => this.reconciler.mark(),
       onChange: () => this.reconciler.enqueueAll(),
     };
     return new BlindGaps(parts, this.#limits);

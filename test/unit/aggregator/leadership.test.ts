@@ -38,6 +38,8 @@ const LABELLED = json({ items: [{ metadata: { name: "a", uid: "uid-a", labels: {
 const DROPPED = json({ metadata: { resourceVersion: "10" } });
 const OWN_POD = json({ items: [{ metadata: { name: "a", uid: "uid-a" } }] });
 
+const NO_BACKLOG = { isAtRest: () => true, mark: () => () => true };
+
 function elected(server: Server) {
   const clock = createFakeClock();
   const holders: string[] = [];
@@ -62,7 +64,7 @@ function elected(server: Server) {
   };
   const cluster = { podsWatchedSince: () => server.watch, podsReached: () => server.reached?.() };
   const leadership = createElectedLeadership(
-    { ...parts, cluster, isAtRest: () => true, nowMs: clock.wallMs },
+    { ...parts, cluster, ...NO_BACKLOG, nowMs: clock.wallMs },
     { namespace: "mooring", pod: "a", timing: TIMING },
   );
   const stop = new AbortController();
@@ -182,7 +184,7 @@ describe("leadership without an election", () => {
     const metrics = createMetrics();
     const clock = createFakeClock();
     const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
-    const parts = { clock, client, metrics, logger: createFakeLogger(), isAtRest: () => true, nowMs: clock.wallMs };
+    const parts = { clock, client, metrics, logger: createFakeLogger(), ...NO_BACKLOG, nowMs: clock.wallMs };
     const ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
     const watch = { sinceVersion: "7", sinceMs: NOON };
     const cluster = { podsWatchedSince: () => watch, podsReached: () => "7" };

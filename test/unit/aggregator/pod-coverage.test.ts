@@ -22,6 +22,9 @@ class World {
   watch: PodWatch | undefined = { sinceVersion: "50", sinceMs: NOON - 30_000 };
   reached: string | undefined = "100";
   isAtRest = true;
+  /** How many things were told, and how many of them were dealt with. */
+  told = 0;
+  dealtWith = 0;
   readonly logger = createFakeLogger();
   readonly ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
   readonly coverage = new PodCoverage({
@@ -29,6 +32,10 @@ class World {
     ends: this.ends,
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
     isAtRest: () => this.isAtRest,
+    mark: () => {
+      const marked = this.told;
+      return () => this.dealtWith >= marked;
+    },
     time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
   });
 
@@ -74,6 +81,26 @@ describe("the coverage that is handed over", () => {
     world.isAtRest = false;
 
     expect(world.renew(2, "120")).toMatchObject({ reached: "110" });
+  });
+
+  it("goes on where there is always something to do: as far as it was when what was told by then was dealt with", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.isAtRest = false;
+
+    world.told = 5;
+    const first = world.renew(2, "110");
+    world.told = 9;
+    world.dealtWith = 4;
+    const second = world.renew(2, "120");
+    world.dealtWith = 5;
+    const third = world.renew(2, "130");
+    world.dealtWith = 9;
+    const fourth = world.renew(2, "140");
+
+    // What was told up to 110 was dealt with when the watch had come to 130, and what was told up to there at 140.
+    expect([first, second, third?.reached, fourth?.reached]).toEqual([undefined, undefined, "110", "130"]);
+    expect(third?.reachedAtMs).toBe(NOON - 100);
   });
 
   it("begins anew, and says so, when the own watch began after the predecessor's word", () => {

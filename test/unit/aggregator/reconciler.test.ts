@@ -52,6 +52,18 @@ afterEach(async () => {
 });
 
 describe("Reconciler", () => {
+  it("tells later whether what was told by a moment was looked at and written", async () => {
+    const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [] });
+    harnesses.push(harness);
+    harness.reconciler.enqueueAll();
+    const isDone = harness.reconciler.mark();
+    const before = [isDone(), harness.writes.length];
+
+    await harness.start();
+
+    expect([before, isDone(), harness.writes.length]).toEqual([[false, 0], true, 1]);
+  });
+
   it("writes once for each transition, and nothing at rest", async () => {
     const harness = await running();
 

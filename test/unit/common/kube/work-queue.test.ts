@@ -82,6 +82,47 @@ describe("a work queue", () => {
     expect(queue.depth).toBe(0);
   });
 
+  it("tells when what wanted work at a moment was worked on since, although it is never idle", async () => {
+    const { queue, start } = setUp(1);
+    const gate = createGate();
+    const seen: boolean[] = [];
+    queue.add("a");
+    queue.add("b");
+    start(gate.work);
+    await settle();
+    // One is being worked on and wanted again, one waits; the third comes later.
+    queue.add("a");
+    const isDone = queue.mark();
+    queue.add("c");
+
+    for (const [key, added] of [["a"], ["b", "b"], ["c", "d"], ["a"], ["b"]] as const) {
+      if (added !== undefined) queue.add(added);
+      gate.finish(key);
+      await settle();
+      seen.push(isDone());
+    }
+
+    // The one that was wanted again while it was worked on may have failed.
+    expect(seen).toEqual([false, false, false, false, true]);
+    expect([queue.isIdle, queue.mark()()]).toEqual([false, false]);
+    gate.finish("d");
+    await settle();
+    expect([queue.isIdle, queue.mark()()]).toEqual([true, true]);
+  });
+
+  it("does not take for done what its end cuts short", async () => {
+    const { queue, stop, start } = setUp();
+    queue.add("a");
+    const isDone = queue.mark();
+    const { ended } = start((_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())));
+    await settle();
+
+    stop.abort();
+    await ended;
+
+    expect([queue.isIdle, isDone()]).toEqual([false, false]);
+  });
+
   it("works on as many keys at a time as it may", async () => {
     const { queue, start } = setUp(2);
     const gate = createGate();
