@@ -4,19 +4,22 @@ import type { Informer } from "../common/kube/informer.ts";
 import type { ByteTransport } from "../common/kube/transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
-import type { Listen, Route } from "../common/runtime/http-server.ts";
+import type { Listen } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
+import { reportPath } from "../common/storage/answer-version.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
 import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
-import type { Anomaly } from "./core/node-state.ts";
+import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { restBefore } from "./core/read-pace.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
+import { debugRoutes } from "./debug-routes.ts";
+import { createEnforcement, type Enforcement } from "./enforcement.ts";
 import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
@@ -77,7 +80,7 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
   const agent = new Agent(config, ports);
   metrics.gauge({ name: "mooring_api_requests", help: "Requests sent to the API server." }, ports.client.requests);
   const health = await listen(observabilityRoutes(metrics, agent.checks()), config.listen, logger);
-  const debug = await listen([debugRoute(agent)], config.debugListen, logger);
+  const debug = await listen(debugRoutes(agent.debug()), config.debugListen, logger);
   logger.info({ health: health.url, debug: debug.url, wakeUp: wakeUp.mode, clock: clock.rate.source }, "agent started");
   try {
     await runTogether(agent.tasks(), signal);
@@ -89,18 +92,6 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
   }
 }
 
-function debugRoute(agent: Agent): Route {
-  return {
-    method: "GET",
-    path: "/debug/holds",
-    answer: () => ({
-      status: 200,
-      body: `${JSON.stringify(agent.debugHolds(), undefined, 2)}\n`,
-      contentType: "application/json",
-    }),
-  };
-}
-
 class Agent {
   readonly #config: AgentConfig;
   readonly #ports: AgentPorts;
@@ -109,6 +100,7 @@ class Agent {
   readonly #sender: ReportSender;
   readonly #observer: Observer;
   readonly #events: EventRecorder;
+  readonly #enforcement: Enforcement;
   /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
   #acceptedGeneration: number | undefined;
   #facts: NodeFacts | undefined;
@@ -119,13 +111,21 @@ class Agent {
     this.#ports = ports;
     const { node, podUid, kubeletRoot } = config;
     this.#identity = { node, podUid, instance: ports.random.id(), driftPpm: ports.clock.rate.driftPpm };
-    this.#pods = createNodePods(ports, node, { onEnd: ports.wakeUp.ask });
+    this.#pods = createNodePods(ports, node, {
+      onEnd: ports.wakeUp.ask,
+      onChange: (change) => this.#enforcement.onPodChange(change),
+    });
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
     this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
     const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
     this.#observer = new Observer(
       { ...ports, pods: this.#pods, onAnomaly },
       { rule, bootId: ports.bootId, run: this.#identity.instance },
+    );
+    const nodeState = (): NodeState => this.#observer.state;
+    this.#enforcement = createEnforcement(
+      { ...ports, pods: this.#pods, events: this.#events, nodeState },
+      { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
     );
     const reports = ports.metrics.counter({
       name: "mooring_reports_total",
@@ -136,10 +136,11 @@ class Agent {
       { ...ports, transport: ports.reportTransport, reports },
       {
         // The aggregator may live below a path, behind a gateway.
-        path: `${new URL(config.aggregatorUrl).pathname.replace(/\/+$/, "")}/v1/nodes/${encodeURIComponent(node)}/report`,
+        path: reportPath(new URL(config.aggregatorUrl).pathname.replace(/\/+$/, ""), node),
         onAnswer: (answer, sent) => {
           this.#noteAnswer(answer, sent);
           this.#observer.onAnswer(answer);
+          this.#enforcement.onAnswer(answer);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);
           if (answer.look === true) ports.wakeUp.ask();
         },
@@ -151,7 +152,7 @@ class Agent {
     const watch = async (signal: AbortSignal): Promise<void> => {
       await Promise.all([this.#watch(signal), this.#learnFacts(signal)]);
     };
-    return [watch, this.#pods.run, this.#sender.run, this.#events.run];
+    return [watch, this.#pods.run, this.#sender.run, this.#events.run, ...this.#enforcement.tasks];
   }
 
   /** Nothing is decided by them, so they wait until the start, whose first read matters more, is over. */
@@ -176,6 +177,7 @@ class Agent {
         "pod-watch": () => (this.#pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
         reports: () => this.#reportCheck(),
         journal: () => ({ ok: true, detail: this.#journalDetail() }),
+        affinity: this.#enforcement.check,
       },
     };
   }
@@ -200,9 +202,12 @@ class Agent {
     if (event !== undefined) this.#events.emit(event);
   }
 
-  /** What is known, for somebody who looks for a leak on this very node. */
-  debugHolds(): object {
-    return describeHolds(this.#observer.state, this.#ports.clock.monotonicMs());
+  /** What is known, for somebody who looks for a leak or a pod that does not start on this very node. */
+  debug(): Readonly<Record<string, () => object>> {
+    return {
+      holds: () => describeHolds(this.#observer.state, this.#ports.clock.monotonicMs()),
+      verdicts: this.#enforcement.describe,
+    };
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

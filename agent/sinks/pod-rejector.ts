@@ -7,11 +7,15 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { REJECTION_REASON, rejectionMark } from "../../common/storage/rejection.ts";
 import type { RejectionPatch } from "../core/affinity/rejection.ts";
 
-/** The one pod, and the one state of it, that was decided on. */
-export interface RejectedPod {
+/** One pod, and no other of its name. */
+export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+}
+
+/** The one state of it that was decided on. */
+export interface RejectedPod extends PodIdentity {
   readonly resourceVersion: string;
 }
 
@@ -51,7 +55,7 @@ export interface PodRejector {
   /** Deletes the pod, for where the kubelet does not keep what `reject` wrote. Needs a right of its own. */
   readonly remove: (order: Omit<RejectionOrder, "patch">, signal: AbortSignal) => Promise<RejectionOutcome>;
   /** How a pod that was rejected looks now. Throws `MooringError` when that cannot be read. */
-  readonly aftermath: (pod: RejectedPod, signal: AbortSignal) => Promise<Aftermath>;
+  readonly aftermath: (pod: PodIdentity, signal: AbortSignal) => Promise<Aftermath>;
 }
 
 /** A pod that is to be rejected. */
@@ -148,7 +152,7 @@ function fence(client: KubeClient, mayBeSent: () => boolean): KubeClient {
   return { ...client, request: (request, signal) => client.request({ ...request, beforeSend }, signal) };
 }
 
-function pathOf({ namespace, name }: RejectedPod): string {
+function pathOf({ namespace, name }: PodIdentity): string {
   return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
 }
 
@@ -190,7 +194,7 @@ const podSchema = v.object({
 });
 
 /** Nothing for another pod and for what is none: the answer to a deletion may be a `Status`. */
-function podStateIn(object: unknown, { uid }: RejectedPod): PodState | undefined {
+function podStateIn(object: unknown, { uid }: PodIdentity): PodState | undefined {
   const result = v.safeParse(podSchema, object);
   return result.success && result.output.metadata.uid === uid ? stateOf(result.output) : undefined;
 }
@@ -202,7 +206,7 @@ function stateOf({ metadata, status }: v.InferOutput<typeof podSchema>): PodStat
 }
 
 /** The pod as it is now; nothing when there is none of its UID. Throws `MooringError`. */
-function readPodState(parts: RejectorParts, pod: RejectedPod, signal: AbortSignal): Promise<PodState | undefined> {
+function readPodState(parts: RejectorParts, pod: PodIdentity, signal: AbortSignal): Promise<PodState | undefined> {
   return withDeadline({ ...parts, signal }, ANSWER_MS, async (limited) => {
     try {
       const answer = await parts.client.request({ method: "GET", path: pathOf(pod) }, limited);

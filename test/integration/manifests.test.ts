@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import {
@@ -121,6 +123,27 @@ describe("the test overlay", () => {
   });
 });
 
+describe("the components for rejecting pods", () => {
+  it.each([
+    { component: "affinity-enforce", name: "MOORING_AFFINITY", value: "enforce", role: "mooring-agent-reject" },
+    { component: "affinity-delete", name: "MOORING_DELETE_REVERTED", value: "true", role: "mooring-agent-delete" },
+  ])("$component sets $name and gives the right, on top of the base", async ({ component, name, value, role }) => {
+    const overlay = join(owner.folder, component);
+    await mkdir(overlay);
+    const path = (to: string): string => relative(overlay, `${MANIFESTS}/${to}`);
+    const kustomization = { resources: [path("base")], components: [path(`components/${component}`)] };
+    await writeFile(join(overlay, "kustomization.yaml"), JSON.stringify(kustomization));
+
+    const { stdout } = await kubectl("kustomize", overlay);
+
+    const [agent] = loadAllYaml(stdout).filter((one): one is V1DaemonSet => one.kind === "DaemonSet");
+    const env = agent?.spec?.template.spec?.containers[0]?.env ?? [];
+    expect(env).toContainEqual({ name, value });
+    expect(env.map((one) => one.name)).toContain("MOORING_NODE");
+    expect(stdout).toMatch(new RegExp(`kind: ClusterRole\\nmetadata:\\n {2}name: ${role}`));
+  });
+});
+
 describe("the component for clusters that restrict critical pods", () => {
   it("is taken", async () => {
     const { stdout } = await kubectl(
@@ -159,13 +182,26 @@ describe("the accounts", () => {
   it.each<{ readonly who: string; readonly ask: Question; readonly allowed: boolean; readonly name: string }>([
     { name: "an agent sees pods", who: agent, ask: { verb: "watch", resource: "pods" }, allowed: true },
     {
-      name: "an agent changes no pod",
+      name: "an agent deletes no pod",
       who: agent,
-      ask: { verb: "patch", resource: "pods", subresource: "status" },
+      ask: { verb: "delete", resource: "pods" },
       allowed: false,
     },
     {
-      name: "an agent sees no claims",
+      name: "an agent changes nothing of a pod but its status",
+      who: agent,
+      ask: { verb: "patch", resource: "pods" },
+      allowed: false,
+    },
+    { name: "an agent reads a volume", who: agent, ask: { verb: "get", resource: "persistentvolumes" }, allowed: true },
+    {
+      name: "an agent changes no node",
+      who: agent,
+      ask: { verb: "patch", resource: "nodes", subresource: "status" },
+      allowed: false,
+    },
+    {
+      name: "an agent lists no claims",
       who: agent,
       ask: { verb: "list", resource: "persistentvolumeclaims" },
       allowed: false,

@@ -44,12 +44,35 @@ function accountOf({ namespace, name }: RbacV1Subject): string {
 }
 
 describe("the rights", () => {
-  it("of the agent are to see pods and to write events", () => {
-    expect(rightsNamed("mooring-agent")).toEqual([
-      "everywhere: create events.k8s.io/events",
-      "everywhere: list pods",
-      "everywhere: watch pods",
-    ]);
+  it("of the agent are to see pods and what judges them, and to write events", () => {
+    const followed = ["nodes", "pods"].flatMap((resource) =>
+      ["get", "list", "watch"].map((verb) => `everywhere: ${verb} ${resource}`),
+    );
+    const read = [
+      "persistentvolumeclaims",
+      "persistentvolumes",
+      "storage.k8s.io/csidrivers",
+      "storage.k8s.io/csinodes",
+    ];
+
+    expect(rightsNamed("mooring-agent")).toEqual(
+      [
+        ...followed,
+        ...[...read, "batch/jobs"].map((resource) => `everywhere: get ${resource}`),
+        "everywhere: create events.k8s.io/events",
+      ].toSorted(),
+    );
+  });
+
+  it.each([
+    { component: "affinity-rights", rights: ["everywhere: patch pods/status"] },
+    { component: "affinity-delete", rights: ["everywhere: delete pods"] },
+  ])("of the agent grow with $component, and by nothing else", ({ component, rights }) => {
+    const file = `components/${component}/rbac.yaml`;
+    const bindings = objectsIn<V1ClusterRoleBinding>(file, "ClusterRoleBinding");
+
+    expect(objectsIn<V1ClusterRole>(file, "ClusterRole").flatMap(rightsOf)).toEqual(rights);
+    expect(bindings.flatMap(({ subjects = [] }) => subjects.map(accountOf))).toEqual(["mooring-agents/mooring-agent"]);
   });
 
   it("of the aggregator are to see what decides, to write claims' status, and to lead", () => {

@@ -1,0 +1,216 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import type { PodLook } from "./affinity-look.ts";
+import type { AffinityConfig } from "./affinity-settings.ts";
+import type { Subject } from "./affinity-subjects.ts";
+import { misplacementOf, type Telling } from "./affinity-telling.ts";
+import {
+  type BrakeDecision,
+  type BrakeRequest,
+  type Brakes,
+  brake,
+  type NodeSurvey,
+  newBrakes,
+  type Witnessed,
+  withdraw,
+  withFleetHold,
+  witness,
+} from "./core/affinity/brakes.ts";
+import { type Misplacement, rejectionPatch } from "./core/affinity/rejection.ts";
+import type { PodRejector, RejectionOutcome } from "./sinks/pod-rejector.ts";
+import type { ReadPod } from "./sources/affinity-pod.ts";
+
+/** What comes next for a pod: nothing by itself, or another look after a time. */
+export interface Next {
+  readonly outcome: string;
+  /** Milliseconds. `again`: after a wait that grows from look to look. */
+  readonly after: number | "again" | undefined;
+}
+
+interface ActParts {
+  readonly clock: Clock;
+  readonly rejector: PodRejector;
+  readonly telling: Telling;
+  readonly survey: () => NodeSurvey;
+  readonly serverMs: () => number;
+  /** A decision waits for pods of the node that have not been looked at. */
+  readonly onUnseen: () => void;
+  /** Somebody was rejected: it is to be seen whether that holds. */
+  readonly onRejected: (subject: Subject) => void;
+}
+
+/** What the brakes ask of a pod. */
+interface Braked {
+  readonly pod: ReadPod;
+  readonly job: PodLook["job"];
+}
+
+/** A pod that is held back is read anew after this time, though nothing says that it has changed. Milliseconds. */
+const HELD_LOOK_MS = 300_000;
+/** What is decided on has to be so young at the moment of sending. Milliseconds. */
+const FRESH_MS = 5_000;
+/** A pod that keeps coming back from its rejection is let alone after so many. */
+const MOST_REVERTS = 3;
+/** While others have to be looked at first, which takes no longer. Milliseconds. */
+const SURVEY_MS = 250;
+
+/** Rejects pods that are to be rejected, as fast as the brakes allow. */
+export class AffinityAct {
+  readonly #parts: ActParts;
+  readonly #config: AffinityConfig;
+  readonly #node: string;
+  #brakes: Brakes;
+  /** What the last try was refused for. */
+  #forbidden: readonly string[] = [];
+
+  constructor(parts: ActParts, { config, node }: { readonly config: AffinityConfig; readonly node: string }) {
+    this.#parts = parts;
+    this.#config = config;
+    this.#node = node;
+    this.#brakes = newBrakes(parts.clock.monotonicMs());
+  }
+
+  /** Why the aggregator holds all rejections; undefined when it does not. */
+  get fleetHold(): string | undefined {
+    return this.#brakes.fleetHold;
+  }
+
+  /** What the agent's account may not do, as far as it has tried. */
+  get forbidden(): readonly string[] {
+    return this.#forbidden;
+  }
+
+  holdFleet(why: string | undefined): void {
+    this.#brakes = withFleetHold(this.#brakes, why);
+  }
+
+  /** A pod tells of its rejection, by whomever. */
+  witness(seen: Witnessed): void {
+    this.#brakes = witness(this.#brakes, seen, this.#parts.clock.monotonicMs());
+  }
+
+  /** What still holds a pod back; nothing when the brakes would let it go now. Nothing is decided by it. */
+  stillHolds(subject: Subject, braked: Braked): Next | undefined {
+    const { decision } = this.#brake(subject, braked);
+    return decision.kind === "wait" ? this.#waitOf(decision) : undefined;
+  }
+
+  #brake({ uid }: Subject, { pod, job }: Braked): ReturnType<typeof brake> {
+    const { clock, survey } = this.#parts;
+    const request: BrakeRequest = { podUid: uid, owner: pod.owner, job };
+    const scene = { nowMs: clock.monotonicMs(), survey: survey(), settings: this.#config };
+    return brake(this.#brakes, request, scene);
+  }
+
+  /** The verdict was to reject, on this look. */
+  async act(subject: Subject, look: PodLook, signal: AbortSignal): Promise<Next> {
+    const misplacement = misplacementOf(look, this.#node);
+    if (look.pod.kind !== "value" || misplacement === undefined)
+      return { outcome: "nothing to reject", after: "again" };
+    if (subject.told.has("would-reject")) return { outcome: "would be rejected", after: undefined };
+    if (subject.reverts >= MOST_REVERTS)
+      return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };
+    // It is decided anew, on a pod that has not changed: what was asked for before was not done.
+    if (subject.isUnsettled) this.#brakes = withdraw(this.#brakes, subject.uid);
+    const pod = look.pod.value;
+    const { decision, brakes } = this.#brake(subject, { pod, job: look.job });
+    this.#brakes = brakes;
+    if (decision.kind !== "go") return this.#heldBack(subject, { pod, job: look.job, decision });
+    subject.held = undefined;
+    if (this.#config.mode !== "enforce") return this.#wouldReject(subject, misplacement);
+    return await this.#reject(subject, { pod, misplacement, level: decision.level, begunAt: look.begunAt }, signal);
+  }
+
+  #wouldReject(subject: Subject, misplacement: Misplacement): Next {
+    const { telling } = this.#parts;
+    telling.event("would-reject", subject, misplacement);
+    telling.count("would-reject", subject);
+    return { outcome: "would be rejected", after: undefined };
+  }
+
+  #heldBack(
+    subject: Subject,
+    { pod, job, decision }: Braked & { readonly decision: Exclude<BrakeDecision, { readonly kind: "go" }> },
+  ): Next {
+    const { telling, clock } = this.#parts;
+    const { why, brake: which } = decision;
+    const isKept = decision.kind === "refuse";
+    if (subject.isFirst(`brake ${which}`)) {
+      telling.count(isKept ? "kept" : "held-back", subject);
+      telling.say("warn", subject, { message: isKept ? "pod is not rejected" : "rejection is held back", why });
+    }
+    // A bare pod stays one; of a Job more can be learnt, or its limits be raised.
+    if (isKept) return { outcome: `not rejected: ${why}`, after: which === "bare-pod" ? undefined : "again" };
+    subject.held = { pod, job, until: clock.monotonicMs() + HELD_LOOK_MS };
+    const next = this.#waitOf(decision);
+    if (decision.tellOwner && pod.owner !== undefined && this.#config.mode === "enforce")
+      telling.owner(pod.owner, { namespace: pod.namespace, why, waitMs: decision.untilMs - clock.monotonicMs() });
+    return next;
+  }
+
+  #waitOf({ brake: which, untilMs, why }: Extract<BrakeDecision, { readonly kind: "wait" }>): Next {
+    const { clock, survey, onUnseen } = this.#parts;
+    const isSurvey = which === "node-wrong" && survey().unseen > 0;
+    if (isSurvey) onUnseen();
+    const waitMs = Math.max(0, untilMs - clock.monotonicMs());
+    return { outcome: `held back: ${why}`, after: isSurvey ? Math.min(SURVEY_MS, waitMs) : waitMs };
+  }
+
+  async #reject(
+    subject: Subject,
+    order: {
+      readonly pod: ReadPod;
+      readonly misplacement: Misplacement;
+      readonly level: number;
+      readonly begunAt: number;
+    },
+    signal: AbortSignal,
+  ): Promise<Next> {
+    const { clock, rejector, serverMs } = this.#parts;
+    const { pod, misplacement, level, begunAt } = order;
+    const mayBeSent = (): boolean => clock.uptimeMs() - begunAt <= FRESH_MS;
+    const isDeletion = subject.reverts > 0 && this.#config.deleteReverted;
+    const patch = rejectionPatch({ ...misplacement, level, at: formatMillisecondsUp(serverMs()) });
+    subject.isUnsettled = true;
+    const outcome = isDeletion
+      ? await rejector.remove({ pod, mayBeSent }, signal)
+      : await rejector.reject({ pod, patch, mayBeSent }, signal);
+    const right = isDeletion ? "pods (delete)" : "pods/status (patch)";
+    this.#forbidden = outcome.kind === "forbidden" ? [right] : [];
+    if (outcome.kind === "rejected") return this.rejected(subject, { misplacement, isDeletion });
+    return this.#notRejected(subject, outcome);
+  }
+
+  /** The pod is known to be rejected: by the answer, or by how it looks after the answer was lost. */
+  rejected(
+    subject: Subject,
+    {
+      misplacement,
+      isDeletion = false,
+    }: { readonly misplacement?: Misplacement | undefined; readonly isDeletion?: boolean },
+  ): Next {
+    const { telling, onRejected } = this.#parts;
+    subject.isUnsettled = false;
+    subject.isRejected = !isDeletion;
+    telling.count(isDeletion ? "deleted" : "rejected", subject);
+    telling.say("warn", subject, {
+      message: isDeletion ? "pod deleted" : "pod rejected",
+      why: subject.verdict?.why ?? "",
+    });
+    if (misplacement !== undefined) telling.event("rejected", subject, misplacement);
+    if (!isDeletion) onRejected(subject);
+    return { outcome: isDeletion ? "deleted" : "rejected", after: undefined };
+  }
+
+  #notRejected(subject: Subject, outcome: Exclude<RejectionOutcome, { readonly kind: "rejected" }>): Next {
+    const { telling } = this.#parts;
+    const { kind, why } = outcome;
+    telling.count(kind, subject);
+    // Whether it was done is not known: it counts as done until it is decided on anew.
+    subject.isUnsettled = kind === "unanswered";
+    if (!subject.isUnsettled) this.#brakes = withdraw(this.#brakes, subject.uid);
+    const isOurs = kind === "refused" || kind === "forbidden";
+    telling.say(isOurs ? "error" : "info", subject, { message: "pod could not be rejected", why: `${kind}: ${why}` });
+    return { outcome: `could not be rejected: ${kind}: ${why}`, after: kind === "gone" ? undefined : "again" };
+  }
+}

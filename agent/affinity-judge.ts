@@ -1,0 +1,105 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import { REJECTION_REASON } from "../common/storage/rejection.ts";
+import type { AffinityAct, Next } from "./affinity-act.ts";
+import type { Look, PodLook } from "./affinity-look.ts";
+import type { AffinityConfig } from "./affinity-settings.ts";
+import type { Subject } from "./affinity-subjects.ts";
+import { misplacementOf, type Telling } from "./affinity-telling.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+
+interface JudgeParts {
+  readonly clock: Clock;
+  readonly look: Look;
+  readonly act: AffinityAct;
+  readonly telling: Telling;
+  /** Which labels of the node count now. */
+  readonly epoch: () => number;
+}
+
+/** The kubelet gives up waiting for a mount after two minutes and three seconds, and begins anew. Milliseconds. */
+const MOUNT_WAIT_MS = 123_000;
+
+/** Looks at one pod, says what was seen, and does what follows from it. */
+export class Judge {
+  readonly #parts: JudgeParts;
+  readonly #config: AffinityConfig;
+  readonly #node: string;
+
+  constructor(parts: JudgeParts, { config, node }: { readonly config: AffinityConfig; readonly node: string }) {
+    this.#parts = parts;
+    this.#config = config;
+    this.#node = node;
+  }
+
+  async judge(subject: Subject, pod: NodePod, signal: AbortSignal): Promise<Next> {
+    const held = this.#stillHeld(subject);
+    if (held !== undefined) return held;
+    const { clock, look, telling, epoch } = this.#parts;
+    const [seenEpoch, mayAct] = [epoch(), pod.isWaiting || subject.isUnsettled];
+    const seen = await (mayAct ? look.forAct(subject, signal) : look.only(subject, signal));
+    // A look that was cut short by the agent's end says nothing.
+    if (signal.aborted) return { outcome: subject.outcome, after: undefined };
+    telling.looked(subject, seen);
+    if (subject.verdict?.kind !== seen.verdict.kind) subject.retries = 0;
+    subject.verdict = seen.verdict;
+    subject.epoch = seenEpoch;
+    subject.lookedAt = clock.monotonicMs();
+    return mayAct ? await this.#decide(subject, seen, signal) : this.#observe(subject, seen);
+  }
+
+  async #decide(subject: Subject, seen: PodLook, signal: AbortSignal): Promise<Next> {
+    const misplacement = misplacementOf(seen, this.#node);
+    switch (seen.verdict.kind) {
+      case "unknown":
+        return { outcome: "not known: nothing is done", after: "again" };
+      case "reject":
+        return await this.#parts.act.act(subject, seen, signal);
+      case "attached":
+        return await this.#attached(subject, seen, signal);
+      case "allow":
+        if (subject.isUnsettled) return this.#settle(subject, seen);
+        // It has a mount, or waits for something else: that can change without anybody saying so.
+        return { outcome: "let alone", after: misplacement === undefined ? undefined : "again" };
+    }
+  }
+
+  /** The answer to a rejection was lost, and the pod is not one to be rejected any more: it may have been done. */
+  #settle(subject: Subject, { pod }: PodLook): Next {
+    const { act } = this.#parts;
+    if (pod.kind === "failed") return { outcome: "not known: nothing is done", after: "again" };
+    const isDone = pod.kind === "value" && pod.value.phase === "Failed" && pod.value.reason === REJECTION_REASON;
+    if (isDone) return act.rejected(subject, {});
+    subject.isUnsettled = false;
+    return { outcome: "let alone", after: undefined };
+  }
+
+  /** The attach-detach controller attaches what the kubelet then refuses to mount, and may take it away again. */
+  async #attached(subject: Subject, seen: PodLook, signal: AbortSignal): Promise<Next> {
+    const { clock, telling, act } = this.#parts;
+    const waitedMs = clock.monotonicMs() - (subject.waitingSince ?? clock.monotonicMs());
+    if (waitedMs < MOUNT_WAIT_MS)
+      return { outcome: "attached: looked at again after a mount wait", after: MOUNT_WAIT_MS - waitedMs };
+    if (this.#config.rejectAttached) return await act.act(subject, seen, signal);
+    const misplacement = misplacementOf(seen, this.#node);
+    if (misplacement !== undefined && subject.isFirst("reported")) {
+      telling.event("waits-attached", subject, misplacement);
+      telling.count("reported", subject);
+    }
+    return { outcome: "attached: told of, and let alone (--reject-attached)", after: "again" };
+  }
+
+  /** A pod that runs is let alone, whatever its volumes' affinity says: an event tells of it. */
+  #observe(subject: Subject, seen: PodLook): Next {
+    const misplacement = misplacementOf(seen, this.#node);
+    const runs = seen.pod.kind === "value" && seen.pod.value.phase === "Running" && !seen.pod.value.isDeleting;
+    if (runs && misplacement !== undefined) this.#parts.telling.event("runs-misplaced", subject, misplacement);
+    return { outcome: "let alone: it is not waiting", after: undefined };
+  }
+
+  /** A brake that still holds is asked without a read: thousands of agents may be held at once. */
+  #stillHeld(subject: Subject): Next | undefined {
+    const { held } = subject;
+    if (held === undefined || this.#parts.clock.monotonicMs() >= held.until) return undefined;
+    return this.#parts.act.stillHolds(subject, held);
+  }
+}

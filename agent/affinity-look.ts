@@ -1,0 +1,150 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type {
+  AffinityLook,
+  LiveJob,
+  LiveNode,
+  LiveRead,
+  MountLook,
+  PodVolume,
+  VolumeLook,
+} from "./core/affinity/facts.ts";
+import { type AffinityVerdict, affinityVerdict } from "./core/affinity/verdict.ts";
+import type { RootRule } from "./core/holds.ts";
+import type { NodeState } from "./core/node-state.ts";
+import type { ReadPod } from "./sources/affinity-pod.ts";
+import type { AffinityReads } from "./sources/affinity-reads.ts";
+import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
+
+/** Which pod is to be looked at. */
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** A pod as it was read for one decision, and what follows from that. */
+export interface PodLook {
+  readonly pod: LiveRead<ReadPod>;
+  readonly node: LiveRead<LiveNode>;
+  /** Of a pod whose controller is a Job. */
+  readonly job: LiveRead<LiveJob> | undefined;
+  readonly verdict: AffinityVerdict;
+  /** When the first of its reads began, by `Clock.uptimeMs`: nothing that is decided on it is newer. */
+  readonly begunAt: number;
+}
+
+interface LookParts {
+  readonly clock: Clock;
+  readonly reads: AffinityReads;
+  readonly mountInfo: MountInfoSource;
+  /** What is known of the node's mounts, for which of them a second read has to confirm that they are gone. */
+  readonly nodeState: () => NodeState;
+  /** UID of the Node object that the agent watches; undefined while it has not seen one. */
+  readonly nodeUid: () => string | undefined;
+}
+
+/** Looks at pods of one node. */
+export interface Look {
+  /** Everything live, and the mount table read after it: what a rejection may be decided on. */
+  readonly forAct: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
+  /** The same without the mount table, for pods that are not to be touched whatever it shows. */
+  readonly only: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
+}
+
+export function createLook(parts: LookParts, { node, rule }: { readonly node: string; readonly rule: RootRule }): Look {
+  const look = async (
+    pod: PodName,
+    mounts: () => Promise<MountLook | undefined>,
+    signal: AbortSignal,
+  ): Promise<PodLook> => {
+    const begunAt = parts.clock.uptimeMs();
+    const { job, ...facts } = await readFacts(parts.reads, { pod, node }, signal);
+    const readsEndedAt = parts.clock.monotonicMs();
+    const self = { nodeName: node, nodeUid: parts.nodeUid() };
+    const all: AffinityLook = { self, ...facts, readsEndedAt, mounts: await mounts() };
+    return { pod: facts.pod, node: facts.node, job, verdict: affinityVerdict(all), begunAt };
+  };
+  return {
+    forAct: (pod, signal) => look(pod, () => readMounts(parts, rule), signal),
+    only: (pod, signal) => look(pod, async () => remembered(parts), signal),
+  };
+}
+
+interface Facts extends Pick<AffinityLook, "volumes" | "node" | "csiNode"> {
+  readonly pod: LiveRead<ReadPod>;
+  readonly job: LiveRead<LiveJob> | undefined;
+}
+
+async function readFacts(
+  reads: AffinityReads,
+  { pod, node }: { readonly pod: PodName; readonly node: string },
+  signal: AbortSignal,
+): Promise<Facts> {
+  const [found, ownNode] = await Promise.all([readOwn(reads, pod, signal), reads.node(node, signal)]);
+  if (found.kind !== "value") return { pod: found, volumes: [], node: ownNode, csiNode: undefined, job: undefined };
+  const { namespace, owner, volumes: named } = found.value;
+  const isJob = owner?.kind === "Job" && owner.apiVersion.startsWith("batch/");
+  const [volumes, job] = await Promise.all([
+    Promise.all(named.map((volume) => readVolume(reads, { namespace, volume }, signal))),
+    isJob ? readJob(reads, { namespace, name: owner.name, uid: owner.uid }, signal) : undefined,
+  ]);
+  const isCsi = volumes.some(({ pv }) => pv?.kind === "value" && pv.value.source.kind === "csi");
+  const csiNode = isCsi ? await reads.csiNode(node, signal) : undefined;
+  return { pod: found, volumes, node: ownNode, csiNode, job };
+}
+
+/** Another pod of that name is not this one. */
+async function readOwn(
+  reads: AffinityReads,
+  { namespace, name, uid }: PodName,
+  signal: AbortSignal,
+): Promise<LiveRead<ReadPod>> {
+  const read = await reads.pod(namespace, name, signal);
+  return read.kind === "value" && read.value.uid !== uid ? { kind: "missing" } : read;
+}
+
+async function readJob(
+  reads: AffinityReads,
+  { namespace, name, uid }: PodName,
+  signal: AbortSignal,
+): Promise<LiveRead<LiveJob>> {
+  const read = await reads.job(namespace, name, signal);
+  return read.kind === "value" && read.value.uid !== uid ? { kind: "missing" } : read;
+}
+
+/** From the claim to its PV to its driver; what no container uses is not asked for. */
+async function readVolume(
+  reads: AffinityReads,
+  { namespace, volume }: { readonly namespace: string; readonly volume: PodVolume },
+  signal: AbortSignal,
+): Promise<VolumeLook> {
+  const nothing = { volume, claim: undefined, pv: undefined, driver: undefined };
+  if (!volume.isMounted && !volume.isMapped) return nothing;
+  const claim = await reads.claim(namespace, volume.claim, signal);
+  if (claim.kind !== "value" || claim.value.volume === undefined) return { ...nothing, claim };
+  const pv = await reads.volume(claim.value.volume, signal);
+  if (pv.kind !== "value" || pv.value.source.kind !== "csi") return { ...nothing, claim, pv };
+  return { volume, claim, pv, driver: await reads.csiDriver(pv.value.source.driver, signal) };
+}
+
+/** Nothing when the table cannot be read: then nothing is proven. */
+async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): Promise<MountLook | undefined> {
+  try {
+    const read = await readConfirmed(mountInfo, nodeState(), rule);
+    return { ...read, holds: [...read.holds, ...remembered({ nodeState }).holds] };
+  } catch (error) {
+    if (!(error instanceof MooringError)) throw error;
+    return undefined;
+  }
+}
+
+/** What the observer knows. It may be older than the reads that it stands beside, so its absences say nothing. */
+function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
+  const { holds, read } = nodeState();
+  return {
+    beganAt: read?.beganAt ?? 0,
+    incomplete: "the mount table was not read for this",
+    holds: [...holds.values()].map(({ hold }) => hold),
+  };
+}

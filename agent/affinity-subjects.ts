@@ -1,0 +1,111 @@
+import type { PodLook } from "./affinity-look.ts";
+import type { NodeSurvey } from "./core/affinity/brakes.ts";
+import { type AffinityVerdict, misplacedVolumes } from "./core/affinity/verdict.ts";
+import type { ReadPod } from "./sources/affinity-pod.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+
+/** What an agent knows and has done about one pod that names a claim. */
+export class Subject {
+  readonly uid: string;
+  /** `namespace/name` */
+  readonly key: string;
+  /** Since when this run has seen it wait, milliseconds on the boot clock. */
+  waitingSince: number | undefined;
+  verdict: AffinityVerdict | undefined;
+  lookedAt = 0;
+  /** Of which labels of the node the verdict tells. */
+  epoch: number | undefined;
+  /** What came of the last look, for people. */
+  outcome = "not looked at yet";
+  /** Looks in a row that have to be repeated. */
+  retries = 0;
+  /** What has been told and counted of it: once for each pod. */
+  readonly told = new Set<string>();
+  /** Held back by a brake, on this look; `until` then another one is due, whatever the brake says. Milliseconds on the boot clock. */
+  held: { readonly pod: ReadPod; readonly job: PodLook["job"]; readonly until: number } | undefined;
+  /** An act whose answer was lost: whether it was done is not known. */
+  isUnsettled = false;
+  /** Rejected by this run, and not seen reverted since. */
+  isRejected = false;
+  /** How often it came back from a rejection. */
+  reverts = 0;
+
+  constructor({ uid, key }: { readonly uid: string; readonly key: string }) {
+    this.uid = uid;
+    this.key = key;
+  }
+
+  get namespace(): string {
+    return this.key.slice(0, this.key.indexOf("/"));
+  }
+
+  get name(): string {
+    return this.key.slice(this.key.indexOf("/") + 1);
+  }
+
+  /** True the first time that this is asked of a word. */
+  isFirst(word: string): boolean {
+    if (this.told.has(word)) return false;
+    this.told.add(word);
+    return true;
+  }
+}
+
+/** The pods of the node that name a claim, for as long as their objects are there. */
+export class Subjects {
+  readonly #subjects = new Map<string, Subject>();
+
+  get(uid: string): Subject | undefined {
+    return this.#subjects.get(uid);
+  }
+
+  of(pod: Pick<NodePod, "uid" | "key">): Subject {
+    const known = this.#subjects.get(pod.uid) ?? new Subject(pod);
+    this.#subjects.set(pod.uid, known);
+    return known;
+  }
+
+  forget(uid: string): void {
+    this.#subjects.delete(uid);
+  }
+
+  all(): Iterable<Subject> {
+    return this.#subjects.values();
+  }
+
+  /** How many of these pods are on the wrong node, and how many have no verdict by the node's present labels. */
+  survey(pods: Iterable<NodePod>, epoch: number): NodeSurvey {
+    const counted = [...pods].filter(countsIn).map(({ uid }) => this.#subjects.get(uid));
+    return {
+      pods: counted.length,
+      wrong: counted.filter((subject) => subject?.verdict !== undefined && misplacedVolumes(subject.verdict).length > 0)
+        .length,
+      unseen: counted.filter((subject) => subject?.epoch !== epoch).length,
+    };
+  }
+
+  /** For `/debug/verdicts`. */
+  describe(nowMs: number): readonly object[] {
+    return [...this.#subjects.values()].map(({ key, uid, waitingSince, verdict, lookedAt, outcome, reverts }) => ({
+      pod: key,
+      podUid: uid,
+      waitingMs: waitingSince === undefined ? undefined : Math.round(nowMs - waitingSince),
+      lookedAgeMs: verdict === undefined ? undefined : Math.round(nowMs - lookedAt),
+      verdict: verdict?.kind,
+      why: verdict?.why,
+      volumes: verdict?.volumes.map(describeVolume),
+      outcome,
+      reverts: reverts === 0 ? undefined : reverts,
+    }));
+  }
+}
+
+/** Pods that are not over and name a claim. */
+export function countsIn({ isTerminal, claims }: NodePod): boolean {
+  return !isTerminal && claims.length > 0;
+}
+
+/** One volume of a verdict in the words of the log and of `/debug/verdicts`. */
+export function describeVolume({ volume, pv, finding, why }: AffinityVerdict["volumes"][number]): object {
+  return { volume: volume.name, claim: volume.claim, pv, finding, why };
+}

@@ -1,0 +1,105 @@
+import type { EventRecorder } from "../common/kube/events.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Counter, Metrics } from "../common/runtime/metrics.ts";
+import { REJECTION_REASON } from "../common/storage/rejection.ts";
+import type { PodLook } from "./affinity-look.ts";
+import { describeVolume, type Subject } from "./affinity-subjects.ts";
+import type { PodOwner } from "./core/affinity/facts.ts";
+import type { Misplacement } from "./core/affinity/rejection.ts";
+import { misplacedVolumes } from "./core/affinity/verdict.ts";
+import { ownerEvent, type PodTelling, podEvent } from "./sinks/affinity-events.ts";
+import type { RejectionOutcome } from "./sinks/pod-rejector.ts";
+
+/** What is counted of a rejection: what became of a try, of its aftermath, and of what was not tried. */
+export type RejectionCount =
+  | RejectionOutcome["kind"]
+  | "would-reject"
+  | "deleted"
+  | "held"
+  | "reverted"
+  | "held-back"
+  | "kept"
+  | "reported";
+
+interface TellingParts {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly events: EventRecorder;
+  /** The API server's wall clock, milliseconds since the epoch. */
+  readonly serverMs: () => number;
+}
+
+/** Says what is seen and done about pods on the wrong node: in the log, in events, in metrics. */
+export class Telling {
+  readonly #parts: TellingParts;
+  readonly #node: string;
+  readonly #rejections: Counter<"reason" | "outcome">;
+
+  constructor(parts: TellingParts, node: string) {
+    this.#parts = parts;
+    this.#node = node;
+    this.#rejections = parts.metrics.counter({
+      name: "mooring_affinity_rejections_total",
+      help: "Pods on a node that the node affinity of a volume of theirs excludes, by what became of their rejection.",
+      labels: ["reason", "outcome"],
+    });
+  }
+
+  /** One line for each pod that was looked at, and another one only when it says something else. */
+  looked(subject: Subject, { verdict }: PodLook): void {
+    const fields = { ...nameOf(subject), verdict: verdict.kind, why: verdict.why };
+    const isNews = subject.verdict?.kind !== verdict.kind || subject.verdict.why !== verdict.why;
+    const level = isNews ? "info" : "debug";
+    this.#parts.logger[level]({ ...fields, volumes: verdict.volumes.map(describeVolume) }, "pod looked at");
+  }
+
+  /** An event, once for each pod and kind. */
+  event(telling: PodTelling, subject: Subject, misplacement: Misplacement): void {
+    if (!subject.isFirst(telling)) return;
+    const { namespace, name, uid } = subject;
+    const about = { pod: { namespace, name, uid }, misplacement, nowMs: this.#parts.serverMs() };
+    this.#parts.events.emit(podEvent(telling, about));
+  }
+
+  owner(owner: PodOwner, about: { readonly namespace: string; readonly why: string; readonly waitMs: number }): void {
+    const { serverMs, events, logger } = this.#parts;
+    const { namespace, why, waitMs } = about;
+    logger.warn(
+      { namespace, owner: `${owner.kind}/${owner.name}`, why, waitMs },
+      "owner of rejected pods is backed off",
+    );
+    events.emit(ownerEvent(owner, { ...about, node: this.#node, nowMs: serverMs() }));
+  }
+
+  count(outcome: RejectionCount, subject: Subject): void {
+    const isAttached = subject.verdict?.kind === "attached";
+    this.#rejections.increment({ reason: isAttached ? `${REJECTION_REASON}Attached` : REJECTION_REASON, outcome });
+  }
+
+  /** A warning or an information about a pod. */
+  say(
+    level: "info" | "warn" | "error",
+    subject: Subject,
+    line: { readonly message: string; readonly why?: string },
+  ): void {
+    const { message, why } = line;
+    this.#parts.logger[level]({ ...nameOf(subject), ...(why !== undefined && { why }) }, message);
+  }
+}
+
+function nameOf({ namespace, key, uid }: Subject): {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly podUid: string;
+} {
+  return { namespace, pod: key, podUid: uid };
+}
+
+/** The volumes that a rejection is for; nothing when there is none whose PV is known. */
+export function misplacementOf({ verdict }: Pick<PodLook, "verdict">, node: string): Misplacement | undefined {
+  const volumes = misplacedVolumes(verdict).flatMap(({ volume, pv, why }) =>
+    pv === undefined ? [] : [{ volume: volume.name, claim: volume.claim, pv, why }],
+  );
+  const [first, ...others] = volumes;
+  return first === undefined ? undefined : { node, volumes: [first, ...others] };
+}

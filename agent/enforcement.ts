@@ -1,0 +1,53 @@
+import type { StoreChange } from "../common/kube/store.ts";
+import { type CheckResult, failed } from "../common/runtime/health.ts";
+import type { ReportAnswer } from "../common/storage/node-report.ts";
+import { wrongNode } from "./core/affinity/brakes.ts";
+import { Enforcer, type EnforcerOptions, type EnforcerParts } from "./enforcer.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+
+/** What an agent does about pods on the wrong node, whatever mode it runs in. */
+export interface Enforcement {
+  readonly tasks: readonly ((signal: AbortSignal) => Promise<void>)[];
+  readonly onPodChange: (change: StoreChange<NodePod>) => void;
+  readonly onAnswer: (answer: ReportAnswer) => void;
+  readonly check: () => CheckResult;
+  /** For `/debug/verdicts`. */
+  readonly describe: () => object;
+}
+
+/** With the mode `off` nothing is watched, read or kept. */
+export function createEnforcement(parts: EnforcerParts, options: EnforcerOptions): Enforcement {
+  const { mode } = options.config;
+  if (mode === "off") {
+    return {
+      tasks: [],
+      onPodChange: () => {},
+      onAnswer: () => {},
+      check: () => ({ ok: true, detail: mode }),
+      describe: () => ({ mode, pods: [] }),
+    };
+  }
+  const enforcer = new Enforcer(parts, options);
+  return {
+    tasks: enforcer.tasks(),
+    onPodChange: (change) => enforcer.onPodChange(change),
+    onAnswer: (answer) => enforcer.onAnswer(answer),
+    check: () => checkOf(enforcer, options),
+    describe: () => ({ mode, ...enforcer.state(), survey: enforcer.survey(), pods: enforcer.describe() }),
+  };
+}
+
+function checkOf(enforcer: Enforcer, { config: { mode } }: EnforcerOptions): CheckResult {
+  const { hasNode, forbidden, namesVolumes, aside, fleetHold } = enforcer.state();
+  if (!hasNode) return failed("the Node object has not been listed yet");
+  if (forbidden.length > 0) return failed(`the agent's account may not read or change: ${forbidden.join(", ")}`);
+  const wrong = mode === "enforce" ? wrongNode(enforcer.survey()) : undefined;
+  if (wrong !== undefined) return failed(wrong);
+  const facts = [
+    mode,
+    ...(aside === undefined ? [] : [`stands aside: ${aside}`]),
+    ...(fleetHold === undefined ? [] : [`the aggregator holds all rejections: ${fleetHold}`]),
+    ...(namesVolumes ? [] : ["the aggregator names no volumes, so a change of a volume's node affinity is not seen"]),
+  ];
+  return { ok: true, detail: facts.join("; ") };
+}

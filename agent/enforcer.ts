@@ -1,0 +1,259 @@
+import type { KubeParts } from "../common/kube/client.ts";
+import type { EventRecorder } from "../common/kube/events.ts";
+import type { Informer } from "../common/kube/informer.ts";
+import type { StoreChange } from "../common/kube/store.ts";
+import { WorkQueue } from "../common/kube/work-queue.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
+import { jitter } from "../common/runtime/random.ts";
+import type { ReportAnswer } from "../common/storage/node-report.ts";
+import { AffinityAct } from "./affinity-act.ts";
+import { Aftermaths } from "./affinity-aftermaths.ts";
+import { Judge } from "./affinity-judge.ts";
+import { createLook } from "./affinity-look.ts";
+import type { AffinityConfig } from "./affinity-settings.ts";
+import { countsIn, type Subject, Subjects } from "./affinity-subjects.ts";
+import { Telling } from "./affinity-telling.ts";
+import type { NodeSurvey } from "./core/affinity/brakes.ts";
+import { enforcesItself } from "./core/affinity/kubelet-version.ts";
+import type { RootRule } from "./core/holds.ts";
+import type { NodeState } from "./core/node-state.ts";
+import { type Aftermath, createPodRejector } from "./sinks/pod-rejector.ts";
+import { type AffinityReads, createAffinityReads } from "./sources/affinity-reads.ts";
+import type { MountInfoSource } from "./sources/mount-table.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+import { createOwnNode, type OwnNode } from "./sources/own-node.ts";
+
+export interface EnforcerParts extends KubeParts {
+  readonly metrics: Metrics;
+  readonly mountInfo: MountInfoSource;
+  readonly events: EventRecorder;
+  readonly pods: Informer<NodePod>;
+  readonly nodeState: () => NodeState;
+}
+
+export interface EnforcerOptions {
+  readonly node: string;
+  readonly rule: RootRule;
+  readonly config: AffinityConfig;
+  /** An aggregator that has not answered for three of them is away. Milliseconds. */
+  readonly heartbeatMs: number;
+}
+
+/** First and longest time until a pod is looked at again whose verdict may change without anybody saying so. Milliseconds. */
+const AGAIN = { firstMs: 500, maxMs: 300_000 };
+/** The running pods of a node whose labels changed are looked at within this time: nothing but an event depends on it. Milliseconds. */
+const SPREAD_MS = 300_000;
+/** A pod that came back from a rejection is rejected again after this time, times how often it did. Milliseconds. */
+const REVERTED_MS = 30_000;
+const DELETE_AFTER_MS = 1_000;
+
+/**
+ * Looks at the pods of this node that may be waiting for a volume that the node must not have, and acts on what it sees. Watches say only
+ * whom to look at; what is decided on is read for it. Everything is level-based: a look that is repeated does no harm.
+ */
+export class Enforcer {
+  readonly #parts: EnforcerParts;
+  readonly #options: EnforcerOptions;
+  readonly #queue: WorkQueue;
+  readonly #subjects = new Subjects();
+  readonly #ownNode: Informer<OwnNode>;
+  readonly #reads: AffinityReads;
+  readonly #telling: Telling;
+  readonly #act: AffinityAct;
+  readonly #aftermaths: Aftermaths;
+  readonly #judge: Judge;
+  /** The PVs that the last answer of the aggregator named, with their resource versions; undefined while none has said. */
+  #named: ReadonlyMap<string, string> | undefined;
+  /** When that was. */
+  #answeredAt = 0;
+  /** Counts the Node objects and labels that were seen. */
+  #epoch = 0;
+
+  constructor(parts: EnforcerParts, options: EnforcerOptions) {
+    const { client, clock, metrics } = parts;
+    const { node, rule, config } = options;
+    this.#parts = parts;
+    this.#options = options;
+    this.#queue = new WorkQueue(parts);
+    this.#ownNode = createOwnNode(parts, node, () => this.#onNodeChange());
+    const reads = metrics.counter({
+      name: "mooring_affinity_reads_total",
+      help: "Objects read to judge a pod, by what came of it.",
+      labels: ["resource", "outcome"],
+    });
+    this.#reads = createAffinityReads({ client, clock, reads });
+    const look = createLook({ ...parts, reads: this.#reads, nodeUid: () => this.#node()?.uid }, { node, rule });
+    const serverMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
+    this.#telling = new Telling({ ...parts, serverMs }, node);
+    const rejector = createPodRejector(parts);
+    this.#aftermaths = new Aftermaths({ ...parts, rejector, onKnown: (...known) => this.#onAftermath(...known) });
+    const telling = this.#telling;
+    const hooks = {
+      survey: () => this.survey(),
+      onUnseen: () => this.#lookAtUnseen(),
+      onRejected: (subject: Subject) => this.#aftermaths.begin(subject),
+    };
+    const act = new AffinityAct({ clock, rejector, telling, serverMs, ...hooks }, { config, node });
+    this.#act = act;
+    this.#judge = new Judge({ clock, look, act, telling, epoch: () => this.#epoch }, { config, node });
+  }
+
+  tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
+    const work = (key: string, signal: AbortSignal): Promise<void> =>
+      key.startsWith("pv/") ? this.#lookForUsers(key.slice(3), signal) : this.#lookAt(key, signal);
+    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal)];
+  }
+
+  /** The pods of the node that name a claim, and how many of them are wrong here. */
+  survey(): NodeSurvey {
+    return this.#subjects.survey(this.#parts.pods.all(), this.#epoch);
+  }
+
+  /** What stands in the way, for the health endpoint. */
+  state(): {
+    readonly hasNode: boolean;
+    readonly forbidden: readonly string[];
+    readonly namesVolumes: boolean;
+    readonly aside: string | undefined;
+    readonly fleetHold: string | undefined;
+  } {
+    const unheardMs = this.#parts.clock.monotonicMs() - this.#answeredAt;
+    return {
+      hasNode: this.#ownNode.hasSynced(),
+      forbidden: [...this.#reads.forbidden(), ...this.#act.forbidden],
+      namesVolumes: this.#named !== undefined && unheardMs <= 3 * this.#options.heartbeatMs,
+      aside: this.#aside(),
+      fleetHold: this.#act.fleetHold,
+    };
+  }
+
+  /** For `/debug/verdicts`. */
+  describe(): readonly object[] {
+    return this.#subjects.describe(this.#parts.clock.monotonicMs());
+  }
+
+  onPodChange(change: StoreChange<NodePod>): void {
+    const { object } = change;
+    if (change.kind === "deleted") {
+      this.#subjects.forget(object.uid);
+      return;
+    }
+    this.#witness(object);
+    if (object.claims.length === 0) return;
+    const previous = change.kind === "updated" ? change.previous : undefined;
+    const subject = this.#subjects.of(object);
+    if (!object.isWaiting) subject.waitingSince = undefined;
+    if (object.isTerminal) return;
+    if (subject.isRejected && previous?.isTerminal === true) this.#onAftermath(subject, "reverted");
+    if (!object.isWaiting || previous?.isWaiting === true) return;
+    subject.waitingSince = this.#parts.clock.monotonicMs();
+    if (subject.reverts === 0) this.#schedule(subject, this.#options.config.graceMs);
+  }
+
+  #witness({ uid, rejection }: NodePod): void {
+    if (rejection === undefined) return;
+    const { ownerUid, atMs, level } = rejection;
+    const { client, clock } = this.#parts;
+    const nowMs = client.serverTime()?.latestMs ?? clock.wallMs();
+    this.#act.witness({ podUid: uid, ownerUid, ageMs: atMs === undefined ? 0 : nowMs - atMs, level });
+  }
+
+  /** What the aggregator sees and this agent does not: PVs whose affinity excludes the node, and what happens on other nodes. */
+  onAnswer({ volumes, holdRejections }: ReportAnswer): void {
+    const isLifted = this.#act.fleetHold !== undefined && holdRejections === undefined;
+    this.#act.holdFleet(holdRejections);
+    if (isLifted) for (const { uid, held } of this.#subjects.all()) if (held !== undefined) this.#queue.add(uid);
+    const known = this.#named;
+    this.#answeredAt = this.#parts.clock.monotonicMs();
+    this.#named = volumes && new Map(volumes.map(({ name, resourceVersion }) => [name, resourceVersion]));
+    for (const [name, version] of this.#named ?? []) if (known?.get(name) !== version) this.#queue.add(`pv/${name}`);
+  }
+
+  #onNodeChange(): void {
+    this.#epoch += 1;
+    for (const pod of this.#parts.pods.all()) {
+      if (!countsIn(pod)) continue;
+      const { graceMs } = this.#options.config;
+      const spreadMs = this.#parts.random.fraction() * SPREAD_MS;
+      this.#schedule(this.#subjects.of(pod), pod.isWaiting ? graceMs : spreadMs);
+    }
+  }
+
+  #schedule(subject: Subject, ms: number): void {
+    subject.retries = 0;
+    subject.held = undefined;
+    this.#queue.addAfter(subject.uid, ms);
+  }
+
+  #node(): OwnNode | undefined {
+    return this.#ownNode.get(this.#options.node);
+  }
+
+  /** Why nothing is done on this node. */
+  #aside(): string | undefined {
+    const { enforcesSince } = this.#options.config;
+    const version = this.#node()?.kubeletVersion;
+    if (enforcesSince === undefined || version === undefined) return undefined;
+    const doesIt = enforcesItself(version, enforcesSince);
+    if (doesIt === undefined) return `the version of the kubelet is not understood: ${version || "it has none"}`;
+    return doesIt ? `the kubelet rejects such pods itself: it is ${version}` : undefined;
+  }
+
+  /** The pods of this node that use a PV: by its claim. */
+  async #lookForUsers(name: string, signal: AbortSignal): Promise<void> {
+    const read = await this.#reads.volume(name, signal);
+    if (read.kind === "failed") throw new MooringError("api-rejected", `volume ${name} was named: ${read.why}`);
+    const claim = read.kind === "value" ? read.value.claimRef : undefined;
+    if (claim === undefined) return;
+    for (const pod of this.#parts.pods.all()) {
+      const isUser = pod.claims.includes(claim.name) && pod.key.startsWith(`${claim.namespace}/`);
+      if (isUser && countsIn(pod))
+        this.#schedule(this.#subjects.of(pod), pod.isWaiting ? this.#options.config.graceMs : 0);
+    }
+  }
+
+  async #lookAt(uid: string, signal: AbortSignal): Promise<void> {
+    const subject = this.#subjects.get(uid);
+    const pod = subject && this.#parts.pods.get(subject.key);
+    if (subject === undefined || pod?.uid !== uid || (pod.isTerminal && !subject.isUnsettled)) return;
+    const aside = this.#aside();
+    if (aside !== undefined) {
+      subject.outcome = aside;
+      return;
+    }
+    const next = await this.#judge.judge(subject, pod, signal);
+    subject.outcome = next.outcome;
+    if (next.after === undefined) return;
+    this.#queue.addAfter(uid, next.after === "again" ? this.#againMs(subject) : next.after);
+  }
+
+  #againMs(subject: Subject): number {
+    const ms = Math.min(AGAIN.maxMs, AGAIN.firstMs * 2 ** Math.min(subject.retries, 20));
+    subject.retries += 1;
+    return jitter(this.#parts.random, ms, 0.2);
+  }
+
+  /** A decision about one pod waits for the others. */
+  #lookAtUnseen(): void {
+    for (const pod of this.#parts.pods.all()) {
+      if (countsIn(pod) && this.#subjects.of(pod).epoch !== this.#epoch) this.#queue.add(pod.uid);
+    }
+  }
+
+  #onAftermath(subject: Subject, aftermath: Aftermath): void {
+    if (!subject.isRejected) return;
+    if (aftermath !== "reverted") {
+      this.#telling.count("held", subject);
+      const message = aftermath === "without-reason" ? "pod stays rejected, without the reason" : "pod stays rejected";
+      this.#telling.say("info", subject, { message });
+      return;
+    }
+    subject.isRejected = false;
+    subject.reverts += 1;
+    this.#telling.count("reverted", subject);
+    this.#telling.say("warn", subject, { message: "pod came back from its rejection" });
+    const { deleteReverted } = this.#options.config;
+    this.#queue.addAfter(subject.uid, deleteReverted ? DELETE_AFTER_MS : REVERTED_MS * subject.reverts);
+  }
+}

@@ -1,0 +1,74 @@
+import type { KubeEvent } from "../../common/kube/events.ts";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
+import { REJECTION_REASON } from "../../common/storage/rejection.ts";
+import type { PodOwner } from "../core/affinity/facts.ts";
+import { type Misplacement, misplacementText } from "../core/affinity/rejection.ts";
+
+/**
+ * What is told of a pod: that it was rejected, that it would be where that was switched on, that it waits for ever and is let alone, or that
+ * it runs and could not start here again.
+ */
+export type PodTelling = "rejected" | "would-reject" | "waits-attached" | "runs-misplaced";
+
+const WORDS = {
+  rejected: { action: "Rejected", note: (text: string) => `Pod was rejected: ${text}` },
+  "would-reject": {
+    action: "WouldReject",
+    note: (text: string) => `Pod would be rejected (--affinity=audit): ${text}`,
+  },
+  "waits-attached": {
+    action: "Waiting",
+    note: (text: string) =>
+      `Pod waits for a volume that the kubelet will not mount, and is let alone since the volume is attached here: ${text}`,
+  },
+  "runs-misplaced": {
+    action: "Running",
+    note: (text: string) => `Pod goes on, but could not start here again: ${text}`,
+  },
+} as const satisfies Record<PodTelling, unknown>;
+
+/** The pod, where and when. */
+interface About {
+  readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly misplacement: Misplacement;
+  /** By the API server's clock, milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/** A warning on the pod, with the reason that its status gets when it is rejected. It is one event for each pod and kind of telling. */
+export function podEvent(telling: PodTelling, { pod, misplacement, nowMs }: About): KubeEvent {
+  const { action, note } = WORDS[telling];
+  const { namespace, name, uid } = pod;
+  return {
+    regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid },
+    type: "Warning",
+    reason: REJECTION_REASON,
+    action,
+    note: note(misplacementText(misplacement)),
+    eventTime: formatMicroTime(nowMs),
+    once: `${uid.toLowerCase().slice(0, 40)}-${telling}`,
+  };
+}
+
+/** A warning on the controller whose replacements keep landing here. */
+export function ownerEvent(
+  owner: PodOwner,
+  about: {
+    readonly namespace: string;
+    readonly node: string;
+    readonly why: string;
+    readonly waitMs: number;
+    readonly nowMs: number;
+  },
+): KubeEvent {
+  const { apiVersion, kind, name, uid } = owner;
+  const seconds = Math.ceil(about.waitMs / 1000);
+  return {
+    regarding: { apiVersion, kind, namespace: about.namespace, name, uid },
+    type: "Warning",
+    reason: `${REJECTION_REASON}BackOff`,
+    action: "BackingOff",
+    note: `${about.why} (node ${about.node}); the next one waits ${seconds} s before it is rejected`,
+    eventTime: formatMicroTime(about.nowMs),
+  };
+}
