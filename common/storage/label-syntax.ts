@@ -6,9 +6,8 @@ const LONGEST_SUBDOMAIN = 253;
 
 /** True for what upstream calls a qualified name: at most 63 characters, with or without a DNS subdomain and a slash in front. */
 export function isLabelKey(text: string): boolean {
-  const [first = "", second, ...more] = text.split("/");
-  if (second === undefined) return LABEL_WORD.test(first);
-  return more.length === 0 && LABEL_WORD.test(second) && isSubdomain(first);
+  const [, subdomain, name] = /^(?:([^/]+)\/)?([^/]+)$/.exec(text) ?? [];
+  return name !== undefined && LABEL_WORD.test(name) && (subdomain === undefined || isSubdomain(subdomain));
 }
 
 function isSubdomain(text: string): boolean {
@@ -25,7 +24,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 /** A whole number in base 10 as Go's `strconv.ParseInt(text, 10, 64)` reads it; undefined for all else and beyond 64 bits. */
 export function parseInt64(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
-  const value = BigInt(text.replace(/^\+/, ""));
+  const value = BigInt(text);
   return value > INT64_MAX || value < -INT64_MAX - 1n ? undefined : value;
 }
 

@@ -119,7 +119,8 @@ function parseExpression({ key, operator, values }: Shape, path: string): LabelR
       return values.length === 0 ? { key, path, operator } : bad(`${path}.values`, `is not empty for ${operator}`);
     case "Gt":
     case "Lt": {
-      const bound = values.length === 1 ? parseInt64(values[0] ?? "") : undefined;
+      const [only, ...more] = values;
+      const bound = only === undefined || more.length > 0 ? undefined : parseInt64(only);
       return bound === undefined
         ? bad(`${path}.values`, `is not one whole number of 64 bits for ${operator}`)
         : { key, path, operator, bound };
@@ -140,14 +141,16 @@ function bad(path: string, why: string): Unreadable {
   return { kind: "unreadable", path, why };
 }
 
-/** The first of what valibot found; its messages repeat input, and that may be long. */
+/** A longer name of a member is cut: whoever may write a PV could make it as long as they like. */
+const LONGEST_PATH = 100;
+
+/** The first of what valibot found; its messages repeat input. A member is always named first: what is read are objects. */
 function unreadable(path: string, [issue]: readonly v.BaseIssue<unknown>[]): Unreadable {
   const steps = (issue?.path ?? []).map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`));
-  const below = steps.join("").replace(/^\./, "");
-  return bad(join(path, below.slice(0, 100)), "is not as the API has it");
+  const below = steps.join("").slice(0, LONGEST_PATH);
+  return bad(path === "" ? below.slice(1) : path + below, "is not as the API has it");
 }
 
 function join(path: string, below: string): string {
-  if (path === "" || below === "") return path + below;
-  return below.startsWith("[") ? `${path}${below}` : `${path}.${below}`;
+  return path === "" ? below : `${path}.${below}`;
 }

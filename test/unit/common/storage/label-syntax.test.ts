@@ -102,10 +102,13 @@ describe("labels", () => {
     expect(labelOf(labels, "zone")).toBeUndefined();
   });
 
-  it.each([{ input: null }, { input: ["a"] }, { input: { zone: 1 } }, { input: "zone=a" }])(
-    "are not $input",
-    ({ input }) => {
-      expect(v.is(labelsSchema, input)).toBe(false);
-    },
-  );
+  it.each([
+    { input: null },
+    { input: ["a"] },
+    { input: { zone: 1 } },
+    { input: { zone: "a", rack: 1 } },
+    { input: "zone=a" },
+  ])("are not $input", ({ input }) => {
+    expect(v.is(labelsSchema, input)).toBe(false);
+  });
 });

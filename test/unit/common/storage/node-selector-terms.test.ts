@@ -157,6 +157,24 @@ describe("an old name for a zone", () => {
     },
     { name: "may mean both of two zones", labels: { [NEW]: "b" }, of: asks(OLD, "In", ["a__b"]), answer: unsure },
     {
+      name: "may mean both of two zones with longer names",
+      labels: { [NEW]: "eu-1" },
+      of: asks(OLD, "In", ["eu-1__eu-2"]),
+      answer: unsure,
+    },
+    {
+      name: "does not mean a zone for the letters of its name",
+      labels: { [NEW]: "e" },
+      of: asks(OLD, "In", ["eu-1__eu-2"]),
+      answer: "differs",
+    },
+    {
+      name: "may exclude both of two zones",
+      labels: { [NEW]: "b" },
+      of: asks(OLD, "NotIn", ["a__b"]),
+      answer: unsure,
+    },
+    {
       name: "may exclude the zone that the node has under the new one",
       labels: { [NEW]: "a" },
       of: asks(OLD, "NotIn", ["a"]),

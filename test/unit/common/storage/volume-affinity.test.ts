@@ -88,6 +88,47 @@ describe("the affinity of a PV", () => {
   });
 });
 
+describe("why a part cannot be read", () => {
+  const ofZone = (operator: string, values?: readonly unknown[]) => ofLabels(asks("zone", operator, values));
+
+  it.each([
+    { why: "is no qualified name", of: ofLabels(asks("a b", "Exists")) },
+    { why: "can be the value of no label", of: ofZone("In", ["a b"]) },
+    { why: "is empty for In", of: ofZone("In") },
+    { why: "is empty for NotIn", of: ofZone("NotIn") },
+    { why: "is not empty for Exists", of: ofZone("Exists", ["a"]) },
+    { why: "is not empty for DoesNotExist", of: ofZone("DoesNotExist", ["a"]) },
+    { why: "is not one whole number of 64 bits for Gt", of: ofZone("Gt", ["a"]) },
+    { why: "is not one whole number of 64 bits for Lt", of: ofZone("Lt", ["1", "2"]) },
+    { why: "is none of In, NotIn, Exists, DoesNotExist, Gt and Lt", of: ofZone("Near") },
+    { why: "is neither In nor NotIn", of: ofFields(asks("metadata.name", "Gt", ["1"])) },
+    { why: "has not exactly one element", of: ofFields(asks("metadata.name", "In", [])) },
+    { why: "is not metadata.name", of: ofFields(asks("spec.rack", "In", ["r1"])) },
+    { why: "is not as the API has it", of: ofZone("In", [1]) },
+  ])("$why", ({ of, why }) => {
+    expect(matchNodeSelector(parseNodeSelector(selector(of)), NODE)).toMatchObject({ kind: "unknown", why });
+  });
+
+  it("is that an old name was used", () => {
+    const old = ofLabels(asks("failure-domain.beta.kubernetes.io/zone", "Exists"));
+    const answer = matchVolumeAffinity(parseVolumeAffinity({ required: selector(old) }), {
+      "topology.kubernetes.io/zone": "a",
+    });
+
+    expect(answer).toEqual({
+      kind: "unknown",
+      path: "required.nodeSelectorTerms[0].matchExpressions[0].key",
+      why: "is an old name for a zone or region that the node has under the new one",
+    });
+  });
+
+  it("is told with the begin of the name of a member that nobody knows", () => {
+    const answer = matchVolumeAffinity(parseVolumeAffinity({ required: { ["x".repeat(5_000)]: 1 } }), LABELS);
+
+    expect(answer).toMatchObject({ path: `required.${"x".repeat(99)}` });
+  });
+});
+
 describe("why a node is not selected", () => {
   const many = ["v1", "v2", "v3", "v4"];
 
@@ -107,6 +148,21 @@ describe("why a node is not selected", () => {
       name: "tells the first values",
       of: [ofLabels(asks("zone", "In", many))],
       why: 'it asks for zone In (v1, v2, v3, …), the node has "a"',
+    },
+    {
+      name: "tells three values",
+      of: [ofLabels(asks("zone", "In", ["v1", "v2", "v3"]))],
+      why: 'it asks for zone In (v1, v2, v3), the node has "a"',
+    },
+    {
+      name: "tells a key of eighty characters",
+      of: [ofLabels(asks(`${"k".repeat(70)}/${"n".repeat(9)}`, "Exists"))],
+      why: `it asks for ${"k".repeat(70)}/${"n".repeat(9)} Exists, the node has no such label`,
+    },
+    {
+      name: "cuts a longer one",
+      of: [ofLabels(asks(`${"k".repeat(70)}/${"n".repeat(10)}`, "Exists"))],
+      why: `it asks for ${"k".repeat(70)}/${"n".repeat(9)}… Exists, the node has no such label`,
     },
     { name: "tells the name", of: [ofFields(otherName)], why: "it asks for metadata.name In (n2)" },
     {
