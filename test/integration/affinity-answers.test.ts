@@ -1,0 +1,144 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { reportPath } from "../../common/storage/answer-version.ts";
+import { decodeReportAnswer, type NodeReport, type ReportAnswer } from "../../common/storage/node-report.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
+
+const PODS = "/api/v1/namespaces/shop/pods";
+const ZONE = "topology.kubernetes.io/zone";
+const LIMIT = 3;
+
+let owner: Owner;
+let signals: Disposable;
+let cluster: BareCluster;
+let aggregator: RunningAggregator;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  // The API server lets a PV's affinity be edited with this gate only (alpha in 1.35 and 1.36).
+  cluster = await startBareCluster(owner, { featureGates: { MutablePVNodeAffinity: true } });
+  aggregator = await start();
+});
+afterEach(async () => {
+  for (const name of made.splice(0)) await cluster.removePod(name);
+});
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+function start(): Promise<RunningAggregator> {
+  return cluster.startAggregator(["--hold-rejections-at", String(LIMIT)]);
+}
+
+async function restart(): Promise<void> {
+  await aggregator.stop();
+  aggregator = await start();
+}
+
+/** Pods of the test that runs. */
+const made: string[] = [];
+
+/** A pod that nobody runs, bound to the node. */
+async function createPod(name: string, { claim, node }: { readonly claim: string; readonly node: string }) {
+  const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
+  const spec = { nodeName: node, containers: [{ name: "main", image: "none" }], volumes };
+  await cluster.api.create(PODS, { metadata: { name }, spec });
+  made.push(name);
+}
+
+/** As an agent does it: everything in one patch. */
+async function reject(name: string): Promise<void> {
+  const metadata = { annotations: { "mooring.dev/rejected": JSON.stringify({ level: 0 }) } };
+  const status = { phase: "Failed", reason: "VolumeNodeAffinity", message: "Pod was rejected: for a test" };
+  await cluster.api.patch(`${PODS}/${name}/status`, { metadata, status });
+}
+
+function inZone(zone: string): object {
+  const matchExpressions = [{ key: ZONE, operator: "In", values: [zone] }];
+  return { spec: { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } } };
+}
+
+/** What an agent with no mounts at all would be told now; as today's agents ask unless told. */
+async function answerTo(node: string, path = reportPath("", node)): Promise<ReportAnswer> {
+  const endedAt = owner.clock.monotonicMs();
+  const body: NodeReport = {
+    ...{ version: 1, node, bootId: `boot-${node}`, podUid: "agent", instance: "run-1", generation: 1, driftPpm: 200 },
+    ...{ read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt, observedSince: 0, blind: [{ to: 0 }] },
+    ...{ podsResourceVersion: "1", holds: [], releases: [] },
+  };
+  const { fields } = aggregator.logger.lines.find(({ message }) => message.startsWith("aggregator started")) ?? {};
+  const response = await fetch(`${String(fields?.url)}${path}`, { method: "PUT", body: JSON.stringify(body) });
+  const answer = decodeReportAnswer(JSON.parse(await response.text()));
+  if (!answer.ok) throw new Error(answer.problems.join("; "));
+  return answer.value;
+}
+
+async function named(node: string): Promise<readonly string[] | undefined> {
+  return (await answerTo(node)).volumes?.map(({ name }) => name);
+}
+
+async function untilNamed(node: string, volumes: readonly string[]): Promise<void> {
+  const check = async (): Promise<void> => expect(await named(node)).toEqual(volumes);
+  await waitUntil(owner, { what: `${node} named [${volumes}]`, limitMs: 10_000, everyMs: 50, check });
+}
+
+describe("what agents are told, on a real API server", () => {
+  it("names a volume whose affinity is edited under a pod for as long as it does not admit the pod's node", async () => {
+    await cluster.api.create("/api/v1/nodes", { metadata: { name: "one", labels: { [ZONE]: "a" } } });
+    await cluster.createClaims(["edited"]);
+    await createPod("edited-0", { claim: "edited", node: "one" });
+    const volume = "/api/v1/persistentvolumes/pv-edited";
+    await cluster.api.patch(volume, inZone("a"));
+    await untilNamed("one", []);
+
+    await cluster.api.patch(volume, inZone("b"));
+    await untilNamed("one", ["pv-edited"]);
+    const [before] = (await answerTo("one")).volumes ?? [];
+    await cluster.api.patch(volume, inZone("c"));
+    await waitUntil(owner, {
+      what: "another version of the volume",
+      limitMs: 10_000,
+      check: async () =>
+        expect((await answerTo("one")).volumes?.[0]?.resourceVersion).not.toBe(before?.resourceVersion),
+    });
+    await restart();
+    await untilNamed("one", ["pv-edited"]);
+    await cluster.api.patch("/api/v1/nodes/one", { metadata: { labels: { [ZONE]: "c" } } });
+    await untilNamed("one", []);
+    await cluster.api.patch("/api/v1/nodes/one", { metadata: { labels: { [ZONE]: "a" } } });
+    await untilNamed("one", ["pv-edited"]);
+    await reject("edited-0");
+    await untilNamed("one", []);
+  });
+
+  it("holds rejections for all nodes from the limit on, and still does after it was restarted", async () => {
+    await restart();
+    await cluster.createClaims(["held"]);
+    for (const name of ["held-0", "held-1", "held-2"]) await createPod(name, { claim: "held", node: "two" });
+    const holdOf = async (node: string): Promise<string | undefined> => (await answerTo(node)).holdRejections;
+    const isHeld = {
+      limitMs: 10_000,
+      check: async () => expect(await holdOf("three")).toContain("pods were rejected on"),
+    };
+    await reject("held-0");
+    await reject("held-1");
+    const before = await holdOf("three");
+
+    await reject("held-2");
+    await waitUntil(owner, { what: "a hold", ...isHeld });
+    const lines = aggregator.logger.lines.filter(({ level }) => level === "error").map(({ message }) => message);
+    const gauge = await aggregator.metric("mooring_fleet_rejections_held");
+    const old = await answerTo("three", "/v1/nodes/three/report");
+    await restart();
+    await waitUntil(owner, { what: "a hold after a restart", ...isHeld });
+
+    expect(before).toBeUndefined();
+    expect(lines).toContain("agents are told to reject no pod");
+    expect(gauge).toBe(1);
+    expect(Object.keys(old).filter((field) => !["forget", "reach", "whole"].includes(field))).toEqual([]);
+  });
+});
