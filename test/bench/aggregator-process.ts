@@ -13,6 +13,8 @@ export interface MeasuredAggregator {
   readonly metrics: () => Promise<Exposition>;
   /** Waits until it is ready: all is listed, and the nodes have been heard. */
   readonly ready: (limitMs: number) => Promise<void>;
+  /** Stops it as a rollout does, and starts it again at the same place; returns as soon as it answers. */
+  readonly restart: () => Promise<void>;
 }
 
 /** Starts the bundled aggregator as a pod runs it, with the rights of its manifest; returns as soon as it answers. */
@@ -32,11 +34,17 @@ export async function startAggregator(
     nodeOptions,
     nice,
   });
-  await answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
+  const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
+  await alive();
   return {
     child,
     url,
     metrics: async () => parseExposition(await (await fetch(`${url}/metrics`)).text()),
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
+    restart: async () => {
+      await child.stop();
+      await child.start();
+      await alive();
+    },
   };
 }

@@ -1,6 +1,6 @@
 // Figures, side by side with a named baseline in one run; nothing here is asserted. `npm run bench -- parse mounts` runs some.
 // Root is needed where an agent runs in a pod's configuration (mounts, idle, first-fill,
-// transitions, scale).
+// transitions, scale, restart).
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
@@ -12,6 +12,7 @@ import { benchIdle } from "./idle.ts";
 import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
+import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
 import { percentile, summary } from "./statistics.ts";
 import { benchTransitions } from "./transitions.ts";
@@ -53,13 +54,14 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
       rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 2),
       seed: Number(process.env.MOORING_BENCH_SEED ?? 1),
     }),
-  scale: (owner, printer) =>
-    benchScale(owner, printer, {
-      fraction: Number(process.env.MOORING_BENCH_SCALE ?? 1),
-      minutes: Number(MINUTES ?? 3),
-      nodeOptions: NODE_OPTIONS,
-    }),
+  scale: (owner, printer) => benchScale(owner, printer, atScale()),
+  restart: (owner, printer) => benchRestart(owner, printer, atScale()),
 };
+
+function atScale() {
+  const fraction = Number(process.env.MOORING_BENCH_SCALE ?? 1);
+  return { fraction, minutes: Number(MINUTES ?? 3), nodeOptions: NODE_OPTIONS };
+}
 
 /** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */
 const UNASKED = [...Object.keys(ON_STAGE), "journal", "first-fill", "transitions"];

@@ -70,7 +70,7 @@ async function measure(run: ScaleRun, { minutes }: ScaleOptions): Promise<ScaleF
     owner.say(`${name}: ${phaseTable([figures])[1]?.slice(1).join(", ")}`);
     return figures;
   };
-  const list = await phase("start: list", () => listed(run));
+  const list = await phase("start: list", () => untilListed(owner, aggregator, LIST_LIMIT_MS));
   const hear = await phase("start: hear the nodes", () => aggregator.ready(READY_LIMIT_MS));
   const fill = await phase("first fill", () =>
     conditions.reached(sizes.claims, { limitMs: FILL_LIMIT_MS, child: aggregator.child }),
@@ -86,15 +86,14 @@ async function measure(run: ScaleRun, { minutes }: ScaleOptions): Promise<ScaleF
 }
 
 /** Waits until the aggregator has listed everything. */
-function listed({ owner, aggregator }: ScaleRun): Promise<void> {
-  const { url, child } = aggregator;
+export function untilListed(owner: Owner, { url, child }: MeasuredAggregator, limitMs: number): Promise<void> {
   const check = async (): Promise<void> => {
     const text = await (await fetch(`${url}/readyz?verbose`)).text();
     if (!/^\[\+\]cluster /m.test(text)) throw new Error(text);
   };
   return waitUntil(owner, {
     what: "aggregator to list the cluster",
-    limitMs: LIST_LIMIT_MS,
+    limitMs,
     child,
     everyMs: 250,
     check,
