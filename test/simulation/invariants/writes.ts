@@ -96,20 +96,15 @@ export class WriteWatch {
 
   /** An end that was read in the mount table lies between what is published and what that says of its uncertainty. */
   #checkUncertainty(name: string, { claimUid, lastUse }: Published): void {
-    const { truth, sky } = this.#world;
+    const { truth } = this.#world;
     if (lastUse?.uncertaintyMs === undefined || lastUse.evidence !== "mount-table") return;
     if (isVague(this.#world, claimUid)) return;
-    // What the difference of two agents' reports tells does not know of holds that the first only kept: F4.
-    const isReported = this.#world.nodes.some(({ disk }) => disk.releases.has(lastUse.release));
-    if (!isReported) return;
     const { podUid, node, releasedAtMs, uncertaintyMs } = lastUse;
     const uses = truth.usesOf(claimUid).filter((use) => use.podUid === podUid && use.node === node);
     if (uses.length === 0) return;
-    // The clock that ages are measured on stands still as long as its machine does.
-    const stoodStillMs = this.#world.nodes.find(({ name }) => name === node)?.suspendedMs ?? 0;
     const isWithin = uses.some(({ endedAt }) => {
       if (endedAt === undefined) return false;
-      const least = releasedAtMs - uncertaintyMs - sky.longestMs - stoodStillMs - ROUNDED_MS;
+      const least = releasedAtMs - uncertaintyMs - ROUNDED_MS;
       return releasedAtMs >= this.#wall.earliest(endedAt) && least <= this.#wall.latest(endedAt);
     });
     if (isWithin) return;
@@ -119,8 +114,8 @@ export class WriteWatch {
   }
 }
 
-/** Milliseconds are rounded up, and so is the width. */
-const ROUNDED_MS = 2;
+/** True times are fractions of milliseconds, of which a little is lost in sums of large numbers. */
+const ROUNDED_MS = 0.01;
 
 function isSame(one: Published, other: Published): boolean {
   return JSON.stringify(one) === JSON.stringify(other);

@@ -94,8 +94,6 @@ function replicaOf({ replicas }: World, index: number): Replica {
 function pause(world: World, process: Replica["process"], forMs: number): void {
   if (process === undefined) return;
   process.pause();
-  // What comes meanwhile is on its way until it goes on.
-  world.sky.longestMs = Math.max(world.sky.longestMs, forMs);
   world.windows.begin(forMs, () => {
     world.attention.start(process.name);
     process.resume();

@@ -51,9 +51,6 @@ export class SimNode {
   /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
   readMs: readonly [number, number] = [0.2, 0.2];
   agent: SimProcess | undefined;
-  /** For how long it has been suspended in all. */
-  suspendedMs = 0;
-  #suspendedAt = 0;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;
   #table: MountTable;
@@ -107,12 +104,10 @@ export class SimNode {
   suspend(): void {
     this.machine.suspend();
     this.power.freeze();
-    this.#suspendedAt = this.#parts.engine.scheduler.nowMs();
   }
 
   resume(): void {
     if (!this.machine.isSuspended()) return;
-    this.suspendedMs += this.#parts.engine.scheduler.nowMs() - this.#suspendedAt;
     this.machine.resume();
     this.thaw();
   }

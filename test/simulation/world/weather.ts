@@ -46,8 +46,6 @@ export class Sky {
   readonly hits = new Map<NetworkFault, number>();
   /** How many writes to claims were sent, whether they changed anything or not. */
   claimWrites = 0;
-  /** The longest that anything was on its way, milliseconds. */
-  longestMs = 1;
 
   constructor(parts: SkyParts) {
     this.#parts = parts;
@@ -80,12 +78,9 @@ export class Sky {
       answerMs: 0.2 + dice.fraction(),
       server: dice.between(0, servers() - 1),
     };
-    const fate = [...this.#storms]
+    return [...this.#storms]
       .filter((storm) => befalls(storm, call) && dice.chance(storm.probability))
       .reduce<Fate>((before, { kind }) => this.#strike(before, kind, call), usual);
-    const againMs = Math.max(0, ...(fate.againAfterMs ?? []));
-    this.longestMs = Math.max(this.longestMs, (fate.requestMs ?? 0) + (fate.answerMs ?? 0) + againMs);
-    return fate;
   };
 
   #strike(fate: Fate, kind: NetworkFault, call: Call): Fate {
