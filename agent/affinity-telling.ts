@@ -95,11 +95,13 @@ function nameOf({ namespace, key, uid }: Subject): {
   return { namespace, pod: key, podUid: uid };
 }
 
-/** The volumes that a rejection is for; nothing when there is none whose PV is known. */
+/** The volumes that a rejection is for, those first that the pod waits for; nothing when there is none whose PV is known. */
 export function misplacementOf({ verdict }: Pick<PodLook, "verdict">, node: string): Misplacement | undefined {
-  const volumes = misplacedVolumes(verdict).flatMap(({ volume, pv, why }) =>
-    pv === undefined ? [] : [{ volume: volume.name, claim: volume.claim, pv, why }],
-  );
+  const volumes = misplacedVolumes(verdict)
+    .toSorted((one, other) => Number(other.finding === "wrong") - Number(one.finding === "wrong"))
+    .flatMap(({ volume, pv, why }) =>
+      pv === undefined ? [] : [{ volume: volume.name, claim: volume.claim, pv, why }],
+    );
   const [first, ...others] = volumes;
   return first === undefined ? undefined : { node, volumes: [first, ...others] };
 }

@@ -1,0 +1,307 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./affinity-scene.ts";
+
+afterEach(endScenes);
+
+describe("a pod that waits for a volume which its node must not have", () => {
+  it("is rejected after the grace period, like a kubelet does it, with an event", async () => {
+    const { cluster, advance, phase, told } = await startScene();
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(4_900);
+    const before = phase("web");
+    await advance(200);
+
+    expect(before).toBe("Pending");
+    expect(cluster.get(podAt("web"))?.status).toMatchObject({
+      phase: "Failed",
+      reason: "VolumeNodeAffinity",
+      message: expect.stringMatching(
+        /^Pod was rejected: the node affinity of volume pv-1 of claim data-1 excludes node/,
+      ),
+    });
+    expect(cluster.get(podAt("web"))?.metadata.annotations).toHaveProperty(["mooring.dev/rejected"]);
+    expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: the node affinity/)]);
+  });
+
+  it("is rejected once, and seen to stay so", async () => {
+    const { cluster, advance, counted, logger } = await startScene();
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(60_000);
+
+    expect(await counted()).toEqual({ rejected: 1, held: 1 });
+    expect(logger.messages()).toEqual(expect.arrayContaining(["pod looked at", "pod rejected", "pod stays rejected"]));
+    expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
+  });
+
+  it("that was there when the agent began is rejected as well", async () => {
+    const { phase } = await startScene({}, (cluster) => cluster.put(podAt("web"), pod("web")));
+
+    expect(phase("web")).toBe("Failed");
+  });
+
+  it("is told of in audit, once, with an event that a restart does not repeat, and let alone", async () => {
+    const { cluster, advance, phase, told, counted } = await startScene({ mode: "audit" });
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(6_000);
+    cluster.put(NODE, node("c"));
+    await advance(600_000);
+
+    expect(phase("web")).toBe("Pending");
+    expect(told()).toEqual([expect.stringMatching(/^WouldReject: Pod would be rejected \(--affinity=audit\): /)]);
+    expect(cluster.events()[0]?.metadata.name).toBe("web.u-web-would-reject");
+    expect(await counted()).toEqual({ "would-reject": 1 });
+  });
+
+  it("is not looked at when that is switched off", async () => {
+    const { cluster, advance, looks, enforcement } = await startScene({ mode: "off" });
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(60_000);
+
+    expect(looks()).toEqual([]);
+    expect(cluster.asked()).toEqual([]);
+    expect(enforcement.check()).toEqual({ ok: true, detail: "off" });
+  });
+
+  it("is decided on by what is read then: a volume that was corrected meanwhile keeps it", async () => {
+    const { cluster, advance, phase, looks } = await startScene();
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(4_000);
+    cluster.put(PV, volume("a"));
+    await advance(60_000);
+
+    expect(phase("web")).toBe("Pending");
+    expect(looks()).toEqual(["allow"]);
+  });
+
+  it("costs no read when it has started within the grace period", async () => {
+    const { cluster, advance, looks } = await startScene();
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(2_000);
+    cluster.put(podAt("web"), pod("web", { status: RUNNING }));
+    await advance(1_000);
+    cluster.remove(podAt("web"));
+    await advance(60_000);
+
+    expect(looks()).toEqual([]);
+    expect(cluster.asked()).toEqual([]);
+  });
+
+  it("is let alone while its volume is mounted, and rejected when that is over", async () => {
+    const { cluster, table, advance, phase } = await startScene();
+    const mountPoint = "/var/lib/kubelet/pods/u-web/volumes/kubernetes.io~nfs/pv-1";
+    table.mount(mountPoint);
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(30_000);
+    const before = phase("web");
+    table.unmount(mountPoint);
+    await advance(300_000);
+
+    expect(before).toBe("Pending");
+    expect(phase("web")).toBe("Failed");
+  });
+
+  it("is let alone while the mount table cannot be read completely, and rejected when it can", async () => {
+    const { cluster, table, advance, phase, looks } = await startScene();
+    const token = "/var/lib/kubelet/pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
+    table.unmount(token);
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(30_000);
+    const before = phase("web");
+    table.mount(token);
+    await advance(60_000);
+
+    expect(before).toBe("Pending");
+    expect(looks()[0]).toBe("unknown");
+    expect(phase("web")).toBe("Failed");
+  });
+
+  it("is let alone while something cannot be read, and tried again less and less often", async () => {
+    const { cluster, advance, phase, enforcement } = await startScene();
+    cluster.intercept = ({ path }) => (path.startsWith(PV) ? { status: 403, body: "no" } : undefined);
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(600_000);
+    const tries = cluster.asked().filter((line) => line === `GET ${PV}`).length;
+    const check = enforcement.check();
+    cluster.intercept = () => undefined;
+    await advance(400_000);
+
+    expect(tries).toBeGreaterThan(5);
+    expect(tries).toBeLessThan(20);
+    expect(check).toMatchObject({ ok: false, why: expect.stringContaining("persistentvolumes") });
+    expect(phase("web")).toBe("Failed");
+    expect(enforcement.check().ok).toBe(true);
+  });
+});
+
+describe("what leads to a look", () => {
+  it.each([{ name: "another label of the node", change: { path: NODE, object: node("b") } }])(
+    "at a waiting pod is $name",
+    async ({ change }) => {
+      const { cluster, advance, phase, looks } = await startScene();
+      cluster.put(PV, volume("a"));
+      cluster.put(podAt("web"), pod("web"));
+      await advance(60_000);
+      const before = looks();
+
+      cluster.put(change.path, change.object);
+      await advance(6_000);
+
+      expect(before).toEqual(["allow"]);
+      expect(phase("web")).toBe("Failed");
+    },
+  );
+
+  it("is not what a kubelet writes into its Node every few minutes", async () => {
+    const { cluster, advance, looks } = await startScene();
+    cluster.put(PV, volume("a"));
+    cluster.put(podAt("web"), pod("web"));
+    await advance(60_000);
+    const reads = cluster.asked().length;
+
+    for (let minute = 0; minute < 10; minute += 1) {
+      cluster.put(NODE, node("a", { conditions: [{ type: "Ready", status: "True" }] }));
+      await advance(60_000);
+    }
+
+    expect(looks()).toEqual(["allow"]);
+    expect(cluster.asked()).toHaveLength(reads);
+  });
+
+  it("is a volume that the aggregator names, once for each of its states", async () => {
+    const { cluster, advance, phase, enforcement } = await startScene();
+    cluster.put(PV, volume("a"));
+    cluster.put(podAt("web"), pod("web"));
+    await advance(60_000);
+
+    cluster.put(PV, volume("b"));
+    const answer = { forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] };
+    enforcement.onAnswer(answer);
+    await advance(6_000);
+    const reads = cluster.asked().length;
+    enforcement.onAnswer(answer);
+    await advance(6_000);
+
+    expect(phase("web")).toBe("Failed");
+    // The read-back of the rejection, and nothing of the volume.
+    expect(cluster.asked().slice(reads)).not.toContain(`GET ${PV}`);
+  });
+
+  it("is no volume that is named but not used here", async () => {
+    const { cluster, advance, looks, enforcement } = await startScene();
+    cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
+    cluster.put(podAt("web"), pod("web", { status: RUNNING }));
+
+    enforcement.onAnswer({
+      forget: [],
+      volumes: [
+        { name: "pv-2", resourceVersion: "7" },
+        { name: "gone", resourceVersion: "8" },
+      ],
+    });
+    await advance(60_000);
+
+    expect(looks()).toEqual([]);
+  });
+
+  it("at a running pod leads to one event, and to nothing else", async () => {
+    const { cluster, advance, phase, told, enforcement } = await startScene();
+    cluster.put(podAt("web"), pod("web", { status: RUNNING }));
+    await advance(60_000);
+
+    for (const resourceVersion of ["7", "8"]) {
+      enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion }] });
+      await advance(60_000);
+    }
+
+    expect(phase("web")).toBe("Running");
+    expect(told()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
+  });
+
+  it("is told with its verdict and its reasons, once as long as they stay", async () => {
+    const { cluster, advance, logger, enforcement } = await startScene({ mode: "audit" });
+    cluster.put(podAt("web"), pod("web"));
+    await advance(6_000);
+    cluster.put(NODE, { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "a", other: "x" } } });
+    await advance(6_000);
+
+    const lines = logger.lines.filter(({ message, level }) => message === "pod looked at" && level === "info");
+    expect(lines).toMatchObject([
+      {
+        fields: {
+          pod: "team/web",
+          podUid: "u-web",
+          verdict: "reject",
+          volumes: [{ volume: "data", claim: "data-1", pv: "pv-1", finding: "wrong" }],
+        },
+      },
+    ]);
+    expect(enforcement.describe()).toMatchObject({
+      mode: "audit",
+      survey: { pods: 1, wrong: 1, unseen: 0 },
+      pods: [{ pod: "team/web", verdict: "reject", outcome: "would be rejected" }],
+    });
+  });
+});
+
+describe("a kubelet that rejects such pods itself", () => {
+  it.each([
+    {
+      name: "leaves nothing to do from its version on",
+      since: [1, 36, 3] as const,
+      phase: "Pending",
+      says: /rejects such pods itself/,
+    },
+    { name: "is waited for in vain before it", since: [1, 37, 0] as const, phase: "Failed", says: /^enforce/ },
+  ])("$name", async ({ since, phase: expected, says }) => {
+    const { cluster, advance, phase, enforcement } = await startScene({ enforcesSince: since });
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(60_000);
+
+    expect(phase("web")).toBe(expected);
+    expect(enforcement.check()).toMatchObject({ ok: true, detail: expect.stringMatching(says) });
+  });
+});
+
+describe("the health check", () => {
+  it("says that changed volumes are not seen as long as no aggregator names any", async () => {
+    const { enforcement, advance } = await startScene();
+    const before = enforcement.check();
+    enforcement.onAnswer({ forget: [], volumes: [] });
+    const with_ = enforcement.check();
+    await advance(100_000);
+    const later = enforcement.check();
+    enforcement.onAnswer({ forget: [] });
+
+    const blind = { ok: true, detail: expect.stringContaining("is not seen") };
+    expect(before).toMatchObject(blind);
+    expect(with_).toEqual({ ok: true, detail: "enforce" });
+    expect(later).toMatchObject(blind);
+    expect(enforcement.check()).toMatchObject(blind);
+  });
+
+  it("fails as long as the own Node has not been listed, and then nothing is rejected", async () => {
+    const { enforcement, cluster, advance, phase } = await startScene({}, (begun) => {
+      begun.intercept = ({ path }) => (path.startsWith("/api/v1/nodes?") ? { status: 403 } : undefined);
+    });
+    cluster.put(podAt("web"), pod("web"));
+    await advance(30_000);
+
+    const before = [phase("web"), enforcement.check()];
+    cluster.intercept = () => undefined;
+    await advance(300_000);
+
+    expect(before).toEqual(["Pending", { ok: false, why: "the Node object has not been listed yet" }]);
+    expect(phase("web")).toBe("Failed");
+    expect(enforcement.check().ok).toBe(true);
+  });
+});
