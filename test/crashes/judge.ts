@@ -11,7 +11,10 @@ import {
 } from "./judged.ts";
 import type { CrashRecord, Span, StoredWords, TrueUse } from "./record.ts";
 
-export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000, wayMs: 1_000 };
+export const PATIENCE: Patience = { knownMs: 2_000, toldMs: 6_000 };
+
+/** What is recorded is in whole milliseconds, and so is what is stored. */
+const ROUNDED_MS = 2;
 
 /** Everything that is wrong, in the order of time. */
 export function judge(record: CrashRecord, patience = PATIENCE): readonly Finding[] {
@@ -82,7 +85,7 @@ function movedBack({ claim, states }: JudgedClaim): readonly Finding[] {
 }
 
 /** A last use was one, ended no later than it says, and no earlier than its uncertainty allows. */
-function wrongUses({ claim, uses, states, patience }: JudgedClaim): readonly Finding[] {
+function wrongUses({ claim, uses, states }: JudgedClaim): readonly Finding[] {
   return writesOf(states).flatMap(({ seenMs, words: { lastUse } }): Finding[] => {
     // Nothing is said of who it was: then nobody saw it.
     if (lastUse?.podUid === undefined) return [];
@@ -98,7 +101,7 @@ function wrongUses({ claim, uses, states, patience }: JudgedClaim): readonly Fin
     }
     const latestMs = use.unmounted?.toMs ?? Number.POSITIVE_INFINITY;
     const beforeMs = releasedAtMs - (uncertaintyMs ?? Number.POSITIVE_INFINITY) - latestMs;
-    if (beforeMs <= patience.wayMs) return [];
+    if (beforeMs <= ROUNDED_MS) return [];
     const text = `the use by ${use.pod} ended ${beforeMs} ms before the earliest that is said to be possible`;
     return [{ claim, rule: "uncertainty too small", atMs: seenMs, text }];
   });

@@ -29,8 +29,6 @@ export interface Patience {
   readonly knownMs: number;
   /** A mount has to be told when all that tell it have been up for this long. */
   readonly toldMs: number;
-  /** A report's way makes a time later, and is no part of the uncertainty that is stated. */
-  readonly wayMs: number;
 }
 
 /** A claim with all that decides on it. */

@@ -205,13 +205,13 @@ describe("the judge of crashes", () => {
     {
       name: "sees an uncertainty that leaves out the truth",
       uses: [one],
-      states: [inUse(10_200, 10_000), unused([21_200, 22_006], "one", { uncertaintyMs: 1_000 })],
+      states: [inUse(10_200, 10_000), unused([21_200, 21_008], "one", { uncertaintyMs: 1_000 })],
       found: ["uncertainty too small"],
     },
     {
-      name: "finds nothing in an uncertainty that leaves out the way of the report",
+      name: "finds nothing in an uncertainty that leaves out the truth by what was rounded",
       uses: [one],
-      states: [inUse(10_200, 10_000), unused([21_200, 22_005], "one", { uncertaintyMs: 1_000 })],
+      states: [inUse(10_200, 10_000), unused([21_200, 21_007], "one", { uncertaintyMs: 1_000 })],
       found: [],
     },
     {
