@@ -4,6 +4,8 @@ export interface Timing {
   readonly kind: string;
   /** From then to `Failed`, milliseconds. */
   readonly tookMs: number;
+  /** From the binding of the pod, or from another moment, which `kind` names. */
+  readonly isFromBind: boolean;
 }
 
 /** The smallest of these numbers that no more than this share of them exceed. Throws a RangeError when there are none. */
@@ -14,7 +16,7 @@ export function quantile(numbers: readonly number[], share: number): number {
   return found;
 }
 
-const HEAD = ["pod on a wrong node", "pods", "to Failed: p50", "p99", "slowest"] as const;
+const HEAD = ["pod on a wrong node", "pods", "p50", "p99", "slowest"] as const;
 
 /** A table with a row for each kind, and one for all. */
 export function timingRows(timings: readonly Timing[]): readonly (readonly string[])[] {
@@ -29,7 +31,8 @@ export function timingRows(timings: readonly Timing[]): readonly (readonly strin
       timings.filter((one) => one.kind === kind),
     ),
   );
-  return timings.length === 0 ? [HEAD] : [HEAD, ...rows, row("all", timings)];
+  const bound = timings.filter(({ isFromBind }) => isFromBind);
+  return [HEAD, ...rows, ...(bound.length === 0 ? [] : [row("all from bind to Failed", bound)])];
 }
 
 /** Seconds with two decimals, rounded up: no figure may look better than it is. */

@@ -6,54 +6,58 @@ import type { Places } from "./misplaced.ts";
 import type { PodState } from "./pod-log.ts";
 import { type AffinityStage, copyFolder, makeLocal, RACK, untilPod } from "./stage.ts";
 import { hostname, labelNode, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
-import { makeReplicaSet, type Placed, placeFirst, placePod } from "./workloads.ts";
+import { makeReplicaSet, placeFirst, placePod } from "./workloads.ts";
 
 /** A pod that nobody may touch, and its label `app`. */
-export interface LeftAlone extends Placed {
+export interface LeftAlone {
+  readonly uid: string;
   readonly app: string;
 }
 
-/** Its volume is moved while it runs; the time is that of the move. */
+/** Its volume is moved while it runs. */
 export async function moveFromRunning(stage: AffinityStage, app: string, { on, home }: Places): Promise<LeftAlone> {
   const volume = await makeLocal(stage, app, on);
   await makeReplicaSet(stage, { name: app, claim: app });
   const { uid } = await untilPod(stage, app, { what: "to run", holds: ({ isReady }) => isReady });
-  return { app, uid, sinceMs: await moveVolume(stage, volume, hostname(home)) };
+  await moveVolume(stage, volume, hostname(home));
+  return { app, uid };
 }
 
-/** Its volume, which shows no mount, is moved while its image cannot be had. */
+/** Its volume, which shows no mount, is moved while its image cannot be had: nobody listens there. */
 export async function moveFromImageless(stage: AffinityStage, app: string, { on, home }: Places): Promise<LeftAlone> {
   const volume = await makeClaim(stage, app, { kind: "host-path", node: on });
-  await makeReplicaSet(stage, { name: app, claim: app, image: "mooring.test/nowhere:1" });
+  await makeReplicaSet(stage, { name: app, claim: app, image: "127.0.0.1:1/nowhere:1" });
   const lacksImage = ({ waitingFor }: PodState): boolean => waitingFor.includes("ImagePullBackOff");
   const { uid } = await untilPod(stage, app, { what: "to lack its image", holds: lacksImage });
-  return { app, uid, sinceMs: await moveVolume(stage, volume, hostname(home)) };
+  await moveVolume(stage, volume, hostname(home));
+  return { app, uid };
 }
 
 /** It is put on a wrong node, and a moment later its volume turns out to be there. */
 export async function correctInTime(stage: AffinityStage, app: string, { on, home }: Places): Promise<LeftAlone> {
   const volume = await makeLocal(stage, app, home);
   await copyFolder(stage, app, on);
-  const { uid } = await placeFirst(stage, { name: app, claim: app }, on);
+  const uid = await placeFirst(stage, { name: app, claim: app }, on);
   await stage.owner.clock.sleep(2_500, stage.owner.signal);
-  return { app, uid, sinceMs: await moveVolume(stage, volume, hostname(on)) };
+  await moveVolume(stage, volume, hostname(on));
+  return { app, uid };
 }
 
 /** It is put on a wrong node, and no controller would make another one. */
 export async function placeBare(stage: AffinityStage, app: string, { on, home }: Places): Promise<LeftAlone> {
   await makeLocal(stage, app, home);
-  return { app, ...(await placePod(stage, { name: app, claim: app }, on)) };
+  return { app, uid: await placePod(stage, { name: app, claim: app }, on) };
 }
 
 /** It is put on a wrong node to which its volume is attached all the same: the attach controller does not look at affinity. */
 export async function placeAttached(stage: AffinityStage, app: string, { on, home }: Places): Promise<LeftAlone> {
   const volume = await makeReachable(stage, app, { driver: DRIVERS.attached, from: hostname(home) });
-  const placed = await placeFirst(stage, { name: app, claim: app }, on);
+  const uid = await placeFirst(stage, { name: app, claim: app }, on);
   await stage.until(`the attachment of ${volume}`, async () => {
     const node = JSON.stringify(await stage.api.get(`/api/v1/nodes/${on}`));
     if (!node.includes(`"kubernetes.io/csi/${DRIVERS.attached}^${volume}"`)) throw new HarnessError("it is not listed");
   });
-  return { app, ...placed };
+  return { app, uid };
 }
 
 /** Pods that wait for volumes in the rack of node-2, and the names of their workloads. */
@@ -63,7 +67,7 @@ export async function waitInRack(stage: AffinityStage, apps: readonly string[]):
     await makeReachable(stage, app, { driver: SLOW_DRIVER, from: RACK });
     await makeReplicaSet(stage, { name: app, claim: app });
     const pod = await untilPod(stage, app, { what: "on node-2", holds: ({ node }) => node === "node-2" });
-    waiting.push({ app, uid: pod.uid, sinceMs: pod.seenMs });
+    waiting.push({ app, uid: pod.uid });
   }
   return waiting;
 }

@@ -2,19 +2,22 @@ import { HarnessError } from "../../process/errors.ts";
 import { DRIVERS, type NodeName } from "../scenarios/stage.ts";
 import type { Told } from "./event-log.ts";
 import type { PodState } from "./pod-log.ts";
-import { type AffinityStage, copyFolder, makeLocal, untilPod, untilRejected } from "./stage.ts";
+import { type AffinityStage, copyFolder, makeLocal, untilPod } from "./stage.ts";
 import { REASON } from "./verdict.ts";
 import { hostname, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
-import { bind, makeReplicaSet, makeStatefulSet, type Placed, placeFirst, STALE_SCHEDULER } from "./workloads.ts";
+import { bind, makeReplicaSet, makeStatefulSet, placeFirst, STALE_SCHEDULER } from "./workloads.ts";
 
 /** A pod whose volume cannot be reached from where the pod is. */
-export interface Misplaced extends Placed {
+export interface Misplaced {
+  readonly uid: string;
   /** What put it there, in a few words. */
   readonly kind: string;
   /** Its label `app`; whoever replaces it keeps it. */
   readonly app: string;
   readonly node: NodeName;
   readonly volume: string;
+  /** When the volume was moved, wall clock, milliseconds; nothing where the pod was wrong from the begin. */
+  readonly movedMs?: number;
 }
 
 /** Where a pod is put, and where its volume is. */
@@ -27,15 +30,15 @@ export interface Places {
 export async function misplaceLocal(stage: AffinityStage, app: string, { on, home }: Places): Promise<Misplaced> {
   const volume = await makeLocal(stage, app, home);
   await copyFolder(stage, app, on);
-  const placed = await placeFirst(stage, { name: app, claim: app }, on);
-  return { ...placed, app, volume, node: on, kind: "local volume, node name set by hand" };
+  const uid = await placeFirst(stage, { name: app, claim: app }, on);
+  return { uid, app, volume, node: on, kind: "local volume, node name set by hand" };
 }
 
 /** The same with a CSI volume that is not attached to nodes. */
 export async function misplaceCsi(stage: AffinityStage, app: string, { on, home }: Places): Promise<Misplaced> {
   const volume = await makeReachable(stage, app, { driver: DRIVERS.plain, from: hostname(home) });
-  const placed = await placeFirst(stage, { name: app, claim: app }, on);
-  return { ...placed, app, volume, node: on, kind: "CSI volume without attachment, node name set by hand" };
+  const uid = await placeFirst(stage, { name: app, claim: app }, on);
+  return { uid, app, volume, node: on, kind: "CSI volume without attachment, node name set by hand" };
 }
 
 /** Seven at once, of both kinds: with what else happens on a node, as many as its brake lets go in a minute. */
@@ -53,8 +56,8 @@ export async function bindWrongly(stage: AffinityStage, app: string, { on, home 
   const volume = await makeLocal(stage, app, home);
   await makeStatefulSet(stage, { name: app, claim: app, where: { schedulerName: STALE_SCHEDULER } });
   const pod = await untilPod(stage, app, { what: "to be bound", holds: isUnbound });
-  const placed = await bind(stage, pod, on);
-  return { ...placed, app, volume, node: on, kind: "local volume, bound by a stale scheduler" };
+  await bind(stage, pod, on);
+  return { uid: pod.uid, app, volume, node: on, kind: "local volume, bound by a stale scheduler" };
 }
 
 /** The same scheduler has caught up: it binds the next pod of the StatefulSet to where the volume is. */
@@ -72,8 +75,16 @@ export async function moveAway(stage: AffinityStage, app: string, { on, home }: 
   await makeReplicaSet(stage, { name: app, claim: app });
   const pod = await untilPod(stage, app, { what: `on ${on}`, holds: ({ node }) => node === on });
   await untilAttaching(stage, volume);
-  const sinceMs = await moveVolume(stage, volume, hostname(home));
-  return { uid: pod.uid, sinceMs, app, volume, node: on, kind: "CSI volume, moved while it was being attached" };
+  const movedMs = stage.owner.clock.wallMs();
+  await moveVolume(stage, volume, hostname(home));
+  return {
+    uid: pod.uid,
+    movedMs,
+    app,
+    volume,
+    node: on,
+    kind: "CSI volume, moved while it was being attached (from the move; heartbeat 5 s)",
+  };
 }
 
 /** Somebody wrote the node into the template of a ReplicaSet: each of its pods is as wrong as the one before. */
@@ -86,13 +97,7 @@ export async function sendAgainAndAgain(
   await copyFolder(stage, app, on);
   const uid = await makeReplicaSet(stage, { name: app, claim: app, where: { nodeName: on } });
   const common = { app, volume, node: on, kind: "local volume, node name in the ReplicaSet's template" } as const;
-  // Nobody knows better since when they were there.
-  const pods = (): readonly Misplaced[] =>
-    stage.pods.ofApp(app).map((pod) => {
-      const sinceMs = stage.pods.states(pod.uid)[0]?.seenMs ?? pod.seenMs;
-      return { ...common, uid: pod.uid, sinceMs };
-    });
-  return { uid, pods };
+  return { uid, pods: () => stage.pods.ofApp(app).map((pod) => ({ ...common, uid: pod.uid })) };
 }
 
 async function untilAttaching({ api, until }: AffinityStage, volume: string): Promise<void> {
@@ -104,16 +109,6 @@ async function untilAttaching({ api, until }: AffinityStage, volume: string): Pr
 
 function isUnbound({ node, isGone }: PodState): boolean {
   return node === "" && !isGone;
-}
-
-/** Waits until the pod is rejected and an event says so; answers how long the rejection took, milliseconds, and the event. */
-export async function rejectionOf(
-  stage: AffinityStage,
-  pod: Misplaced,
-  limitMs?: number,
-): Promise<{ readonly tookMs: number; readonly told: Told }> {
-  const tookMs = await untilRejected(stage, pod, limitMs);
-  return { tookMs, told: await untilTold(stage, pod.uid, { action: "Rejected" }) };
 }
 
 /** Waits until Mooring has told of the object with this UID in these words; answers the event. */
@@ -136,9 +131,15 @@ export async function untilTold(
 /** What Mooring's events say was done. */
 export type Action = "Rejected" | "WouldReject" | "Waiting" | "Running" | "BackingOff";
 
-/** The mounts of the pod's volume that the kernel ever told of on its node. */
-export function mountsOf({ mounts }: AffinityStage, { uid, volume, node }: Misplaced): readonly string[] {
-  return mounts(node).flatMap((line) =>
-    "mountPoint" in line && line.mountPoint.includes(uid) && line.mountPoint.includes(volume) ? [line.mountPoint] : [],
-  );
+/** Where the kernel told, by the time that is given, of mounts of the pod's volume on its node. Wall clock, milliseconds. */
+export function mountsBefore(
+  { mounts }: AffinityStage,
+  { uid, volume, node }: Misplaced,
+  ms: number,
+): readonly string[] {
+  return mounts(node).flatMap((line) => {
+    const isMount = line.kind === "attached" || line.kind === "present";
+    if (!isMount || line.after.wallMs > ms) return [];
+    return line.mountPoint.includes(uid) && line.mountPoint.includes(volume) ? [line.mountPoint] : [];
+  });
 }

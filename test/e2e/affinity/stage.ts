@@ -8,7 +8,7 @@ import { type EventLog, startEventLog } from "./event-log.ts";
 import { type PodLog, type PodState, startPodLog } from "./pod-log.ts";
 import { rejectedAt } from "./verdict.ts";
 import { labelNode, moveVolume, startSlowDriver } from "./volumes.ts";
-import { makeReplicaSet, type Placed } from "./workloads.ts";
+import { makeReplicaSet } from "./workloads.ts";
 
 /** A label of node-2 that the volume of its own pods asks for. */
 export const RACK = { label: "mooring.test/rack", value: "east" } as const;
@@ -68,21 +68,13 @@ export async function copyFolder({ node }: Stage, claim: string, to: NodeName): 
   await node(to).run("mkdir", "-p", folderOf(claim));
 }
 
-/** Waits until a pod is rejected; answers how long that took from when it was put there, milliseconds. */
-export async function untilRejected(
-  { pods, until }: AffinityStage,
-  { uid, sinceMs }: Placed,
-  limitMs = 30_000,
-): Promise<number> {
-  let tookMs: number | undefined;
+/** Waits until the pod with this UID is rejected. */
+export async function untilRejected({ pods, until }: AffinityStage, uid: string, limitMs = 30_000): Promise<void> {
   const check = (): void => {
-    const at = rejectedAt(pods.states(uid));
-    if (at === undefined) throw new HarnessError(`it is ${pods.states(uid).at(-1)?.phase ?? "not known"}`);
-    tookMs = at - sinceMs;
+    if (rejectedAt(pods.states(uid)) === undefined)
+      throw new HarnessError(`it is ${pods.states(uid).at(-1)?.phase ?? "not known"}`);
   };
   await until(`the rejection of ${pods.states(uid)[0]?.name ?? uid}`, check, limitMs);
-  if (tookMs === undefined) throw new HarnessError("it was not rejected");
-  return tookMs;
 }
 
 interface Wanted {

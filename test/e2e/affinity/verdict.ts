@@ -14,6 +14,14 @@ export function rejectedAt(states: readonly PodState[]): number | undefined {
   return states.find(isRejected)?.seenMs;
 }
 
+/** From when the pod was first seen on its node to when it was seen to be rejected, milliseconds. Throws a RangeError when it was neither. */
+export function timeToRejection(states: readonly PodState[]): number {
+  const bound = states.find(({ node }) => node !== "")?.seenMs;
+  const failed = rejectedAt(states);
+  if (bound === undefined || failed === undefined) throw new RangeError("it was not rejected");
+  return failed - bound;
+}
+
 /** Whether the pod is rejected, by the word that only rejections have. */
 export function isRejected({ phase, annotations }: PodState): boolean {
   return phase === "Failed" && ANNOTATION in annotations;

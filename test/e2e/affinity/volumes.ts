@@ -44,11 +44,9 @@ export async function makeReachable(
   return name;
 }
 
-/** Says of a volume that nodes with this label reach it and no others, as whoever moved it does; answers when, wall clock. */
-export async function moveVolume({ api, owner }: Stage, volume: string, to: Admitted): Promise<number> {
-  const sinceMs = owner.clock.wallMs();
+/** Says of a volume that nodes with this label reach it and no others, as whoever moved it does. */
+export async function moveVolume({ api }: Stage, volume: string, to: Admitted): Promise<void> {
   await api.patch(`${STORAGE_PATHS.volumes}/${volume}`, { spec: { nodeAffinity: affinityOf(to) } });
-  return sinceMs;
 }
 
 /** Gives a node a label, or takes it away. */

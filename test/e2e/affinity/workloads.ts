@@ -61,43 +61,33 @@ export async function makeStatefulSet({ api }: Stage, workload: Workload): Promi
   await api.create(`${APPS}/statefulsets`, { metadata: { name: workload.name }, spec });
 }
 
-/** A pod, and when it was asked to be on its node. */
-export interface Placed {
-  readonly uid: string;
-  /** Wall clock, milliseconds: just before the request. */
-  readonly sinceMs: number;
-}
-
-/** Makes a pod as the workload would, on a node that somebody wrote into it; no scheduler is asked. */
-export async function placePod({ api, owner }: Stage, workload: Workload, node: NodeName): Promise<Placed> {
+/** Makes a pod as the workload would, on a node that somebody wrote into it, and answers its UID; no scheduler is asked. */
+export async function placePod({ api }: Stage, workload: Workload, node: NodeName): Promise<string> {
   const template = podTemplate({ ...workload, where: { nodeName: node } });
   const pod = v.parse(v.looseObject({ metadata: v.looseObject({}) }), template);
-  const sinceMs = owner.clock.wallMs();
   const object = { ...pod, metadata: { ...pod.metadata, name: `${workload.name}-placed` } };
-  return { uid: v.parse(made, await api.create(PODS, object)).metadata.uid, sinceMs };
+  return v.parse(made, await api.create(PODS, object)).metadata.uid;
 }
 
-/** Puts the first pod of a ReplicaSet on a node, by its name; the ReplicaSet adopts it and makes the next ones itself. */
-export async function placeFirst(stage: Stage, workload: Workload, node: NodeName): Promise<Placed> {
-  const placed = await placePod(stage, workload, node);
+/** Puts the first pod of a ReplicaSet on a node, by its name, and answers its UID; the ReplicaSet adopts it and makes the next ones itself. */
+export async function placeFirst(stage: Stage, workload: Workload, node: NodeName): Promise<string> {
+  const uid = await placePod(stage, workload, node);
   await makeReplicaSet(stage, workload);
-  return placed;
+  return uid;
 }
 
 /** Binds a pod to a node, as schedulers do. */
 export async function bind(
-  { api, owner }: Stage,
+  { api }: Stage,
   { name, uid }: { readonly name: string; readonly uid: string },
   node: NodeName,
-): Promise<Placed> {
-  const sinceMs = owner.clock.wallMs();
+): Promise<void> {
   await api.create(`${PODS}/${name}/binding`, {
     apiVersion: "v1",
     kind: "Binding",
     metadata: { name, uid },
     target: { apiVersion: "v1", kind: "Node", name: node },
   });
-  return { uid, sinceMs };
 }
 
 /** Removes a ReplicaSet with its pods, which are gone a moment later. */

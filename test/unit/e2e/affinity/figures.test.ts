@@ -20,15 +20,17 @@ describe("quantile", () => {
 describe("timingRows", () => {
   it("tells of each kind and of all, rounded up", () => {
     const timings = [
-      { kind: "by hand", tookMs: 5_001 },
-      { kind: "stale", tookMs: 6_000 },
-      { kind: "by hand", tookMs: 5_300 },
+      { kind: "by hand", tookMs: 5_001, isFromBind: true },
+      { kind: "stale", tookMs: 6_000, isFromBind: true },
+      { kind: "by hand", tookMs: 5_300, isFromBind: true },
+      { kind: "moved", tookMs: 9_000, isFromBind: false },
     ];
 
     expect(timingRows(timings).slice(1)).toEqual([
       ["by hand", "2", "5.01 s", "5.30 s", "5.30 s"],
       ["stale", "1", "6.00 s", "6.00 s", "6.00 s"],
-      ["all", "3", "5.30 s", "6.00 s", "6.00 s"],
+      ["moved", "1", "9.00 s", "9.00 s", "9.00 s"],
+      ["all from bind to Failed", "3", "5.30 s", "6.00 s", "6.00 s"],
     ]);
   });
 

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { PodState } from "../../../e2e/affinity/pod-log.ts";
-import { ANNOTATION, REASON, rejectedAt, rejectionFaults, touchFaults } from "../../../e2e/affinity/verdict.ts";
+import {
+  ANNOTATION,
+  REASON,
+  rejectedAt,
+  rejectionFaults,
+  timeToRejection,
+  touchFaults,
+} from "../../../e2e/affinity/verdict.ts";
 
 const PENDING: PodState = {
   seenMs: 0,
@@ -84,6 +91,18 @@ describe("touchFaults", () => {
     { name: "it was deleted", states: [{ ...PENDING, isDeleting: true }], faults: ["it was deleted"] },
   ])("$name", ({ states, faults }) => {
     expect(touchFaults(states)).toEqual(faults);
+  });
+});
+
+describe("timeToRejection", () => {
+  it("begins when the pod has a node, not when it was made", () => {
+    const states = [{ ...PENDING, node: "", seenMs: 10 }, { ...PENDING, seenMs: 400 }, FAILED];
+
+    expect(timeToRejection(states)).toBe(600);
+  });
+
+  it("is not made up for a pod that was not rejected", () => {
+    expect(() => timeToRejection([PENDING])).toThrow(RangeError);
   });
 });
 
