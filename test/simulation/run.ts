@@ -1,6 +1,7 @@
 import { createEngine } from "./engine/engine.ts";
 import type { CrashSites } from "./engine/sites.ts";
 import { checkFinal, checkJournals, checkWriteCounts } from "./invariants/final.ts";
+import { checkNothingLost } from "./invariants/lost.ts";
 import { BrokenPromise, type PromiseName } from "./invariants/promises.ts";
 import { checkNeverLonger } from "./invariants/states.ts";
 import { ToldUses } from "./invariants/told.ts";
@@ -73,6 +74,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
 interface Stage {
   readonly world: World;
   readonly watch: WriteWatch;
+  readonly told: ToldUses;
   readonly sky: Sky;
   readonly tell: (line: string) => void;
 }
@@ -106,7 +108,7 @@ function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
   const told = new ToldUses(world);
   const watch = new WriteWatch(world, told);
   Object.assign(found, { world, told, watch });
-  return { world, watch, sky, tell: tell ?? (() => {}) };
+  return { world, watch, told, sky, tell: tell ?? (() => {}) };
 }
 
 async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {
@@ -116,6 +118,7 @@ async function play(stage: Stage, { steps }: Plan, progress: { steps: number }):
     act(world, step, progress.steps);
     progress.steps += 1;
     await pass(stage, step.thenMs);
+    if (step.kind === "recover") checkNothingLost(world, stage.told);
   }
 }
 
@@ -138,12 +141,13 @@ function checkProcesses({ nodes, replicas }: World): void {
 
 /** Everything works again; then all pods end, one after the other; then nothing happens any more. */
 async function finish(stage: Stage, { seed, isCalm }: Plan): Promise<void> {
-  const { world, watch, sky, tell } = stage;
+  const { world, watch, told, sky, tell } = stage;
   tell(`${Math.round(world.now)} everything works again`);
   world.heal();
   const healedAt = world.now;
   await pass(stage, SETTLES_MS);
   checkFinal(world, Number.POSITIVE_INFINITY);
+  checkNothingLost(world, told);
   for (const pod of world.cluster.pods.there) {
     world.cluster.pods.delete(pod, false);
     await pass(stage, 300);
@@ -151,6 +155,7 @@ async function finish(stage: Stage, { seed, isCalm }: Plan): Promise<void> {
   tell(`${Math.round(world.now)} all pods end`);
   await pass(stage, SETTLES_MS);
   checkFinal(world, healedAt + SETTLES_MS / 2);
+  checkNothingLost(world, told);
   if (seed % JOURNALS_EVERY === 0) {
     await pass(stage, FORGETS_MS);
     checkJournals(world);

@@ -12,10 +12,10 @@ export function promisedEnd(world: World, use: Use): number | undefined {
   return Math.min(use.endedAt, pod.overAt);
 }
 
-/** True where the node had been without an agent for so long then that its pods' status counts. */
-function isUnseen(world: World, node: string, atMs: number | undefined): boolean {
-  return world.agentless.some(({ node: name, fromMs, toMs }) => {
-    return name === node && atMs !== undefined && atMs >= fromMs && atMs <= toMs + AFTER_MS;
+/** True where the node had no agent then, and has been without one for so long that its pods' status counts. */
+function isUnseen({ agentless, now }: World, node: string, atMs: number | undefined): boolean {
+  return agentless.some(({ node: name, removedMs, fromMs, toMs }) => {
+    return name === node && atMs !== undefined && now >= fromMs && atMs >= removedMs && atMs <= toMs + AFTER_MS;
   });
 }
 

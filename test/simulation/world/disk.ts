@@ -29,6 +29,8 @@ export class Disk {
   fault: DiskFault | undefined;
   /** How often a fault was met. */
   hits = 0;
+  /** It has always given back what it was given. */
+  isSound = true;
   /** Every release that was ever kept here. */
   readonly releases = new Set<string>();
 
@@ -64,16 +66,20 @@ export class Disk {
     await sleepTrue(this.#scheduler, this.fault === "slow" ? SLOW_MS : WRITE_MS);
     if (this.fault === undefined) return;
     this.hits += 1;
-    if (this.fault !== "slow") throw unusable(`the disk is ${this.fault}`);
+    if (this.fault === "slow") return;
+    this.isSound = false;
+    throw unusable(`the disk is ${this.fault}`);
   }
 
   /** The power went before the last so many writes had reached the disk, or somebody put an older state back. */
   loseLast(writes: number): void {
+    if (writes > 0) this.isSound = false;
     this.#states = this.#states.slice(0, Math.max(0, this.#states.length - writes));
   }
 
   /** The journal is gone, and who has it open finds that it is no longer the one that it knew. */
   wipe(): void {
+    this.isSound = false;
     this.#states = [];
     this.#holder = undefined;
   }

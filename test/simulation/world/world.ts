@@ -18,6 +18,15 @@ interface WorldParts {
   readonly dice: (name: string) => Dice;
 }
 
+/** A time in which a node had no agent. Milliseconds of true time. */
+export interface Agentless {
+  readonly node: string;
+  readonly removedMs: number;
+  /** From then on the node may count as one without an agent, also for what ended since the agent went. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** Milliseconds of true time. */
 const PODGC_MS = 40_000;
 const HEARS_MS = 30;
@@ -43,7 +52,7 @@ export class World {
   /** Places where the next process that comes by dies, after so many that do not. */
   readonly doomed: { readonly site: string; skip: number }[] = [];
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
-  agentless: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[];
+  agentless: readonly Agentless[];
   /** Since when each replica has heard of everything. */
   readonly attention: Attention;
   /** Times in which somebody said that a node was gone. */
@@ -60,7 +69,7 @@ export class World {
     this.windows = new Windows(scheduler);
     this.attention = new Attention(scheduler.nowMs);
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
-      return hasAgent ? [] : [{ node: `node-${index}`, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
+      return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
     for (const [index, offset] of setup.serverOffsetsMs.entries()) {
       const server = api.servers[index];
@@ -135,7 +144,7 @@ export class World {
   noteAgentless(node: string, forMs: number): void {
     const fromMs = this.now + 0.9 * LIMITS.agentlessAfterMs;
     const toMs = this.now + forMs;
-    if (toMs > fromMs) this.agentless = [...this.agentless, { node, fromMs, toMs }];
+    if (toMs > fromMs) this.agentless = [...this.agentless, { node, removedMs: this.now, fromMs, toMs }];
   }
 
   /** Somebody says for so long that the node is gone, and it may be taken for that until it is heard of again. */
