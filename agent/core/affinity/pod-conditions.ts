@@ -48,10 +48,7 @@ function sandboxStanding({ podIps, isHostNetwork, readyToStartContainers }: Live
 function containersStanding(containers: readonly ContainerState[]): Standing | undefined {
   const begun = containers.find(
     ({ state, waitingReason, hasRun }) =>
-      hasRun ||
-      state === "running" ||
-      state === "terminated" ||
-      (state === "waiting" && waitingReason && !NOT_BEGUN.has(waitingReason)),
+      hasRun || state === "running" || state === "terminated" || (waitingReason && !NOT_BEGUN.has(waitingReason)),
   );
   if (begun !== undefined) return settled(`container ${begun.name} is past being created, so its volumes are mounted`);
   const odd = containers.find(({ state, waitingReason }) => state !== "waiting" || !waitingReason);

@@ -27,7 +27,7 @@ export function presenceOf({ name, source }: LiveVolume, site: Site): Presence {
   const plugin = source.kind === "in-tree" ? source.plugin : undefined;
   const staged = site.holds.filter(({ kind }) => kind === "staging");
   if ([...own, ...staged].some(({ volume }) => volume.by === "device" && volume.plugin === plugin)) {
-    return { kind: "unknown", why: `a mount of an ${plugin} device may be its` };
+    return { kind: "unknown", why: `a mount of a device of the plugin ${plugin} may be its` };
   }
   if (staged.some((hold) => isOf(hold, name, source))) return { kind: "attached", why: "it is staged on the node" };
   return attachment(source, site.volumesAttached);

@@ -1,7 +1,16 @@
 import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
-import type { AffinityLook, LiveClaim, LivePod, LiveRead, LiveVolume, PodVolume, VolumeLook } from "./facts.ts";
-import { presenceOf } from "./presence.ts";
+import type {
+  AffinityLook,
+  LiveClaim,
+  LiveNode,
+  LivePod,
+  LiveRead,
+  LiveVolume,
+  PodVolume,
+  VolumeLook,
+} from "./facts.ts";
+import { type Presence, presenceOf } from "./presence.ts";
 
 /**
  * What is known of one of the pod's volumes:
@@ -48,7 +57,9 @@ export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLoo
   const excluded = { ...blank, pv: pv.name, isExcluded: true };
   const doubt = useDoubt(pv, volume) ?? driverDoubt(pv, read, look.csiNode);
   if (doubt !== undefined) return { ...excluded, finding: "unknown", why: `${affinity.why}; but ${doubt}` };
-  return { ...excluded, ...placed(affinity.why, pv, { pod, look }) };
+  const { volumesAttached } = affinity.node;
+  const site = { podUid: pod.uid, holds: look.mounts?.holds ?? [], volumesAttached };
+  return { ...excluded, ...placed(affinity.why, presenceOf(pv, site)) };
 }
 
 /**
@@ -83,7 +94,9 @@ function answerOf<T extends object>(read: LiveRead<T> | undefined, what: string)
   return read.kind === "failed" ? { doubt: `${what} could not be read: ${read.why}` } : read.value;
 }
 
-type AffinityFinding = Pick<VolumeVerdict, "why"> & { readonly finding: "right" | "wrong" | "unknown" };
+type AffinityFinding =
+  | { readonly finding: "right" | "unknown"; readonly why: string }
+  | { readonly finding: "wrong"; readonly why: string; readonly node: LiveNode };
 
 function judgeAffinity({ nodeAffinity, source }: LiveVolume, node: AffinityLook["node"]): AffinityFinding {
   const affinity = parseVolumeAffinity(nodeAffinity);
@@ -94,7 +107,7 @@ function judgeAffinity({ nodeAffinity, source }: LiveVolume, node: AffinityLook[
   if (node.kind !== "value") return { finding: "unknown", why: "the labels of the node are not known" };
   const answer = matchVolumeAffinity(affinity, node.value.labels);
   if (answer.kind === "matches") return { finding: "right", why: "its PV's node affinity admits the node" };
-  if (answer.kind === "differs") return { finding: "wrong", why: answer.why };
+  if (answer.kind === "differs") return { finding: "wrong", why: answer.why, node: node.value };
   return { finding: "unknown", why: `its PV's node affinity is not understood: ${answer.path} ${answer.why}` };
 }
 
@@ -118,13 +131,7 @@ function driverDoubt({ source }: LiveVolume, read: VolumeLook, csiNode: Affinity
 }
 
 /** Where a volume is that the node must not have. */
-function placed(
-  why: string,
-  pv: LiveVolume,
-  { pod, look }: { readonly pod: LivePod; readonly look: AffinityLook },
-): Pick<VolumeVerdict, "finding" | "why"> {
-  const volumesAttached = look.node.kind === "value" ? look.node.value.volumesAttached : [];
-  const presence = presenceOf(pv, { podUid: pod.uid, holds: look.mounts?.holds ?? [], volumesAttached });
+function placed(why: string, presence: Presence): Pick<VolumeVerdict, "finding" | "why"> {
   switch (presence.kind) {
     case "absent":
       return { finding: "wrong", why };

@@ -17,8 +17,18 @@ describe("a claim", () => {
     { name: "without a phase is not known", claim: { phase: "" }, finding: "unknown" },
     { name: "that is bound to nothing is not known", claim: { volume: undefined }, finding: "unknown" },
     { name: "that is being deleted is refused by the kubelet first", claim: { isDeleting: true }, finding: "unknown" },
-    { name: "of another name was read by mistake", claim: { name: "data-1" }, finding: "unknown" },
-    { name: "of another namespace was read by mistake", claim: { namespace: "bank" }, finding: "unknown" },
+    {
+      name: "of another name was read by mistake",
+      claim: { name: "data-1" },
+      pv: { claimRef: { namespace: "shop", name: "data-1", uid: "claim-1" } },
+      finding: "unknown",
+    },
+    {
+      name: "of another namespace was read by mistake",
+      claim: { namespace: "bank" },
+      pv: { claimRef: { namespace: "bank", name: "data-0", uid: "claim-1" } },
+      finding: "unknown",
+    },
     {
       name: "of a generic ephemeral volume that the pod owns counts",
       volume: { isEphemeral: true },

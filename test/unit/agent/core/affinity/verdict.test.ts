@@ -154,6 +154,14 @@ describe("a pod", () => {
     expect(verdict.kind).toBe(kind);
     expect(misplacedVolumes(verdict).map(({ pv }) => pv)).toEqual(["pv-1"]);
   });
+
+  it("has no misplaced volume but those that exclude its node", () => {
+    const looks = [volumeLookWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
+
+    const misplaced = looks.map((one) => misplacedVolumes(affinityVerdict(lookAtBoth([one]))));
+
+    expect(misplaced.map((volumes) => volumes.map(({ pv }) => pv))).toEqual([[], [], ["pv-2"]]);
+  });
 });
 
 describe("what is told of a pod", () => {
