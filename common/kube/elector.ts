@@ -1,6 +1,4 @@
 import type { Clock } from "../runtime/clock.ts";
-import { withDeadline } from "../runtime/deadline.ts";
-import { MooringError, messageOf } from "../runtime/errors.ts";
 import { type Instant, instantOf } from "../runtime/instant.ts";
 import { runTogether } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -8,6 +6,7 @@ import { formatMicroTime } from "../runtime/micro-time.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 import { type ElectionTiming, longestMs, msUntilFree, type Sighting, sight } from "./election.ts";
 import type { Lease, LeaseChange, LeaseStore } from "./lease.ts";
+import { LeaseTries } from "./lease-tries.ts";
 
 /** Who takes part in an election, and how. */
 export interface ElectorOptions {
@@ -79,12 +78,12 @@ export class Elector {
   #seen: Sighting | undefined;
   /** The Lease has been seen in other hands since it last was ours. */
   #hadHolder = false;
-  #problem: string | undefined;
-  #failures = 0;
+  readonly #tries: LeaseTries;
   #lastTimeMs = 0;
 
   constructor(parts: ElectorParts, options: ElectorOptions) {
     this.#parts = parts;
+    this.#tries = new LeaseTries(parts);
     this.#options = options;
   }
 
@@ -105,7 +104,7 @@ export class Elector {
       holder: lease?.holder ?? "",
       heldSince: lease?.acquireTime,
       renewalAgeMs: since && longestMs(since, instantOf(this.#parts.clock)),
-      problem: this.#problem,
+      problem: this.#tries.problem,
     };
   }
 
@@ -119,7 +118,7 @@ export class Elector {
   }
 
   async #compete(signal: AbortSignal): Promise<Tenure | undefined> {
-    const tenure = await this.#attempt(this.#tryMs, signal, async (limited) => {
+    const tenure = await this.#tries.attempt(this.#tryMs, signal, async (limited) => {
       const lease = await this.#parts.leases.read(limited);
       this.#note(lease);
       return this.#untilFreeMs() > 0 ? undefined : await this.#take(lease, limited);
@@ -160,7 +159,10 @@ export class Elector {
       tenure.stop.abort();
       this.#tenure = undefined;
       if (isLost)
-        logger.warn({ holder: this.#seen?.lease?.holder, err: this.#problem }, "no longer leading: the lease was lost");
+        logger.warn(
+          { holder: this.#seen?.lease?.holder, err: this.#tries.problem },
+          "no longer leading: the lease was lost",
+        );
       else await this.#release(tenure);
     }
   }
@@ -173,7 +175,7 @@ export class Elector {
       await clock.sleep(Math.min(jitter(random, retryMs, JITTER), this.#leftMs(tenure)), signal);
       if (signal.aborted || !this.mayAct()) return;
       const limitMs = Math.min(this.#tryMs, this.#leftMs(tenure));
-      const isKept = await this.#attempt(limitMs, signal, (limited) => this.#renew(tenure, limited));
+      const isKept = await this.#tries.attempt(limitMs, signal, (limited) => this.#renew(tenure, limited));
       if (isKept === false) return;
     }
   }
@@ -202,7 +204,7 @@ export class Elector {
     const { leases, logger } = this.#parts;
     // The outer signal is aborted already.
     const { signal } = new AbortController();
-    const made = await this.#attempt(RELEASE_LIMIT_MS, signal, (limited) =>
+    const made = await this.#tries.attempt(RELEASE_LIMIT_MS, signal, (limited) =>
       leases.update(tenure.lease, { ...this.#change(""), durationMs: 1_000 }, limited),
     );
     logger.info({ isReleased: made?.kind === "written" }, "no longer leading: the lease was given back");
@@ -214,32 +216,6 @@ export class Elector {
     this.#lastTimeMs = Math.max(Math.floor(nowMs()), this.#lastTimeMs + 1);
     const annotations = holder === "" || this.#tenure !== undefined ? handOver?.() : undefined;
     return { holder, durationMs: timing.durationMs, renewTime: formatMicroTime(this.#lastTimeMs), annotations };
-  }
-
-  /** What goes on under a limit; nothing when it failed. */
-  async #attempt<T>(
-    limitMs: number,
-    signal: AbortSignal,
-    act: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T | undefined> {
-    try {
-      const result = await withDeadline({ clock: this.#parts.clock, signal }, limitMs, act);
-      if (this.#failures > 0) this.#parts.logger.info({ failures: this.#failures }, "the lease can be reached again");
-      this.#failures = 0;
-      this.#problem = undefined;
-      return result;
-    } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
-      if (signal.aborted) return undefined;
-      this.#failures += 1;
-      this.#problem = messageOf(error);
-      if (Number.isInteger(Math.log2(this.#failures)))
-        this.#parts.logger.warn(
-          { err: this.#problem, failures: this.#failures },
-          "the lease could not be read or written",
-        );
-      return undefined;
-    }
   }
 
   #note(lease: Lease | undefined): void {

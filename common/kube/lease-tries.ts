@@ -1,0 +1,52 @@
+import type { Clock } from "../runtime/clock.ts";
+import { withDeadline } from "../runtime/deadline.ts";
+import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { Logger } from "../runtime/logger.ts";
+
+interface TryParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Tries to read or write the Lease, each under a limit. A row of failures is said at widening intervals, and its end once. */
+export class LeaseTries {
+  readonly #parts: TryParts;
+  #problem: string | undefined;
+  #failures = 0;
+
+  constructor(parts: TryParts) {
+    this.#parts = parts;
+  }
+
+  /** Why the last try failed; nothing when it did not. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** What comes of `act` within `limitMs` milliseconds; nothing when it failed for a reason of operation, or the signal was aborted. */
+  async attempt<T>(
+    limitMs: number,
+    signal: AbortSignal,
+    act: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const { clock, logger } = this.#parts;
+    try {
+      const result = await withDeadline({ clock, signal }, limitMs, act);
+      if (this.#failures > 0) logger.info({ failures: this.#failures }, "the lease can be reached again");
+      this.#failures = 0;
+      this.#problem = undefined;
+      return result;
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      if (!signal.aborted) this.#note(messageOf(error));
+      return undefined;
+    }
+  }
+
+  #note(problem: string): void {
+    this.#failures += 1;
+    this.#problem = problem;
+    if (!Number.isInteger(Math.log2(this.#failures))) return;
+    this.#parts.logger.warn({ err: problem, failures: this.#failures }, "the lease could not be read or written");
+  }
+}
