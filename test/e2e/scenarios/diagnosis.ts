@@ -28,7 +28,15 @@ function questionsOf(claim: string): readonly (readonly string[])[] {
 export async function diagnose({ cluster }: Stage, claim: string): Promise<string> {
   const answers = questionsOf(claim).map(async (args) => {
     const answer = await kubectl(cluster, ...args).catch(explain);
-    return `$ kubectl ${args.join(" ")}\n${answer.trimEnd()}\n`;
+    return `$ kubectl ${args.join(" ")}\n${withoutMetricNoise(answer)}\n`;
   });
   return (await Promise.all(answers)).join("\n");
+}
+
+/** Values tell enough of metrics. */
+function withoutMetricNoise(text: string): string {
+  return text
+    .split("\n")
+    .filter((line) => !/^# (HELP|TYPE) |_bucket\{/.test(line) && line !== "")
+    .join("\n");
 }
