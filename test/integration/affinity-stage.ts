@@ -1,0 +1,253 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import * as v from "valibot";
+import { runAgent } from "../../agent/agent.ts";
+import { readAgentCommand } from "../../agent/config.ts";
+import { createMemoryJournal } from "../../agent/sinks/journal.ts";
+import type { WakeUp } from "../../agent/sources/wake-up.ts";
+import { createKubeClient } from "../../common/kube/client.ts";
+import type { ByteTransport, HttpRequest } from "../../common/kube/transport.ts";
+import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
+import { listen } from "../../common/runtime/http-server.ts";
+import { createMetrics } from "../../common/runtime/metrics.ts";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import { createFakeLogger } from "../fakes/logger.ts";
+import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
+import { createFakeTransport, json } from "../fakes/transport.ts";
+import { type FaultProxy, startFaultProxy } from "../faults/proxy.ts";
+import { createScaledClock } from "../faults/scaled-clock.ts";
+import { readIdentity } from "../faults/upstream.ts";
+import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
+
+/** How many times as fast as the real one the agents' clock goes: a grace period of 5 s takes one. */
+const SPEED = 5;
+export const NODE = "node-1";
+const RIGHTS = new URL("../../manifests/components/", import.meta.url).pathname;
+/** Its roles are given by name: a certificate of that name has what a token of the account has. */
+const ACCOUNT = "system:serviceaccount:mooring-agents:mooring-agent";
+
+const podSchema = v.object({
+  metadata: v.object({
+    uid: v.string(),
+    annotations: v.optional(v.record(v.string(), v.string()), {}),
+    deletionTimestamp: v.optional(v.string()),
+  }),
+  status: v.object({
+    phase: v.string(),
+    reason: v.optional(v.string()),
+    message: v.optional(v.string()),
+  }),
+});
+/** A pod as these tests look at it. */
+export type SeenPod = v.InferOutput<typeof podSchema>;
+
+const eventList = v.object({
+  items: v.array(
+    v.object({
+      reason: v.string(),
+      action: v.string(),
+      note: v.string(),
+      type: v.string(),
+      reportingController: v.string(),
+      regarding: v.object({ name: v.string(), uid: v.string(), kind: v.string() }),
+    }),
+  ),
+});
+type SeenEvent = v.InferOutput<typeof eventList>["items"][number];
+
+/** An agent in this process, on a real API server, with the agent's account and a mount table that shows nothing but its own pod. */
+export interface RunningAgent {
+  readonly proxy: FaultProxy;
+  /** Called with each request that changes a pod, before it is sent; for one that is held as long as it takes. */
+  onChange: (request: HttpRequest) => Promise<void>;
+  /** The volumes that the aggregator's answers name. */
+  named: readonly { readonly name: string; readonly resourceVersion: string }[];
+  readonly changes: () => number;
+  /** A sample of `mooring_affinity_rejections_total`. */
+  readonly counted: (outcome: string) => Promise<number>;
+  readonly page: (path: string) => Promise<string>;
+  readonly stop: () => Promise<void>;
+}
+
+/** An API server with a node in zone a, and what these tests do to it. */
+export interface AffinityStage {
+  readonly owner: Owner;
+  readonly cluster: BareCluster;
+  /** Gives the agents' account the rights of a component. */
+  readonly grant: (component: string) => Promise<void>;
+  readonly revoke: (component: string) => Promise<void>;
+  /** A claim whose volume may be used in one zone alone. */
+  readonly createClaim: (name: string, zone: string) => Promise<void>;
+  readonly moveVolume: (claim: string, zone: string) => Promise<void>;
+  /** A pod of the node that a ReplicaSet owns and that waits for its claim. */
+  readonly createPod: (name: string, claim: string) => Promise<void>;
+  /** What a kubelet would write. */
+  readonly setStatus: (name: string, status: object) => Promise<void>;
+  readonly pod: (name: string) => Promise<SeenPod>;
+  readonly podThat: (name: string, what: string, holds: (pod: SeenPod) => boolean) => Promise<SeenPod>;
+  readonly eventsOf: (pod: string) => Promise<readonly SeenEvent[]>;
+  readonly startAgent: (flags?: readonly string[]) => Promise<RunningAgent>;
+  readonly until: (what: string, check: () => Promise<void>) => Promise<void>;
+}
+
+const PODS = "/api/v1/namespaces/shop/pods";
+
+export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
+  const cluster = await startBareCluster(owner);
+  const { api, plane } = cluster;
+  await api.create("/api/v1/nodes", { metadata: { name: NODE, labels: { zone: "a", "kubernetes.io/os": "linux" } } });
+  const kubectl = async (...args: readonly string[]): Promise<void> => {
+    const cache = `--cache-dir=${plane.kubeconfig}.cache`;
+    await promisify(execFile)(plane.kubectl, [`--kubeconfig=${plane.kubeconfig}`, cache, ...args]);
+  };
+  const pod = async (name: string): Promise<SeenPod> => v.parse(podSchema, await api.get(`${PODS}/${name}`));
+  const until = (what: string, check: () => Promise<void>): Promise<void> =>
+    waitUntil(owner, { what, limitMs: 30_000, everyMs: 50, check });
+  const moveVolume = (claim: string, zone: string): Promise<void> =>
+    api.patch(`/api/v1/persistentvolumes/pv-${claim}`, { spec: { nodeAffinity: inZone(zone) } });
+  return {
+    owner,
+    cluster,
+    until,
+    pod,
+    moveVolume,
+    grant: (component) => kubectl("apply", "-f", `${RIGHTS}${component}/rbac.yaml`),
+    revoke: (component) => kubectl("delete", "-f", `${RIGHTS}${component}/rbac.yaml`),
+    createClaim: async (name, zone) => {
+      await cluster.createClaims([name]);
+      await moveVolume(name, zone);
+    },
+    createPod: async (name, claim) => void (await api.create(PODS, podObject(name, claim))),
+    setStatus: (name, status) => api.patch(`${PODS}/${name}/status`, { status }),
+    podThat: async (name, what, holds) => {
+      let found = await pod(name);
+      await until(`pod ${name} ${what}`, async () => {
+        found = await pod(name);
+        if (!holds(found)) throw new Error(`it is ${JSON.stringify(found)}`);
+      });
+      return found;
+    },
+    eventsOf: async (name) => {
+      const { items } = v.parse(eventList, await api.get("/apis/events.k8s.io/v1/namespaces/shop/events"));
+      return items.filter(({ regarding }) => regarding.name === name);
+    },
+    startAgent: async (flags = []) => startAgent({ owner, cluster, until }, flags),
+  };
+}
+
+function inZone(zone: string): object {
+  const matchExpressions = [{ key: "zone", operator: "In", values: [zone] }];
+  return { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+}
+
+function podObject(name: string, claimName: string): object {
+  const owner = {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    name: `of-${name}`,
+    uid: `uid-of-${name}`,
+    controller: true,
+  };
+  return {
+    metadata: { name, ownerReferences: [owner] },
+    spec: {
+      nodeName: NODE,
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: "main", image: "none", volumeMounts: [{ name: "data", mountPath: "/data" }] }],
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
+    },
+  };
+}
+
+async function startAgent(
+  { owner, cluster, until }: Pick<AffinityStage, "owner" | "cluster" | "until">,
+  flags: readonly string[],
+): Promise<RunningAgent> {
+  const clock = createScaledClock(owner.clock, SPEED);
+  const target = readIdentity(await cluster.plane.kubeconfigFor({ user: ACCOUNT }));
+  const proxy = await startFaultProxy({ target, clock: owner.clock, protocol: "http/1.1" });
+  const direct = createUndiciTransport({ origin: proxy.url, ca: proxy.ca });
+  let changes = 0;
+  const transport: ByteTransport = {
+    close: () => direct.close(),
+    send: async (request, signal) => {
+      if (request.path.includes("/pods/") && request.method !== "GET") {
+        changes += 1;
+        await agent.onChange(request);
+      }
+      return await direct.send(request, signal);
+    },
+  };
+  const connection = { transport, basePath: "", authorization: async () => undefined, server: proxy.url };
+  const client = createKubeClient(connection, { clock });
+  const identity = ["--node", NODE, "--pod-uid", "agent-1", "--aggregator-url", "http://127.0.0.1:1"];
+  const servers = ["--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--heartbeat", "5s"];
+  const command = readAgentCommand({ argv: [...identity, ...servers, ...flags], env: {} });
+  if (command.kind !== "run") throw new Error("the flags ask for something else than a run");
+  const logger = createFakeLogger();
+  const stopping = new AbortController();
+  const text = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
+  const ports = {
+    clock,
+    random: createSystemRandom(),
+    logger,
+    metrics: createMetrics(),
+    listen,
+    client,
+    reportTransport: createFakeTransport(() => json({ forget: [], volumes: agent.named })),
+    mountInfo: {
+      read: async () => ({ text, beganAt: clock.monotonicMs(), endedAt: clock.monotonicMs() }),
+    },
+    wakeUp: idleWakeUp((ms, signal) => clock.sleep(ms, signal)),
+    journal: createMemoryJournal(),
+    nodeFacts: { read: async () => ({ facts: {}, bootId: "boot-1", bootedAt: undefined }) },
+    bootId: "boot-1",
+  };
+  const running = runAgent(command.config, ports, stopping.signal);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+    await client.close();
+    await proxy.close();
+  };
+  owner.defer(stop);
+  const started = (): string | undefined => {
+    const line = logger.lines.find(({ message }) => message === "agent started");
+    return line && JSON.stringify(line.fields);
+  };
+  const page = async (path: string): Promise<string> => {
+    const { health, debug } = v.parse(v.object({ health: v.string(), debug: v.string() }), JSON.parse(started() ?? ""));
+    return await (await fetch(`${path.startsWith("/debug/") ? debug : health}${path}`)).text();
+  };
+  const agent: RunningAgent = {
+    proxy,
+    onChange: async () => {},
+    named: [],
+    changes: () => changes,
+    page,
+    stop,
+    counted: async (outcome) => {
+      const sample = `mooring_affinity_rejections_total{reason="VolumeNodeAffinity",outcome="${outcome}"} `;
+      const line = (await page("/metrics")).split("\n").find((one) => one.startsWith(sample));
+      return Number(line?.slice(sample.length) ?? 0);
+    },
+  };
+  await until("the agent", async () => void (await page("/livez")));
+  return agent;
+}
+
+/** The mount table does not change here. */
+function idleWakeUp(sleep: (ms: number, signal: AbortSignal) => Promise<void>): WakeUp {
+  return {
+    mode: "timer",
+    ask: () => {},
+    close: () => {},
+    unchanged: () => undefined,
+    wait: async (ms, signal) => {
+      await sleep(Math.min(ms, 1_000), signal);
+      return "timer";
+    },
+  };
+}
