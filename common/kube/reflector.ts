@@ -1,4 +1,3 @@
-import * as v from "valibot";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
@@ -6,7 +5,7 @@ import { createInterruptions, type Interruptions } from "./interruptions.ts";
 import { isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { isOlder } from "./resource-version.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
-import type { WatchEvent } from "./watch-stream.ts";
+import { versionOf, type WatchEvent } from "./watch-stream.ts";
 
 /** Where a reflector puts what it sees. Calls never overlap and must not throw. */
 export interface ReflectorSink<T> {
@@ -49,8 +48,6 @@ const WATCH_SILENCE_MS = 180_000;
 /** Objects of a page, at first. A list that expires in the middle is tried again with pages twice as large. */
 const PAGE_SIZE = 500;
 const LARGEST_PAGE = 8_000;
-
-const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
 
 export function createReflector<T extends { readonly key: string }>(
   parts: KubeParts,
@@ -250,10 +247,4 @@ class Reflection<T extends { readonly key: string }> {
   #stoodMs(): number {
     return this.#openedAt === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#openedAt;
   }
-}
-
-function versionOf({ object }: WatchEvent): string {
-  const decoded = v.safeParse(versioned, object);
-  if (decoded.success) return decoded.output.metadata.resourceVersion;
-  throw new MooringError("watch-broken", "the watch sent an object without a resource version");
 }

@@ -47,3 +47,12 @@ function parseEvent(line: string): WatchEvent {
     throw new MooringError("watch-broken", "the watch sent a line that is no event", { cause });
   }
 }
+
+const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
+
+/** The resource version of an event's object; throws `MooringError` "watch-broken" for one that has none. */
+export function versionOf({ object }: WatchEvent): string {
+  const decoded = v.safeParse(versioned, object);
+  if (decoded.success) return decoded.output.metadata.resourceVersion;
+  throw new MooringError("watch-broken", "the watch sent an object without a resource version");
+}

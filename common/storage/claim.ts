@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { type ClaimStatus, CONDITION_TYPE, readClaimStatus, type Stray, straysBeside } from "./claim-status.ts";
+import { type ClaimStatus, CONDITION_TYPE, readClaimStatus } from "./claim-status.ts";
+import { type Stray, straysBeside } from "./claim-strays.ts";
 import { parseTimestamp } from "./timestamp.ts";
 import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
 

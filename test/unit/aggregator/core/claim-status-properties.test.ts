@@ -6,9 +6,9 @@ import {
   type ClaimStatus,
   type LastUse,
   readClaimStatus,
-  straysBeside,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
+import { straysBeside } from "../../../../common/storage/claim-strays.ts";
 import { factsWith, NOW } from "./decisions.ts";
 
 const UID = "claim-1";

@@ -3,9 +3,9 @@ import {
   type ClaimStatus,
   LAST_USE,
   readClaimStatus,
-  straysBeside,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
+import { straysBeside } from "../../../../common/storage/claim-strays.ts";
 
 const UID = "claim-uid-1";
 const T = 1_795_255_200_000;

@@ -6,10 +6,10 @@ import {
   MAX_NODES,
   MOUNTED_ON,
   readClaimStatus,
-  straysBeside,
   UNUSED_SINCE,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
+import { straysBeside } from "../../../../common/storage/claim-strays.ts";
 import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 const UID = "claim-uid-1";
