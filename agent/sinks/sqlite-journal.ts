@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { createBreather } from "../../common/runtime/breather.ts";
@@ -8,6 +8,7 @@ import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../../common/runtime/metrics.ts";
 import { changesSince, type JournalChanges } from "../core/journal-changes.ts";
 import type { NodeState } from "../core/node-state.ts";
+import { setAside } from "./damaged-journal.ts";
 import type { Journal } from "./journal.ts";
 import { identityOf, JournalFile } from "./journal-file.ts";
 import { DamagedFile, headRow, rowsOf, stateIn } from "./journal-rows.ts";
@@ -29,8 +30,6 @@ interface SqliteJournalPlace {
 /** The file in the directory; SQLite adds `-wal`. */
 export const JOURNAL_FILE = "journal.sqlite";
 
-/** So many damaged files are kept aside; the next takes the place of the oldest. */
-const KEPT_ASIDE = 3;
 /** A journal that cannot be used is tried again after this time. Milliseconds. */
 const RETRY_MS = 5_000;
 /** A disk that takes longer to confirm a write is taken for one that does not answer. Milliseconds. */
@@ -167,6 +166,7 @@ class SqliteJournal {
 
   /** Opens the file; one that is damaged is set aside, once. */
   async #openTwice(): Promise<Opened> {
+    const { logger } = this.#parts;
     // Says more than what SQLite makes of it.
     accessSync(this.#place.directory, constants.W_OK | constants.X_OK);
     const before = identityOf(this.#path);
@@ -174,7 +174,8 @@ class SqliteJournal {
       return await this.#open(before);
     } catch (error) {
       if (!(error instanceof DamagedFile)) throw error;
-      this.#setAside(before, error.message);
+      const aside = setAside(this.#path, before);
+      logger.warn({ why: error.message, aside }, "journal cannot be believed, set aside");
       return await this.#open(undefined);
     }
   }
@@ -196,20 +197,6 @@ class SqliteJournal {
       file.close();
       throw error;
     }
-  }
-
-  #setAside(identity: string | undefined, why: string): void {
-    if (identityOf(this.#path) !== identity)
-      throw new MooringError("journal-unusable", "its file was replaced while it was opened");
-    const places = Array.from({ length: KEPT_ASIDE }, (_, index) => `${this.#path}.damaged-${index + 1}`);
-    const free = places.find((place) => !existsSync(place));
-    const aside =
-      free ?? places.toSorted((one, other) => changedAt(one) - changedAt(other))[0] ?? `${this.#path}.damaged`;
-    for (const suffix of ["", "-wal"]) {
-      rmSync(`${aside}${suffix}`, { force: true });
-      if (existsSync(`${this.#path}${suffix}`)) renameSync(`${this.#path}${suffix}`, `${aside}${suffix}`);
-    }
-    this.#parts.logger.warn({ why, aside }, "journal cannot be believed, set aside");
   }
 
   /** Whatever goes wrong, but for a bug, makes the journal one that cannot be used until it is loaded again. */
@@ -258,8 +245,4 @@ function sizeOf(path: string): number {
   } catch {
     return 0;
   }
-}
-
-function changedAt(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
