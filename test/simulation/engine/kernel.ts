@@ -9,7 +9,7 @@ import type { Scheduler } from "./scheduler.ts";
 export interface KernelTable {
   /** What a read shows now; nothing is a read that fails. What is damaged in it is the world's to decide. */
   readonly text: () => string | undefined;
-  /** How long a read takes before and after the moment that it shows, milliseconds of true time; 0.2 each unless told. */
+  /** How long a read takes before and after the moment that it shows, milliseconds of true time; 0.4 and 0 unless told. */
   readonly readMs?: (() => readonly [before: number, after: number]) | undefined;
   /** True where two reads have to agree, as on kernels before 5.8. */
   readonly needsAgreement?: boolean | undefined;
@@ -17,11 +17,13 @@ export interface KernelTable {
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
 }
 
-const USUAL_READ_MS = [0.2, 0.2] as const;
+const USUAL_READ_MS = [0.4, 0] as const;
 
 /** Reads the table as a process does: the read begins, shows one moment, and ends. */
 export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable): MountInfoSource {
-  const pass = (ms: number): Promise<void> => new Promise((resolve) => scheduler.after(ms, resolve));
+  const pass = async (ms: number): Promise<void> => {
+    if (ms > 0) await new Promise<void>((resolve) => scheduler.after(ms, resolve));
+  };
   const read = async (): Promise<MountInfoText> => {
     const { clock } = life.machine;
     const [beforeMs, afterMs] = table.readMs?.() ?? USUAL_READ_MS;

@@ -1,7 +1,7 @@
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { HAPPENINGS } from "./happenings.ts";
-import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+import type { ClaimSetup, Happening, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 
 /** No plan has fewer steps. */
 export const LEAST_STEPS = 200;
@@ -26,6 +26,9 @@ const RECOVERS = 0.05;
 /** Long enough that what stands in a status has to be true at its end. Milliseconds. */
 const RECOVERY_MS = [70_000, 130_000] as const;
 
+/** The share of worlds in which there is time between steps: they cost twice as much. */
+const SLOW = 0.15;
+
 /** One seed in so many is of a world in which nothing fails: there, times have to be exact. */
 const CALM_EVERY = 8;
 
@@ -40,7 +43,8 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const setup = setupOf(dice, isCalm);
   const kinds = kindsOf(dice, isCalm);
   const count = LEAST_STEPS + dice.between(0, 60);
-  const steps = Array.from({ length: count }, () => stepOf(dice, setup, kinds));
+  const gapOf = dice.chance(SLOW) ? slowGap : quickGap;
+  const steps = Array.from({ length: count }, () => ({ ...happeningOf(dice, setup, kinds), thenMs: gapOf(dice) }));
   return { seed, isCalm, setup, steps };
 }
 
@@ -48,7 +52,10 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
   const setup = setupOf(dice, false);
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
-  const steps = Array.from({ length: LEAST_STEPS }, () => stepOf(dice, setup, focusedKinds(dice, focus, kinds)));
+  const steps = Array.from({ length: LEAST_STEPS }, (): Step => {
+    const happening = happeningOf(dice, setup, focusedKinds(dice, focus, kinds));
+    return { ...happening, thenMs: happening.kind === "recover" ? dice.between(...RECOVERY_MS) : slowGap(dice) };
+  });
   return { seed, isCalm: false, setup, steps };
 }
 
@@ -67,16 +74,25 @@ function kindsOf(dice: Dice, isCalm: boolean): readonly StepKind[] {
   return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(share));
 }
 
-function stepOf(dice: Dice, setup: Setup, kinds: readonly StepKind[]): Step {
+function happeningOf(dice: Dice, setup: Setup, kinds: readonly StepKind[]): Happening {
   const weighted = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
   const kind = dice.pick(weighted);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
-  return { ...make(dice, setup), thenMs: kind === "recover" ? dice.between(...RECOVERY_MS) : gapOf(dice) };
+  return make(dice, setup);
 }
 
 /** Mostly so short that things overlap, now and then long enough for every limit to pass. */
-function gapOf(dice: Dice): number {
+function quickGap(dice: Dice): number {
+  const roll = dice.fraction();
+  if (roll < 0.45) return dice.between(0, 400);
+  if (roll < 0.93) return dice.between(400, 3_000);
+  if (roll < 0.995) return dice.between(3_000, 15_000);
+  return dice.between(15_000, 90_000);
+}
+
+/** Where what a step has led to is mostly over before the next. */
+function slowGap(dice: Dice): number {
   const roll = dice.fraction();
   if (roll < 0.45) return dice.between(0, 400);
   if (roll < 0.9) return dice.between(400, 6_000);

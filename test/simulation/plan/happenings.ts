@@ -19,10 +19,10 @@ function node(dice: Dice, { nodes }: Setup): { readonly node: number } {
 /** A time that may be over before anybody notices, or so long that every limit passes. */
 function forMs(dice: Dice): { readonly forMs: number } {
   const [least, most] = dice.pick([
-    [50, 3_000],
-    [1_000, 30_000],
-    [20_000, 120_000],
-    [60_000, 400_000],
+    [50, 2_000],
+    [1_000, 12_000],
+    [10_000, 50_000],
+    [40_000, 150_000],
   ] as const);
   return { forMs: dice.between(least, most) };
 }

@@ -1,5 +1,6 @@
 import type { Step } from "../plan/step.ts";
 import type { Replica } from "./replica.ts";
+import { USUAL_READ_MS } from "./sim-node.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
@@ -124,7 +125,7 @@ function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-re
   const node = world.node(index);
   node.readMs = [readMs, readMs];
   world.windows.begin(forMs, () => {
-    node.readMs = [0.2, 0.2];
+    node.readMs = USUAL_READ_MS;
   });
 }
 

@@ -6,10 +6,10 @@ import type { Attention } from "./attention.ts";
 import { aggregatorPodObject } from "./objects.ts";
 
 /** Shorter than the product's own, so that every limit passes many times in a world. Milliseconds. */
-export const LIMITS = { silentAfterMs: 30_000, agentlessAfterMs: 120_000, nodeGoneAfterMs: 60_000 } as const;
+export const LIMITS = { silentAfterMs: 20_000, agentlessAfterMs: 60_000, nodeGoneAfterMs: 30_000 } as const;
 
 /** Longer than the product's own: a third of all work in a world would be for the Lease. */
-const TIMING = { durationMs: 45_000, renewDeadlineMs: 30_000, retryMs: 6_000 } as const;
+const TIMING = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 8_000 } as const;
 const START_MS = 1_200;
 
 /** A replica of the aggregator: its pod stays, its process may end and is started again. */

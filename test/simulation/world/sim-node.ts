@@ -32,11 +32,13 @@ interface NodeOptions {
 
 /** Milliseconds of true time. */
 const LEASE_MS = 10_000;
-/** A third of what makes a node silent in these worlds. */
-const HEARTBEAT_MS = 10_000;
+/** Two of them fit into what makes a node silent in these worlds. */
+const HEARTBEAT_MS = 8_000;
 const BOOT_MS = 4_000;
 const AGENT_START_MS = 1_500;
 const WATCH_MS = 30;
+/** A read of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
+export const USUAL_READ_MS = [0.4, 0] as const;
 
 /** A machine with its kernel, its kubelet, its disk and the agent on it. */
 export class SimNode {
@@ -49,7 +51,7 @@ export class SimNode {
   /** What goes wrong with the next reads of the mount table, one each. */
   damage: ReadDamage[] = [];
   /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
-  readMs: readonly [number, number] = [0.2, 0.2];
+  readMs: readonly [number, number] = USUAL_READ_MS;
   agent: SimProcess | undefined;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;

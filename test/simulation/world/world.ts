@@ -28,7 +28,7 @@ export interface Agentless {
 }
 
 /** Milliseconds of true time. */
-const PODGC_MS = 40_000;
+const PODGC_MS = 20_000;
 const HEARS_MS = 30;
 const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
 

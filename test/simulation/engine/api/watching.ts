@@ -48,8 +48,9 @@ export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Ca
   };
   if (order.isWithList) {
     after = store.revision;
-    for (const object of store.objects[resource.name].values())
-      if (selector(object)) sink.write(line("ADDED", textOf(object)));
+    // At once, as what is written without a pause arrives.
+    const selected = [...store.objects[resource.name].values()].filter(selector);
+    if (selected.length > 0) sink.write(selected.map((object) => line("ADDED", textOf(object))).join(""));
     sink.write(bookmark(resource, after, true));
   } else {
     const missed = cache.since(after);
