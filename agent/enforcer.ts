@@ -42,8 +42,11 @@ export interface EnforcerOptions {
 
 /** First and longest time until a pod is looked at again whose verdict may change without anybody saying so. Milliseconds. */
 const AGAIN = { firstMs: 500, maxMs: 300_000 };
-/** The running pods of a node whose labels changed are looked at within this time: nothing but an event depends on it. Milliseconds. */
-const SPREAD_MS = 300_000;
+/**
+ * The running pods of a node whose labels changed are looked at within this time where no aggregator names their volumes: but an event
+ * nothing depends on it, and the labels of all nodes may change at once. Milliseconds.
+ */
+const SPREAD_MS = 1_800_000;
 /** A pod that came back from a rejection is rejected again after this time, times how often it did. Milliseconds. */
 const REVERTED_MS = 30_000;
 const DELETE_AFTER_MS = 1_000;
@@ -118,14 +121,18 @@ export class Enforcer {
     readonly aside: string | undefined;
     readonly fleetHold: string | undefined;
   } {
-    const unheardMs = this.#parts.clock.monotonicMs() - this.#answeredAt;
     return {
       hasNode: this.#ownNode.hasSynced(),
       forbidden: [...this.#reads.forbidden(), ...this.#act.forbidden],
-      namesVolumes: this.#named !== undefined && unheardMs <= 3 * this.#options.heartbeatMs,
+      namesVolumes: this.#namesVolumes(),
       aside: this.#aside(),
       fleetHold: this.#act.fleetHold,
     };
+  }
+
+  #namesVolumes(): boolean {
+    const unheardMs = this.#parts.clock.monotonicMs() - this.#answeredAt;
+    return this.#named !== undefined && unheardMs <= 3 * this.#options.heartbeatMs;
   }
 
   /** For `/debug/verdicts`. */
@@ -174,9 +181,9 @@ export class Enforcer {
     this.#epoch += 1;
     for (const pod of this.#parts.pods.all()) {
       if (!countsIn(pod)) continue;
-      const { graceMs } = this.#options.config;
-      const spreadMs = this.#parts.random.fraction() * SPREAD_MS;
-      this.#schedule(this.#subjects.of(pod), pod.isWaiting ? graceMs : spreadMs);
+      const subject = this.#subjects.of(pod);
+      if (pod.isWaiting) this.#schedule(subject, this.#options.config.graceMs);
+      else if (!this.#namesVolumes()) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
     }
   }
 

@@ -226,6 +226,24 @@ describe("what leads to a look", () => {
     expect(told()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
   });
 
+  it("at a running pod is no label of the node where the aggregator names volumes, and one in half an hour elsewhere", async () => {
+    const change = { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "a", other: "x" } } };
+    const [named, alone] = [await startScene(), await startScene()];
+    for (const { cluster, enforcement } of [named, alone]) {
+      cluster.put(podAt("web"), pod("web", { status: RUNNING }));
+      if (cluster === named.cluster) enforcement.onAnswer({ forget: [], volumes: [] });
+    }
+    await Promise.all([named.advance(1_000), alone.advance(1_000)]);
+
+    for (const { cluster, advance } of [named, alone]) {
+      cluster.put(NODE, change);
+      await advance(1_800_000);
+    }
+
+    expect(named.looks()).toEqual([]);
+    expect(alone.looks()).toEqual(["allow"]);
+  });
+
   it("is told with its verdict and its reasons, once as long as they stay", async () => {
     const { cluster, advance, logger, enforcement } = await startScene({ mode: "audit" });
     cluster.put(podAt("web"), pod("web"));
