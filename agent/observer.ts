@@ -2,12 +2,9 @@ import type { Informer } from "../common/kube/informer.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
-import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
+import type { Histogram, Metrics } from "../common/runtime/metrics.ts";
 import type { ReportAnswer } from "../common/storage/node-report.ts";
-import { volumeKey } from "../common/storage/volume-identity.ts";
 import type { RootRule } from "./core/holds.ts";
-import { leaksIn } from "./core/leaks.ts";
-import { displayPath } from "./core/mount-info.ts";
 import {
   type Anomaly,
   type Decision,
@@ -20,6 +17,7 @@ import {
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import { adopt, recollect } from "./core/restore.ts";
+import { ObservationLog, registerGauges } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
 import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
@@ -54,9 +52,7 @@ export class Observer {
   readonly #parts: ObserverParts;
   readonly #rule: RootRule;
   readonly #reads: Histogram;
-  readonly #anomalies: Counter<"reason">;
-  /** Leaks that the log has told of. */
-  #told: ReadonlySet<string> = new Set();
+  readonly #log: ObservationLog;
   #state: NodeState;
   /** The newest state that is stored, or known while there is no journal. */
   #tellable: NodeState;
@@ -78,34 +74,8 @@ export class Observer {
       help: "Time to read and parse the mount table.",
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
     });
-    this.#anomalies = metrics.counter({
-      name: "mooring_mount_anomalies_total",
-      help: "Volumes that were unmounted while their pod ran.",
-      labels: ["reason"],
-    });
-    this.#registerGauges(metrics);
-  }
-
-  #registerGauges(metrics: Metrics): void {
-    const count = (kind: string): number =>
-      leaksIn(this.#state, this.#now()).filter((leak) => leak.kind === kind).length;
-    const { mode } = this.#parts.wakeUp;
-    metrics.gauge(
-      { name: "mooring_mount_table_polled", help: "1 when the kernel tells of changes, 0 when a timer does." },
-      () => (mode === "poll" ? 1 : 0),
-    );
-    metrics.gauge({ name: "mooring_holds", help: "Volumes that the mount table shows." }, () => this.#state.holds.size);
-    metrics.gauge({ name: "mooring_orphaned_mounts", help: "Mounts whose pod is gone for five minutes." }, () =>
-      count("orphaned"),
-    );
-    metrics.gauge(
-      { name: "mooring_unused_staging_mounts", help: "Staging mounts that no pod has used for five minutes." },
-      () => count("unused-staging"),
-    );
-    metrics.gauge(
-      { name: "mooring_unacknowledged_releases", help: "Ends of use that the aggregator has not settled yet." },
-      () => this.#state.releases.length,
-    );
+    this.#log = new ObservationLog(parts);
+    registerGauges(parts, () => this.#state);
   }
 
   get state(): NodeState {
@@ -212,8 +182,8 @@ export class Observer {
       this.#state = state;
       if (read.incomplete === undefined) this.#hasUnseen = false;
       await this.#keep();
-      for (const decision of decisions) this.#log(decision);
-      this.#logLeaks();
+      for (const decision of decisions) this.#log.tell(decision);
+      this.#log.tellLeaks(this.#state, this.#now());
       return decisions;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
@@ -248,33 +218,5 @@ export class Observer {
     if (why !== undefined) logger.warn({ why }, "mount table cannot be believed, absence does not count");
     else logger.info({ holds: this.#state.holds.size }, "mount table is read completely");
     this.#blindness = why;
-  }
-
-  #log(decision: Decision): void {
-    const { logger } = this.#parts;
-    if (decision.kind === "released") {
-      const { volume, podUid, pod, after = 0, by } = decision.release;
-      logger.info({ volume: volumeKey(volume), podUid, pod, widthMs: Math.round(by - after) }, "volume released");
-      return;
-    }
-    const { kind, volume, podUid } = decision.hold;
-    const fields = { kind, volume: volumeKey(volume), podUid };
-    if (decision.kind === "anomaly") {
-      this.#anomalies.increment({ reason: decision.why });
-      logger.warn({ ...fields, pod: decision.pod, why: decision.why }, "volume unmounted while its pod runs");
-      this.#parts.onAnomaly(decision);
-      return;
-    }
-    logger.info(fields, decision.kind === "mounted" ? "volume mounted" : "volume unmounted");
-  }
-
-  #logLeaks(): void {
-    const leaks = leaksIn(this.#state, this.#now());
-    for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#told.has(key))) {
-      const { hold, mountPoint } = known;
-      const fields = { kind, volume: volumeKey(hold.volume), podUid: hold.podUid, mountPoint: displayPath(mountPoint) };
-      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), key }, "mount left behind");
-    }
-    this.#told = new Set(leaks.map(({ key }) => key));
   }
 }
