@@ -1,7 +1,7 @@
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { HAPPENINGS } from "./happenings.ts";
-import type { ClaimSetup, Happening, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 
 /** No plan has fewer steps. */
 export const LEAST_STEPS = 200;
@@ -19,6 +19,9 @@ const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
   "crash-at": 4,
   network: 3,
 };
+
+/** Every world ends in everything working again: one that has that in between, too, takes twice as long. */
+const RARE = 0.15;
 
 /** Of a world with a focus: the share of its steps in which everything works again. */
 const RECOVERS = 0.05;
@@ -44,7 +47,7 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const kinds = kindsOf(dice, isCalm);
   const count = LEAST_STEPS + dice.between(0, 60);
   const gapOf = dice.chance(SLOW) ? slowGap : quickGap;
-  const steps = Array.from({ length: count }, () => ({ ...happeningOf(dice, setup, kinds), thenMs: gapOf(dice) }));
+  const steps = Array.from({ length: count }, () => stepOf(dice, setup, { kinds, gapOf }));
   return { seed, isCalm, setup, steps };
 }
 
@@ -52,9 +55,8 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
   const setup = setupOf(dice, false);
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
-  const steps = Array.from({ length: LEAST_STEPS }, (): Step => {
-    const happening = happeningOf(dice, setup, focusedKinds(dice, focus, kinds));
-    return { ...happening, thenMs: happening.kind === "recover" ? dice.between(...RECOVERY_MS) : slowGap(dice) };
+  const steps = Array.from({ length: LEAST_STEPS }, () => {
+    return stepOf(dice, setup, { kinds: focusedKinds(dice, focus, kinds), gapOf: slowGap });
   });
   return { seed, isCalm: false, setup, steps };
 }
@@ -71,15 +73,22 @@ function kindsOf(dice: Dice, isCalm: boolean): readonly StepKind[] {
   const all = HAPPENINGS.map(([kind]) => kind);
   if (isCalm) return all.filter((kind) => CALM.includes(kind));
   const share = dice.pick([0.15, 0.3, 0.6, 1]);
-  return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(share));
+  const shareOf = (kind: StepKind): number => share * (kind === "recover" ? RARE : 1);
+  return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(shareOf(kind)));
 }
 
-function happeningOf(dice: Dice, setup: Setup, kinds: readonly StepKind[]): Happening {
+interface Course {
+  readonly kinds: readonly StepKind[];
+  /** How long it is from one step to the next. Milliseconds. */
+  readonly gapOf: (dice: Dice) => number;
+}
+
+function stepOf(dice: Dice, setup: Setup, { kinds, gapOf }: Course): Step {
   const weighted = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
   const kind = dice.pick(weighted);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
-  return make(dice, setup);
+  return { ...make(dice, setup), thenMs: kind === "recover" ? dice.between(...RECOVERY_MS) : gapOf(dice) };
 }
 
 /** Mostly so short that things overlap, now and then long enough for every limit to pass. */
