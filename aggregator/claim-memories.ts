@@ -3,7 +3,6 @@ import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
-import type { UseEnd } from "./core/claim-status.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
 import {
@@ -18,6 +17,7 @@ import {
   settleReferences,
 } from "./core/references.ts";
 import { isSettledFor } from "./core/settlement.ts";
+import type { UseEnd } from "./core/use-end.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 

@@ -2,8 +2,9 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import { awaitedOf } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
-import type { ClaimFacts, UseEnd } from "./claim-status.ts";
+import type { ClaimFacts } from "./claim-status.ts";
 import type { NodeRelease } from "./node-view.ts";
+import type { UseEnd } from "./use-end.ts";
 
 /** A claim with everything that decides its status. */
 export type DecidedClaim = ClaimFacts & { readonly claim: Claim };

@@ -1,11 +1,4 @@
-import {
-  type ClaimStatus,
-  type Evidence,
-  type LastUse,
-  MAX_NODES,
-  type MountedOn,
-  type UnusedReason,
-} from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, type LastUse, MAX_NODES, type MountedOn } from "../../common/storage/claim-status.ts";
 import { type Unseen, withGap, withoutGap } from "./claim-gap.ts";
 import {
   awaitedMessage,
@@ -16,22 +9,7 @@ import {
   REFERENCED,
   silentMessage,
 } from "./claim-messages.ts";
-
-/** The end of one use of a claim, from whatever it is known. Milliseconds of the API server's wall clock. */
-export interface UseEnd {
-  readonly id: string;
-  readonly reason: Extract<UnusedReason, "Unmounted" | "NoPodUsing" | "NodeGone">;
-  readonly evidence: Evidence;
-  /** At or after the truth. */
-  readonly byMs: number;
-  readonly widthMs: number | undefined;
-  readonly node: string | undefined;
-  /** Nothing for a use that ended while nobody watched. */
-  readonly pod: string | undefined;
-  readonly podUid: string | undefined;
-  /** False for a reference that never led to a mount: it ends a reference, but nobody used the volume. */
-  readonly wasUse: boolean;
-}
+import { datedAsStored, endOf, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer is needed before a claim may count as unused. */
 export interface Awaited {
@@ -103,13 +81,7 @@ function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Kno
     .map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
   const sinceMs = isFuture(stored?.sinceMs ?? 0) ? nowMs : (stored?.sinceMs ?? 0);
   const believed = stored && { ...withoutGap(stored), sinceMs, lastUse: use };
-  return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed, dated) };
-}
-
-/** Each receipt dates a release anew. The date that is stored is as true, and a later one must not hide another end. */
-function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
-  if (use === undefined || use.releaseId !== end.id) return end;
-  return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };
+  return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed?.lastUse, dated) };
 }
 
 function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
@@ -189,7 +161,7 @@ function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
 /** The status of an idle claim by all that was seen. */
 function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const { stored, isRefuted, ends, lastUse } = known;
-  const found = ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
+  const found = latestOf(ends);
   const latest = found && laterOf(found, lastUse);
   if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
   const sinceMs = stored?.sinceMs ?? 0;
@@ -211,19 +183,6 @@ function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
 function goneNode({ stored }: ClaimFacts): string | undefined {
   return stored?.lastUse?.node;
 }
-
-/** A use whose end is stored already may have ended later than those that are learnt now. */
-function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
-  return lastUse === undefined || lastUse.releasedAtMs <= end.byMs ? end : endOf(lastUse);
-}
-
-/** The end of the use that is stored as the last one. */
-export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid }: LastUse): UseEnd {
-  const user = { node, pod, podUid, wasUse: true };
-  return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
-}
-
-const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
 
 /** What is written when something is learnt of a claim that counts as unused already, or when what stood there was invalid. */
 function stillUnused(
@@ -256,21 +215,4 @@ function unusedSince(
   { sinceMs, lastUse }: { readonly sinceMs: number; readonly lastUse: LastUse | undefined },
 ): ClaimStatus {
   return { unused: true, reason: end.reason, message: endMessage(end), sinceMs, mountedOn: undefined, lastUse };
-}
-
-function latestUse(stored: ClaimStatus | undefined, ends: readonly UseEnd[]): LastUse | undefined {
-  const known = stored?.lastUse;
-  const found = ends
-    .filter(({ wasUse }) => wasUse)
-    .reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), known && endOf(known));
-  return found === undefined || found.id === known?.releaseId ? known : toLastUse(found);
-}
-
-/** Of two that ended at once the order of their names decides, so that the order of their coming does not. */
-function isLater(one: UseEnd, other: UseEnd): boolean {
-  return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
-}
-
-function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
-  return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
 }

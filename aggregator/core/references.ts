@@ -1,8 +1,8 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { endOf, type UseEnd } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 import type { AssumedEnd, Standing } from "./standing.ts";
+import { endOf, type UseEnd } from "./use-end.ts";
 
 /** A pod that named a claim and is over: finished, or gone from the API. */
 export interface EndedReference {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { endMessage } from "../../../../aggregator/core/claim-messages.ts";
-import { desiredClaimStatus, endOf } from "../../../../aggregator/core/claim-status.ts";
+import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import { endOf } from "../../../../aggregator/core/use-end.ts";
 import type { MountedOn } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { endWith, factsWith, lastUseWith, NOW } from "./decisions.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
-import type { UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, NOON, nodeRelease, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";

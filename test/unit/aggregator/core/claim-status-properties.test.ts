@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ClaimFacts, desiredClaimStatus, type UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
+import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import {
   type ClaimStatus,
   type LastUse,

@@ -1,4 +1,5 @@
-import type { ClaimFacts, UseEnd } from "../../../../aggregator/core/claim-status.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
+import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
 

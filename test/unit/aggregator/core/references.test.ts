@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { UseEnd } from "../../../../aggregator/core/claim-status.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import {
   type ClaimHistory,
@@ -12,6 +11,7 @@ import {
   settleReferences,
 } from "../../../../aggregator/core/references.ts";
 import type { Standing } from "../../../../aggregator/core/standing.ts";
+import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { NOON, podWith, statusWith, viewWith } from "../world.ts";
 

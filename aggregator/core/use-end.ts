@@ -1,0 +1,57 @@
+import type { Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+
+/** The end of one use of a claim, from whatever it is known. Milliseconds of the API server's wall clock. */
+export interface UseEnd {
+  readonly id: string;
+  readonly reason: Extract<UnusedReason, "Unmounted" | "NoPodUsing" | "NodeGone">;
+  readonly evidence: Evidence;
+  /** At or after the truth. */
+  readonly byMs: number;
+  readonly widthMs: number | undefined;
+  readonly node: string | undefined;
+  /** Nothing for a use that ended while nobody watched. */
+  readonly pod: string | undefined;
+  readonly podUid: string | undefined;
+  /** False for a reference that never led to a mount: it ends a reference, but nobody used the volume. */
+  readonly wasUse: boolean;
+}
+
+/** Each receipt dates a release anew. The date that is stored is as true, and a later one must not hide another end. */
+export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
+  if (use === undefined || use.releaseId !== end.id) return end;
+  return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };
+}
+
+/** A use whose end is stored already may have ended later than those that are learnt now. */
+export function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
+  return lastUse === undefined || lastUse.releasedAtMs <= end.byMs ? end : endOf(lastUse);
+}
+
+/** The end of the use that is stored as the last one. */
+export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid }: LastUse): UseEnd {
+  const user = { node, pod, podUid, wasUse: true };
+  return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
+}
+
+const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
+
+/** The last real use of all that are known, one that is stored included. */
+export function latestUse(known: LastUse | undefined, ends: readonly UseEnd[]): LastUse | undefined {
+  const stored = known === undefined ? [] : [endOf(known)];
+  const found = latestOf([...stored, ...ends.filter(({ wasUse }) => wasUse)]);
+  return found === undefined || found.id === known?.releaseId ? known : toLastUse(found);
+}
+
+/** The latest of several ends. */
+export function latestOf(ends: readonly UseEnd[]): UseEnd | undefined {
+  return ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
+}
+
+/** Of two that ended at once the order of their names decides, so that the order of their coming does not. */
+function isLater(one: UseEnd, other: UseEnd): boolean {
+  return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
+}
+
+function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
+  return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
+}
