@@ -37,7 +37,8 @@ export class NamedVolumes {
     const found = new Map<string, { readonly volume: TrailVolume; readonly isAwaited: boolean }>();
     for (const pod of pods) {
       for (const key of claimKeysOf(pod)) {
-        const volume = volumeOf(claim(key)?.volume ?? "");
+        const name = claim(key)?.volume;
+        const volume = name === undefined ? undefined : volumeOf(name);
         if (volume === undefined || this.#admits(volume, node)) continue;
         found.set(volume.key, { volume, isAwaited: !pod.hasStarted || found.get(volume.key)?.isAwaited === true });
       }

@@ -44,7 +44,7 @@ export function rejectionMark({ phase, reason, annotations }: RejectablePod): Re
   const result = v.safeParse(mark, parseJson(text));
   if (!result.success) return { atMs: undefined, level: 0 };
   const { at, level } = result.output;
-  return { atMs: at === undefined ? undefined : parseTimestamp(at), level };
+  return { atMs: parseTimestamp(at), level };
 }
 
 function parseJson(text: string): unknown {

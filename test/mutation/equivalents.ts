@@ -167,4 +167,46 @@ export const EQUIVALENTS: readonly Equivalent[] = [
       'const candidates = status.unused ? [status.lastUse?.node ?? "Stryker was here!"] : storedNodes(status, fleet);',
     why: "a node that is back has a name; the type does not know that",
   },
+  {
+    file: "aggregator/core/named-volumes.ts",
+    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
+    after: "if (true) this.#affinities.clear();",
+    why: "what is kept saves time and nothing else",
+  },
+  {
+    file: "aggregator/core/named-volumes.ts",
+    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
+    after: "if (false) this.#affinities.clear();",
+    why: "what is kept saves time and nothing else",
+  },
+  {
+    file: "aggregator/core/named-volumes.ts",
+    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
+    after: "if (this.#affinities.size > MOST_TEXTS) this.#affinities.clear();",
+    why: "what is kept saves time and nothing else",
+  },
+  {
+    file: "aggregator/core/named-volumes.ts",
+    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
+    after: "if (this.#affinities.size < MOST_TEXTS) this.#affinities.clear();",
+    why: "what is kept saves time and nothing else",
+  },
+  {
+    file: "aggregator/core/named-volumes.ts",
+    before: "this.#affinities.set(text, affinity);",
+    after: ";",
+    why: "what is kept saves time and nothing else",
+  },
+  {
+    file: "common/storage/answer-version.ts",
+    before: 'const asked = query.get(ANSWER_QUERY.name) ?? "1";',
+    after: 'const asked = query.get(ANSWER_QUERY.name) ?? "";',
+    why: "neither is a version from the second on",
+  },
+  {
+    file: "agent/core/affinity/brakes.ts",
+    before: "const made = times.filter((atMs) => atMs >= startedAt).length;",
+    after: "const made = times.filter((atMs) => atMs > startedAt).length;",
+    why: "at the very moment at which a run begins it rejects nothing",
+  },
 ];

@@ -108,7 +108,7 @@ export function newBrakes(nowMs: number): Brakes {
 export function witness(brakes: Brakes, seen: Witnessed, nowMs: number): Brakes {
   const { podUid, ownerUid } = seen;
   const level = Number.isSafeInteger(seen.level) ? Math.max(0, seen.level) : 0;
-  const atMs = nowMs - (seen.ageMs > 0 ? seen.ageMs : 0);
+  const atMs = nowMs - Math.max(0, seen.ageMs);
   const known = latestOf(brakes, podUid);
   // Two clocks, one event: the later one, and so the longer wait.
   const merged = {
@@ -155,7 +155,7 @@ export function brake(
   const past = owner === undefined ? undefined : pastOf(known, owner);
   const ownerUntilMs = past === undefined ? nowMs : ownerWait(past, nowMs);
   if (owner !== undefined && ownerUntilMs > nowMs) return waitForOwner(known, owner, ownerUntilMs);
-  const untilMs = nodeWait(known, nowMs);
+  const untilMs = nodeWait(known);
   if (untilMs > nowMs) return { decision: waitForNode(untilMs), brakes: known };
 
   const level = past === undefined ? 0 : nextLevel(past, nowMs);
@@ -193,12 +193,9 @@ function remembered(rejections: readonly Rejection[], nowMs: number): readonly R
   return rejections.filter((one) => stillCounts(one, nowMs));
 }
 
+/** What came last stands last: a `go` is put behind the others, and so is what is merged with it. */
 function latestOf({ rejections }: Brakes, podUid: string): Rejection | undefined {
-  const own = rejections.filter((one) => one.podUid === podUid);
-  return own.reduce<Rejection | undefined>(
-    (last, one) => (last === undefined || one.atMs > last.atMs ? one : last),
-    undefined,
-  );
+  return rejections.findLast((one) => one.podUid === podUid);
 }
 
 function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner): OwnerPast {
@@ -222,11 +219,13 @@ function waitForOwner(
   };
 }
 
-/** From when on the node's rate allows another one. In its first minute a run has one for each tenth part of the time that has passed. */
-function nodeWait({ rejections, startedAt }: Brakes, nowMs: number): number {
+/**
+ * From when on the node's rate allows another one. A run begins with none and has one more for each tenth part of a minute that has passed: what
+ * ended runs did without leaving a trace is not known to it.
+ */
+function nodeWait({ rejections, startedAt }: Brakes): number {
   const times = rejections.map(({ atMs }) => atMs).toSorted((a, b) => b - a);
   const tenth = times[NODE_REJECTIONS - 1] ?? Number.NEGATIVE_INFINITY;
-  if (nowMs - startedAt >= NODE_WINDOW_MS) return tenth + NODE_WINDOW_MS;
   const made = times.filter((atMs) => atMs >= startedAt).length;
   return Math.max(tenth + NODE_WINDOW_MS, startedAt + ((made + 1) * NODE_WINDOW_MS) / NODE_REJECTIONS);
 }

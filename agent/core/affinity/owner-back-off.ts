@@ -15,6 +15,7 @@ export interface PastRejection {
 
 /** What is known of an owner. */
 export interface OwnerPast {
+  /** Those that still count. */
   readonly rejections: readonly PastRejection[];
   /** How many are taken for granted in the time before the agent began to watch, and when that was. */
   readonly assumed: { readonly count: number; readonly atMs: number };
@@ -36,12 +37,12 @@ export function backOffMs(level: number): number {
 
 /** True as long as a rejection still matters for the next one. */
 export function stillCounts({ atMs, level }: PastRejection, nowMs: number): boolean {
-  return nowMs - atMs <= backOffMs(level) + OWNER_WINDOW_MS;
+  return nowMs - atMs < backOffMs(level) + OWNER_WINDOW_MS;
 }
 
 /** From when on the next one may come: in the past when it may at once. */
 export function ownerWait(past: OwnerPast, nowMs: number): number {
-  const newestAtMs = Math.max(...countingOf(past, nowMs).map(({ atMs }) => atMs));
+  const newestAtMs = Math.max(...past.rejections.map(({ atMs }) => atMs));
   return newestAtMs + backOffMs(levelOf(past, nowMs));
 }
 
@@ -54,15 +55,11 @@ export function nextLevel(past: OwnerPast, nowMs: number): number {
 
 /** An owner with three recent ones is braked whatever their annotations say: those may be of another version, or lost. */
 function levelOf(past: OwnerPast, nowMs: number): number {
-  const written = Math.max(0, ...countingOf(past, nowMs).map(({ level }) => level));
+  const written = Math.max(0, ...past.rejections.map(({ level }) => level));
   return Math.max(written, recentCount(past, nowMs) >= FREE_REJECTIONS ? 1 : 0);
 }
 
+/** Those whose level is 0 count for as long as they are recent, and where there is another one this is not asked. */
 function recentCount({ rejections, assumed }: OwnerPast, nowMs: number): number {
-  const isRecent = (atMs: number): boolean => nowMs - atMs < OWNER_WINDOW_MS;
-  return rejections.filter(({ atMs }) => isRecent(atMs)).length + (isRecent(assumed.atMs) ? assumed.count : 0);
-}
-
-function countingOf({ rejections }: OwnerPast, nowMs: number): readonly PastRejection[] {
-  return rejections.filter((one) => stillCounts(one, nowMs));
+  return rejections.length + (nowMs - assumed.atMs < OWNER_WINDOW_MS ? assumed.count : 0);
 }

@@ -52,6 +52,7 @@ describe("nextHold", () => {
       scene: { on: 6, of: 50 },
       isHeld: true,
     },
+    { name: "there are half as many nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 55 }, isHeld: false },
     { name: "nothing is to be held any more", ageMs: 0, count: 90, scene: { limit: 0 }, isHeld: false },
   ])("lets go or does not: $name", ({ ageMs, count, scene, isHeld }) => {
     const held = { sinceMs: NOW - ageMs, why: "as it was said first" };

@@ -56,7 +56,6 @@ describe("NamedVolumes", () => {
 
   it.each([
     { name: "whose affinity admits the node", scene: { affinity: inZone("c", "a") } },
-    { name: "of a claim that is bound to none", scene: { bound: { "team/data": undefined } } },
     { name: "of a claim that is not there", scene: { bound: {} } },
     { name: "that is not there", scene: { bound: { "team/data": "pv-other" } } },
     { name: "of a claim in another namespace", scene: { bound: { "other/data": "pv-data" } } },
@@ -64,6 +63,17 @@ describe("NamedVolumes", () => {
     { name: "of a pod without claims", scene: { claims: [] } },
   ] as const)("names no volume $name", ({ scene }) => {
     expect(namesIn(scene)).toEqual([]);
+  });
+
+  it("names no volume of a claim that is bound to none", () => {
+    const named = new NamedVolumes().of({
+      node: { labels: {} },
+      pods: [{ key: "team/web", claims: ["data"], hasStarted: false }],
+      claim: () => ({ volume: undefined }),
+      volume: (name) => volume(name, inZone("a")),
+    });
+
+    expect(named).toEqual([]);
   });
 
   it("names no volume without an affinity", () => {
@@ -91,17 +101,21 @@ describe("NamedVolumes", () => {
     ]);
   });
 
-  it("names those of pods that have not started before it leaves any out", () => {
+  it.each([
+    { name: "first", order: (pods: readonly string[]) => pods },
+    { name: "last", order: (pods: readonly string[]) => pods.toReversed() },
+  ])("names those of pods that have not started before it leaves any out: they come $name", ({ order }) => {
     const count = MAX_ANSWER_VOLUMES + 10;
     const claims = Array.from({ length: count }, (_, index) => `c${String(index).padStart(4, "0")}`);
     const late = claims.slice(-3);
 
     const named = new NamedVolumes().of({
       node: { labels: {} },
-      pods: [
-        { key: "team/runs", claims, hasStarted: true },
-        { key: "team/waits", claims: late, hasStarted: false },
-      ],
+      pods: order(["waits", "runs"]).map((name) => ({
+        key: `team/${name}`,
+        claims: name === "runs" ? claims : late,
+        hasStarted: name === "runs",
+      })),
       claim: (key) => ({ volume: key.slice("team/".length) }),
       volume: (name) => volume(name, inZone("a")),
     });

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { answerFor, reportPath } from "../../../../common/storage/answer-version.ts";
+import type { ReportAnswer } from "../../../../common/storage/node-report.ts";
 
-const ANSWER = { forget: ["r1"], nowMs: 5, volumes: [], holdRejections: "too many" };
+const FIRST: ReportAnswer = { forget: ["r1"], reach: "7", whole: true };
+const ALL: ReportAnswer = { ...FIRST, look: true, nowMs: 5, volumes: [], holdRejections: "too many" };
+
+function answered(query: string): ReportAnswer {
+  return answerFor(new URLSearchParams(query), ALL);
+}
 
 describe("the version of answers", () => {
   it("is asked for in the path of reports", () => {
@@ -9,12 +15,31 @@ describe("the version of answers", () => {
   });
 
   it("is understood by who asks with that path", () => {
-    const { searchParams } = new URL(reportPath("", "a"), "http://aggregator");
+    const { search } = new URL(reportPath("", "a"), "http://aggregator");
 
-    expect(answerFor(searchParams, ANSWER)).toEqual(ANSWER);
+    expect(answered(search)).toEqual(ALL);
   });
 
-  it("is the first one unless asked", () => {
-    expect(answerFor(new URLSearchParams(), ANSWER)).toEqual({ forget: ["r1"] });
+  it.each(["answer=2", "answer=3", "answer=12", "answer=0002"])("is the newest for %s", (query) => {
+    expect(answered(query)).toEqual(ALL);
+  });
+
+  it.each([
+    { query: "" },
+    { query: "other=2" },
+    { query: "answer=" },
+    { query: "answer=0" },
+    { query: "answer=1" },
+    { query: "answer=-2" },
+    { query: "answer=2e1" },
+    { query: "answer=two" },
+    { query: "answer=20000" },
+  ])('is the first one for who asks with "$query"', ({ query }) => {
+    expect(answered(query)).toEqual(FIRST);
+  });
+
+  it("says nothing of the first one that is not said", () => {
+    expect(JSON.stringify(answerFor(new URLSearchParams(), { forget: [] }))).toBe('{"forget":[]}');
+    expect(Object.keys(answerFor(new URLSearchParams(), { forget: [] }))).toEqual(["forget"]);
   });
 });

@@ -209,7 +209,7 @@ function expectBackOff(made: readonly Made[]): void {
     const before = made[index - 1];
     const gapMs = one.atMs - (before?.atMs ?? Number.NEGATIVE_INFINITY);
     expect(gapMs).toBeGreaterThanOrEqual(backOffMs(level));
-    if (gapMs > backOffMs(level) + OWNER_WINDOW_MS) level = 0;
+    if (gapMs >= backOffMs(level) + OWNER_WINDOW_MS) level = 0;
     const isThird = one.atMs - (made[index - FREE_REJECTIONS + 1]?.atMs ?? Number.NEGATIVE_INFINITY) < OWNER_WINDOW_MS;
     level = level > 0 || isThird ? Math.min(level + 1, 6) : 0;
   }

@@ -35,7 +35,8 @@ describe("the brake on an owner", () => {
     },
     { name: "three in more than ten minutes are none too many", times: [0, 300, 600, 900, 1_200], last: "go" },
     { name: "it begins anew after ten minutes of peace beyond the wait", times: [0, 1, 2, 663, 664, 665], last: "go" },
-    { name: "it does not begin anew a moment before", times: [0, 1, 2, 662, 663], last: "owner until 782 s" },
+    { name: "it does not begin anew a moment before", times: [0, 1, 2, 661, 662], last: "owner until 781 s" },
+    { name: "one that is ten minutes old is not one of the three", times: [0, 300, 600, 601], last: "go" },
   ])("$name", ({ times, last }) => {
     const { decisions } = play(OLD, tries(times));
 
@@ -69,6 +70,27 @@ describe("the brake on an owner", () => {
     expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 62 s"]);
   });
 
+  it("says who is braked, and why", () => {
+    const { decisions } = play(OLD, tries([0, 1, 2, 3]));
+
+    expect(decisions.at(-1)).toMatchObject({
+      kind: "wait",
+      why: "pods of ReplicaSet the-rs keep coming to this node, which a volume of theirs excludes",
+    });
+  });
+
+  it("of two rejections of one pod takes back the later one only", () => {
+    const { brakes } = play(OLD, [...tries([0, 1]), { atMs: 100 * SECOND, podUid: "p0", of: owner("rs") }]);
+
+    const { decisions } = play(withdraw(brakes, "p0"), tries([600, 601]));
+
+    // Had it been the first one, the one of second 100 would still count.
+    expect(decisions).toMatchObject([
+      { kind: "go", level: 0 },
+      { kind: "go", level: 0 },
+    ]);
+  });
+
   it("does not count what came to nothing", () => {
     const { brakes } = play(OLD, tries([0, 1, 2]));
 
@@ -89,6 +111,16 @@ describe("the brake after a restart of the agent", () => {
     { name: "the newest one tells how far it had come", pods: [seen("c", 100, 4)], last: "owner until 380 s" },
     { name: "one that does not say when counts from now on", pods: [seen("c", 0, 1)], last: "owner until 60 s" },
     { name: "one from the future, too", pods: [seen("c", -100, 1)], last: "owner until 60 s" },
+    {
+      name: "of two times for one pod the later one counts",
+      pods: [seen("c", 30, 1), seen("c", 10, 1), seen("c", 20, 1)],
+      last: "owner until 50 s",
+    },
+    {
+      name: "of two levels for one pod the higher one counts",
+      pods: [seen("c", 10, 1), seen("c", 10, 3), seen("c", 10, 2)],
+      last: "owner until 230 s",
+    },
     { name: "a level that is none counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
     { name: "old ones are over", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
   ])("$name", ({ pods, last }) => {
@@ -116,9 +148,30 @@ describe("the brake after a restart of the agent", () => {
   });
 
   it("takes nothing for granted when it has run for ten minutes", () => {
-    const { decisions } = play(newBrakes(0), tries([601, 602, 603, 604], owner("of", "StatefulSet")));
+    const { decisions } = play(
+      newBrakes(1_000 * SECOND),
+      tries([1_600, 1_601, 1_602, 1_603], owner("of", "StatefulSet")),
+    );
 
-    expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 663 s"]);
+    expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 1662 s"]);
+  });
+
+  it("remembers ten of the last minute, of whomever", () => {
+    const others = Array.from({ length: 10 }, (_, index) => ({
+      podUid: `o${index}`,
+      ownerUid: `o${index}`,
+      ageMs: index * SECOND,
+      level: 0,
+    }));
+    const brakes = others.reduce((known, pod) => witness(known, pod, 0), newBrakes(0));
+
+    expect(inShort(brake(brakes, request("new"), scene(8 * SECOND)).decision)).toBe("node-rate until 51 s");
+  });
+
+  it("begins no slower for what was rejected before it began", () => {
+    const brakes = witness(newBrakes(0), { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 }, 0);
+
+    expect(brake(brakes, request("new"), scene(6 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
 
   it("begins with one in six seconds", () => {
@@ -163,6 +216,20 @@ describe("the brake on a node", () => {
     { name: "what cannot be most any more", survey: { pods: 5, wrong: 1, unseen: 1 }, is: "go" },
   ])("stops when most of its pods would be wrong: $name", ({ survey, is }) => {
     expect(inShort(brake(OLD, request("p"), scene(0, survey)).decision)).toBe(is);
+  });
+
+  it("says that others have to be looked at, or that there were too many", () => {
+    const unseen = brake(OLD, request("p"), scene(0, { pods: 5, wrong: 1, unseen: 2 })).decision;
+    const ten = Array.from({ length: 11 }, (_, index) => ({ atMs: 0, podUid: `p${index}`, of: owner(`o${index}`) }));
+
+    expect(unseen).toMatchObject({ why: "2 other pods of the node have to be looked at before", tellOwner: false });
+    expect(play(OLD, ten).decisions.at(-1)).toEqual({
+      kind: "wait",
+      brake: "node-rate",
+      untilMs: MINUTE,
+      why: "at most 10 pods a minute are rejected on one node, and fewer just after the agent's start",
+      tellOwner: false,
+    });
   });
 
   it("says why the node is not ready", () => {

@@ -54,6 +54,17 @@ describe("lossOf", () => {
     expect(lossOf({ owner: of, job: read }, CAREFUL)?.brake).toBe(brake);
   });
 
+  it.each([
+    { of: undefined, job: undefined, why: "no controller owns the pod: nobody would replace it" },
+    { of: JOB, job: undefined, why: "the Job of the pod was not read" },
+    { of: JOB, job: { kind: "missing" } as const, why: "the Job of the pod is gone" },
+    { of: JOB, job: { kind: "failed", why: "403" } as const, why: "the Job of the pod could not be read: 403" },
+    { of: JOB, job: job({}), why: "the Job does not say how many retries it has" },
+    { of: JOB, job: job({ backoffLimit: 0 }), why: "the Job has no retry left: it would fail with the pod" },
+  ])("says why: $why", ({ of, job: read, why }) => {
+    expect(lossOf({ owner: of, job: read }, CAREFUL)?.why).toBe(why);
+  });
+
   it("lets be rejected what was asked for", () => {
     const asked = { rejectBarePods: true, rejectLastTries: true };
 
