@@ -5,16 +5,17 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold } from "../common/storage/volume-identity.ts";
+import { AwaitedWords } from "./awaited-words.ts";
 import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
 import type { Unseen } from "./core/claim-gap.ts";
-import { type Awaited, desiredClaimStatus } from "./core/claim-status.ts";
+import { desiredClaimStatus } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeRelease, NodeView } from "./core/node-view.ts";
-import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
+import { claimKeysOf, type NodeWords, refersTo, versionToReach } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";
@@ -54,10 +55,7 @@ export class Reconciler {
   readonly #homeless: HomelessReleases;
   /** Pods that ended before all collections were listed: which claims they named is known only then. */
   #early: (PodEnd & { readonly seenAtMs: number })[] | undefined = [];
-  /** Claims that wait for a node's word. */
-  readonly #awaiting = new Map<string, Set<string>>();
-  /** Claims that wait for whichever nodes have not been heard of since the start. */
-  readonly #awaitingAny = new Set<string>();
+  readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
   #beganMs = 0;
 
@@ -105,7 +103,7 @@ export class Reconciler {
 
   /** Some claim waits for the node's word. */
   isAwaited(node: string): boolean {
-    return this.#awaiting.has(node);
+    return this.#awaited.isAwaited(node);
   }
 
   /** How many claims there is something to remember of. */
@@ -158,8 +156,7 @@ export class Reconciler {
   /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
   onReport(node: string, touched: readonly Fact[]): void {
     const { cluster } = this.#parts;
-    const waiting = this.#awaiting.get(node) ?? [];
-    this.#awaiting.delete(node);
+    const waiting = this.#awaited.heard(node);
     const touchedKeys = touched.flatMap((fact) => claimsOf(fact, cluster)).map(({ key }) => key);
     for (const key of new Set([...waiting, ...touchedKeys, ...cluster.assumedOn(node)])) this.enqueue(key);
   }
@@ -171,8 +168,7 @@ export class Reconciler {
 
   /** All nodes have been heard of since the start, or their time for it is over. */
   onAllHeard(): void {
-    for (const key of this.#awaitingAny) this.enqueue(key);
-    this.#awaitingAny.clear();
+    for (const key of this.#awaited.allHeard()) this.enqueue(key);
   }
 
   /** What the node told is about to be forgotten: ends that were assumed for it, or never stored, may still be somebody's latest. */
@@ -183,7 +179,7 @@ export class Reconciler {
       this.#keepEnds(hold, assumedUse({ ...hold, node, bootId: view?.bootId ?? "" }, context));
     }
     for (const release of view?.releases.values() ?? []) this.#keepEnds(release, [toUseEnd(release, context)]);
-    this.#awaiting.delete(node);
+    this.#awaited.heard(node);
     this.#homeless.forget(node);
   }
 
@@ -197,17 +193,14 @@ export class Reconciler {
 
   /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
   awaitedVersion(view: NodeView): string | undefined {
-    const keys = this.#awaiting.get(view.node) ?? [];
-    const ends = [...keys].flatMap((key) => this.#memories.known(key)?.history.pending ?? []);
-    const versions = ends.filter(({ node }) => node === view.node).map(({ gone }) => BigInt(gone));
-    const reached = BigInt(view.podsResourceVersion ?? "0");
-    const latest = versions.reduce((most, version) => (version > most ? version : most), reached);
-    return latest > reached ? String(latest) : undefined;
+    const keys = this.#awaited.waitingFor(view.node);
+    const pending = keys.flatMap((key) => this.#memories.known(key)?.history.pending ?? []);
+    return versionToReach(pending, view);
   }
 
   /** Claims that wait for a node's word, and some that did a moment ago. */
   waitingClaims(): ReadonlySet<string> {
-    return new Set([...this.#awaitingAny, ...[...this.#awaiting.values()].flatMap((keys) => [...keys])]);
+    return this.#awaited.all();
   }
 
   /** IDs of the view's releases that can no longer change any status. */
@@ -255,16 +248,10 @@ export class Reconciler {
     if (facts === undefined) return;
     const { claim } = facts;
     this.#memories.witness(facts);
-    for (const awaited of facts.awaited) this.#await(awaited, key);
+    for (const awaited of facts.awaited) this.#awaited.await(awaited, key);
     const decision = desiredOf(facts);
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
     this.writes.consider(decision);
-  }
-
-  #await({ node, why }: Awaited, key: string): void {
-    const keys = why === undefined ? this.#awaitingAny : (this.#awaiting.get(node) ?? new Set());
-    keys.add(key);
-    if (why !== undefined) this.#awaiting.set(node, keys);
   }
 }
 

@@ -1,11 +1,9 @@
 import { WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Node } from "./core/cluster-objects.ts";
-import { isFresh, isRenewed, type LeaseRenewal } from "./core/kubelet-lease.ts";
 import {
   type AssumedEnd,
   assumedEndOf,
@@ -15,6 +13,7 @@ import {
   type StandingLimits,
 } from "./core/standing.ts";
 import type { FleetState } from "./fleet-state.ts";
+import { KubeletQuestions } from "./kubelet-questions.ts";
 import type { NodeLeases } from "./sources/node-leases.ts";
 
 /** What the API server has of nodes. */
@@ -61,10 +60,6 @@ interface Track {
   readonly assumed: AssumedEnd | undefined;
 }
 
-/** Leases are listed at most so often, and only while the standing of some node depends on them. Milliseconds. */
-const LEASES_EVERY_MS = 60_000;
-/** Nodes that came up together come into question together. Milliseconds. */
-const GATHER_MS = 1_000;
 /** What was mounted on a node that is gone is forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
 /** The same where nothing was mounted: nodes come and go, most of them after all on them has ended. */
@@ -79,12 +74,7 @@ export class Standings {
   readonly #limits: StandingLimits;
   readonly #tracks = new Map<string, Track>();
   readonly #queue: WorkQueue;
-  readonly #leaseQueue: WorkQueue;
-  /** Nodes that are agentless if their kubelets live. */
-  readonly #inQuestion = new Set<string>();
-  #leasesAskedAt = Number.NEGATIVE_INFINITY;
-  /** What the last list of the Leases showed of the nodes in question. */
-  #renewals: ReadonlyMap<string, LeaseRenewal> = new Map();
+  readonly #questions: KubeletQuestions;
   #startedAt: number;
   #hasBegun = false;
 
@@ -92,7 +82,7 @@ export class Standings {
     this.#parts = parts;
     this.#limits = limits;
     this.#queue = new WorkQueue(parts, 1);
-    this.#leaseQueue = new WorkQueue(parts, 1);
+    this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
     this.#startedAt = parts.clock.monotonicMs();
   }
 
@@ -111,9 +101,7 @@ export class Standings {
   /** Works until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const looking = (both: AbortSignal): Promise<void> => this.#queue.run(async (node) => this.#lookAgain(node), both);
-    const asking = (both: AbortSignal): Promise<void> =>
-      this.#leaseQueue.run((_, limited) => this.#askKubelets(limited), both);
-    await runTogether([looking, asking], signal);
+    await runTogether([looking, (both) => this.#questions.run(both)], signal);
   }
 
   of(node: string): Standing {
@@ -175,7 +163,7 @@ export class Standings {
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
       if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
     }
-    this.#question(node, isInQuestion);
+    this.#questions.put(node, isInQuestion);
     const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
     const { kind, why } = standing;
     if (isOther) this.#parts.logger.info({ node, standing: kind, why }, "node's standing changed");
@@ -226,37 +214,5 @@ export class Standings {
     this.#parts.onForgotten(node);
     this.#parts.fleet.drop(node);
     this.#tracks.delete(node);
-  }
-
-  #question(node: string, isInQuestion: boolean): void {
-    if (!isInQuestion) {
-      this.#inQuestion.delete(node);
-      return;
-    }
-    this.#inQuestion.add(node);
-    this.#leaseQueue.addAfter("leases", Math.max(GATHER_MS, this.#leasesAskedAt + LEASES_EVERY_MS - this.#now));
-  }
-
-  async #askKubelets(signal: AbortSignal): Promise<void> {
-    if (this.#inQuestion.size === 0) return;
-    const { leases, nowMs, logger } = this.#parts;
-    const isLongAgo = this.#now - this.#leasesAskedAt > 2 * LEASES_EVERY_MS;
-    const before = isLongAgo ? new Map<string, LeaseRenewal>() : this.#renewals;
-    this.#leasesAskedAt = this.#now;
-    const asked = new Set(this.#inQuestion);
-    try {
-      const renewals = await leases.renewals(asked, signal);
-      this.#renewals = renewals;
-      for (const node of asked) {
-        const renewal = renewals.get(node);
-        const isAlive = isFresh(renewal, nowMs()) || isRenewed(before.get(node), renewal);
-        if (isAlive) this.#look(node, { isKubeletAlive: true });
-      }
-    } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
-      // The nodes stay silent meanwhile: that delays decisions, it makes none too early.
-      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
-    }
-    if (this.#inQuestion.size > 0) this.#leaseQueue.addAfter("leases", LEASES_EVERY_MS);
   }
 }

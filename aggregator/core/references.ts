@@ -133,6 +133,17 @@ function isReadAfter({ podsResourceVersion: reached }: NodeView, { gone }: Ended
   return reached !== undefined && BigInt(reached) >= BigInt(gone);
 }
 
+/** What the node's pod watch has to reach for its word to count on each of these ends there; nothing when it has. */
+export function versionToReach(
+  pending: readonly EndedReference[],
+  { node, podsResourceVersion = "0" }: NodeView,
+): string | undefined {
+  const versions = pending.filter((reference) => reference.node === node).map(({ gone }) => BigInt(gone));
+  const reached = BigInt(podsResourceVersion);
+  const latest = versions.reduce((most, version) => (version > most ? version : most), reached);
+  return latest > reached ? String(latest) : undefined;
+}
+
 /** The end of use that an ended reference stands for. Nothing where the mount table tells it better, or what is stored. */
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
   const { stored } = context;
