@@ -14,7 +14,7 @@ import { createLook } from "./affinity-look.ts";
 import type { AffinityConfig } from "./affinity-settings.ts";
 import { countsIn, type Subject, Subjects } from "./affinity-subjects.ts";
 import { Telling } from "./affinity-telling.ts";
-import type { NodeSurvey } from "./core/affinity/brakes.ts";
+import { type NodeSurvey, wrongNode } from "./core/affinity/brakes.ts";
 import { enforcesItself } from "./core/affinity/kubelet-version.ts";
 import type { RootRule } from "./core/holds.ts";
 import type { NodeState } from "./core/node-state.ts";
@@ -178,11 +178,14 @@ export class Enforcer {
   }
 
   #onNodeChange(): void {
+    // As long as most pods count as wrong, none is rejected and the agent is not ready: whether they still are is to be known at once.
+    const wasWrong = wrongNode(this.survey()) !== undefined;
     this.#epoch += 1;
     for (const pod of this.#parts.pods.all()) {
       if (!countsIn(pod)) continue;
       const subject = this.#subjects.of(pod);
       if (pod.isWaiting) this.#schedule(subject, this.#options.config.graceMs);
+      else if (wasWrong) this.#schedule(subject, 0);
       else if (!this.#namesVolumes()) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
     }
   }

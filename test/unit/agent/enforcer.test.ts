@@ -160,6 +160,25 @@ describe("what leads to a look", () => {
     },
   );
 
+  it("is a label that comes back: what held every rejection is looked at within seconds", async () => {
+    const { cluster, advance, enforcement, phase } = await startScene();
+    cluster.put(PV, volume("a"));
+    for (const name of ["a", "b", "c", "d"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
+    cluster.put(podAt("web"), pod("web"));
+    enforcement.onAnswer({ forget: [], volumes: [] });
+    await advance(60_000);
+
+    cluster.put(NODE, node("b"));
+    await advance(10_000);
+    const held = enforcement.check();
+    cluster.put(NODE, node("a"));
+    await advance(6_000);
+
+    expect(held).toMatchObject({ ok: false, why: expect.stringContaining("5 of the node's 5 pods") });
+    expect(enforcement.check().ok).toBe(true);
+    expect(phase("web")).toBe("Pending");
+  });
+
   it("is not what a kubelet writes into its Node every few minutes", async () => {
     const { cluster, advance, looks } = await startScene();
     cluster.put(PV, volume("a"));
