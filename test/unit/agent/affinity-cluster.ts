@@ -25,8 +25,8 @@ export interface FakeCluster {
   }[];
   /** The requests, watches and lists left out, as `GET /path`. */
   readonly asked: () => readonly string[];
-  /** Answers in the place of the API server, as long as it gives an answer. */
-  intercept: (request: HttpRequest) => FakeAnswer | undefined;
+  /** Answers in the place of the API server, as long as it gives an answer; `serve` lets that one do what was asked of it. */
+  intercept: (request: HttpRequest, serve: () => FakeAnswer) => FakeAnswer | undefined;
 }
 
 const WATCHED = ["/api/v1/pods", "/api/v1/nodes"] as const;
@@ -65,7 +65,7 @@ export function createFakeCluster(): FakeCluster {
     return changeOrRead({ objects, put, tell }, request, path);
   };
   const cluster: FakeCluster = {
-    transport: createFakeTransport((request) => cluster.intercept(request) ?? serve(request)),
+    transport: createFakeTransport((request) => cluster.intercept(request, () => serve(request)) ?? serve(request)),
     put: (path, object) => void put(path, object),
     remove: (path) => {
       const object = objects.get(path);
