@@ -81,7 +81,7 @@ interface Stage {
   readonly tell: (line: string) => void;
 }
 
-function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
+function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): Stage {
   const found: { world?: World; told?: ToldUses; watch?: WriteWatch } = {};
   const servers = setup.serverOffsetsMs.length;
   const dice = (name: string) => createDice(`${seed} ${name}`);
@@ -93,6 +93,7 @@ function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
       if (to === "api") found.world?.attention.disturb(from);
     },
     servers: () => servers,
+    keeperOf: (call) => found.world?.copies.keeperOf(call),
   });
   const engine = createEngine({
     seed,
@@ -110,6 +111,7 @@ function newStage({ seed, setup }: Plan, { sites, tell }: RunOptions): Stage {
   const told = new ToldUses(world);
   const watch = new WriteWatch(world, told);
   Object.assign(found, { world, told, watch });
+  if (steps.some(({ kind }) => kind === "late-copies")) world.copies.keep();
   return { world, watch, told, sky, tell: tell ?? (() => {}) };
 }
 
@@ -120,7 +122,9 @@ async function play(stage: Stage, { steps }: Plan, progress: { steps: number }):
     act(world, step, progress.steps);
     progress.steps += 1;
     await pass(stage, step.thenMs);
-    if (step.kind === "recover") checkNothingLost(world, stage.told);
+    if (step.kind !== "recover") continue;
+    checkNothingLost(world, stage.told);
+    if (step.thenMs >= SETTLES_MS) checkFinal(world, Number.POSITIVE_INFINITY);
   }
 }
 

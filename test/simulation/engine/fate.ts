@@ -24,6 +24,8 @@ export interface Fate {
   readonly refusal?: Refusal | undefined;
   /** The server gets it again after so long, each time; only the first answer comes back. */
   readonly againAfterMs?: readonly number[] | undefined;
+  /** Somebody on the way keeps a copy: each call of `deliver` brings it to the server, and nobody hears the answer. */
+  readonly keep?: ((deliver: () => void) => void) | undefined;
   /** The connection is cut so long after the head of the answer: in the middle of a body or of a watch. */
   readonly cutAfterMs?: number | undefined;
   /** Which API server it reaches; the first unless told. */

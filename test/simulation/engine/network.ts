@@ -106,6 +106,7 @@ class Exchange {
     signal.addEventListener("abort", this.#giveUp);
     this.#life.open.add(this.#close);
     const { fate } = this.#sending;
+    fate.keep?.(() => this.#arrive(() => {}));
     if (fate.lost === "request") {
       this.#breakLater();
       return;

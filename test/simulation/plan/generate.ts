@@ -29,6 +29,9 @@ const RECOVERS = 0.05;
 /** Long enough that what stands in a status has to be true at its end. Milliseconds. */
 const RECOVERY_MS = [70_000, 130_000] as const;
 
+/** The same for all that is promised. */
+const LONG_RECOVERY_MS = [300_000, 320_000] as const;
+
 /** The share of worlds in which there is time between steps: they cost twice as much. */
 const SLOW = 0.15;
 
@@ -43,7 +46,7 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   if (focus !== undefined) return planWith(seed, focus);
   const dice = createDice(`plan ${seed}`);
   const isCalm = seed % CALM_EVERY === 0;
-  const setup = setupOf(dice, isCalm);
+  const setup = setupOf(dice, { isCalm, focus: [] });
   const kinds = kindsOf(dice, isCalm);
   const count = LEAST_STEPS + dice.between(0, 60);
   const gapOf = dice.chance(SLOW) ? slowGap : quickGap;
@@ -53,7 +56,7 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
 
 function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
-  const setup = setupOf(dice, false);
+  const setup = setupOf(dice, { isCalm: false, focus });
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
     return stepOf(dice, setup, { kinds: focusedKinds(dice, focus, kinds), gapOf: slowGap });
@@ -88,7 +91,11 @@ function stepOf(dice: Dice, setup: Setup, { kinds, gapOf }: Course): Step {
   const kind = dice.pick(weighted);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
-  return { ...make(dice, setup), thenMs: kind === "recover" ? dice.between(...RECOVERY_MS) : gapOf(dice) };
+  return { ...make(dice, setup), thenMs: kind === "recover" ? recoveryOf(dice) : gapOf(dice) };
+}
+
+function recoveryOf(dice: Dice): number {
+  return dice.chance(0.3) ? dice.between(...LONG_RECOVERY_MS) : dice.between(...RECOVERY_MS);
 }
 
 /** Mostly so short that things overlap, now and then long enough for every limit to pass. */
@@ -109,9 +116,16 @@ function slowGap(dice: Dice): number {
   return dice.between(40_000, 240_000);
 }
 
-function setupOf(dice: Dice, isCalm: boolean): Setup {
+/** What a world is to be like. */
+interface Mood {
+  readonly isCalm: boolean;
+  readonly focus: readonly StepKind[];
+}
+
+function setupOf(dice: Dice, mood: Mood): Setup {
+  const { isCalm } = mood;
   const nodes = Array.from({ length: dice.between(1, 3) }, (_, index) =>
-    nodeOf(dice, { isFirst: index === 0, isCalm }),
+    nodeOf(dice, { isFirst: index === 0, ...mood }),
   );
   const claims = Array.from({ length: dice.between(2, 5) }, (): ClaimSetup => {
     return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
@@ -122,14 +136,16 @@ function setupOf(dice: Dice, isCalm: boolean): Setup {
   return { nodes, claims, replicas: dice.between(1, 2), serverOffsetsMs };
 }
 
-function nodeOf(dice: Dice, { isFirst, isCalm }: { readonly isFirst: boolean; readonly isCalm: boolean }): NodeSetup {
+function nodeOf(dice: Dice, { isFirst, isCalm, focus }: Mood & { readonly isFirst: boolean }): NodeSetup {
   const hasAgent = isCalm || isFirst || dice.chance(0.85);
   const isSlewed = !isCalm && dice.chance(0.2);
   // chrony slews by up to 8.3 % (maxslewrate), other daemons by 500 ppm.
   const mostPpm = isSlewed ? 80_000 : 500;
   return {
     hasAgent,
-    isOldKernel: dice.chance(0.15),
+    // What matters on few nodes only is on most where it is looked for.
+    isOldKernel: dice.chance(focus.includes("slow-reads") ? 0.7 : 0.15),
+    isForgetful: !isCalm && dice.chance(focus.includes("late-copies") ? 0.7 : 0.15),
     root: dice.pick(["/var/lib/kubelet", "/var/lib/kubelet", "/data/kube let"]),
     driftPpm: dice.between(-200, 200),
     slewPpm: isSlewed || dice.chance(0.3) ? dice.between(-mostPpm, mostPpm) : 0,

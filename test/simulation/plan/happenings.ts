@@ -166,6 +166,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       ...forMs(dice),
     }),
   ],
+  ["late-copies", () => ({ kind: "late-copies" })],
   ["restart-api", (dice) => ({ kind: "restart-api", forMs: dice.between(0, 40_000) })],
   ["compact-api", () => ({ kind: "compact-api" })],
   ["lagging-watches", (dice) => ({ kind: "lagging-watches", lagMs: dice.pick([100, 3_000, 20_000]), ...forMs(dice) })],

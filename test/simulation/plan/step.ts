@@ -58,6 +58,8 @@ export type Happening =
       readonly probability: number;
       readonly forMs: number;
     }
+  /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
+  | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }
   | { readonly kind: "compact-api" }
   | { readonly kind: "lagging-watches"; readonly lagMs: number; readonly forMs: number }
@@ -81,6 +83,8 @@ export interface Setup {
 export interface NodeSetup {
   readonly hasAgent: boolean;
   readonly isOldKernel: boolean;
+  /** Its agent keeps nothing that outlives it. */
+  readonly isForgetful: boolean;
   readonly root: string;
   readonly driftPpm: number;
   readonly slewPpm: number;

@@ -71,6 +71,11 @@ function actOnWays(world: World, step: Step): void {
       world.attention.disturbAll(0);
       api.compact();
       return;
+    case "late-copies":
+      world.windows.strike();
+      world.copies.arm();
+      world.leader?.process?.stop();
+      return;
     case "lagging-watches":
       for (const server of api.servers) server.lagMs = () => step.lagMs;
       world.attention.disturbAll(step.forMs);

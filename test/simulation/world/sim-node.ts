@@ -1,3 +1,4 @@
+import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { KernelTable } from "../engine/kernel.ts";
@@ -28,6 +29,8 @@ interface NodeOptions {
   readonly machine: SimMachine;
   readonly kernel: KernelKind;
   readonly root: string;
+  /** Its agent keeps nothing that outlives it. */
+  readonly isForgetful: boolean;
 }
 
 /** Milliseconds of true time. */
@@ -55,19 +58,22 @@ export class SimNode {
   agent: SimProcess | undefined;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;
+  readonly #isForgetful: boolean;
   #table: MountTable;
   #agentPod: { readonly name: string; readonly uid: string } | undefined;
   #agentPods = 0;
 
-  constructor(parts: NodeParts, { name, machine, kernel, root }: NodeOptions) {
+  constructor(parts: NodeParts, { name, machine, kernel, root, isForgetful }: NodeOptions) {
     const { scheduler } = parts.engine;
     this.name = name;
     this.machine = machine;
     this.root = root;
     this.#parts = parts;
     this.#kernel = kernel;
+    this.#isForgetful = isForgetful;
     this.power = new Power(scheduler);
     this.disk = new Disk(scheduler);
+    if (isForgetful) this.disk.isSound = false;
     this.#table = this.#newTable();
     const own = { node: name, root, power: this.power, bootId: machine.bootId, table: () => this.#table };
     this.kubelet = new Kubelet({ ...parts, ...own });
@@ -202,7 +208,9 @@ export class SimNode {
       node: this.name,
       podUid: pod.uid,
       table: this.#kernelTable(),
-      journal: this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
+      journal: this.#isForgetful
+        ? createMemoryJournal()
+        : this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
       config: { heartbeatMs: HEARTBEAT_MS },
     });
     started.agent = agent;

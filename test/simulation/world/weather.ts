@@ -36,6 +36,8 @@ interface SkyParts {
   /** Told of each request that something befalls. */
   readonly onStruck: (call: Call) => void;
   readonly servers: () => number;
+  /** Keeps a copy of what is sent, where somebody does. */
+  readonly keeperOf: (call: Call) => Fate["keep"];
 }
 
 /** What the weather is at present. */
@@ -73,7 +75,8 @@ export class Sky {
       this.claimWrites += 1;
       onClaimWrite(call.request);
     }
-    const usual = {
+    const usual: Fate = {
+      keep: this.#parts.keeperOf(call),
       requestMs: 0.2 + dice.fraction(),
       answerMs: 0.2 + dice.fraction(),
       server: dice.between(0, servers() - 1),

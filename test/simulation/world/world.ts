@@ -1,3 +1,4 @@
+import type { ApiObject } from "../engine/api/objects.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SiteVisit } from "../engine/sites.ts";
@@ -5,6 +6,7 @@ import type { Setup } from "../plan/step.ts";
 import { Truth, type Use } from "../truth.ts";
 import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
+import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
 import { NAMESPACE } from "./objects.ts";
 import { LIMITS, Replica } from "./replica.ts";
@@ -53,6 +55,7 @@ export class World {
   readonly doomed: { readonly site: string; skip: number }[] = [];
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
   agentless: readonly Agentless[];
+  readonly copies: Copies;
   /** Since when each replica has heard of everything. */
   readonly attention: Attention;
   /** Times in which somebody said that a node was gone. */
@@ -67,6 +70,7 @@ export class World {
     this.#dice = dice;
     this.truth = new Truth(scheduler.nowMs);
     this.windows = new Windows(scheduler);
+    this.copies = new Copies({ dice: dice("copies"), after: scheduler.after });
     this.attention = new Attention(scheduler.nowMs);
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
@@ -85,9 +89,19 @@ export class World {
       return new Replica({ engine, attention: this.attention }, replica);
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
-    api.observe(({ resource, by }) => {
+    api.observe(({ resource, object, by }) => {
       if (resource === "pods" && by === undefined) scheduler.after(HEARS_MS, () => this.#onPods());
+      // A replica writes nothing to pods but the leader's label.
+      const isLabel =
+        resource === "pods" && by !== undefined && object.metadata.labels?.["mooring.dev/role"] === "leader";
+      if (isLabel) this.copies.onLeader();
     });
+  }
+
+  /** The replica that the Service leads to. */
+  get leader(): Replica | undefined {
+    const pod = this.engine.api.list("pods").find(isLeader);
+    return this.replicas.find(({ name }) => name === pod?.metadata.name);
   }
 
   /** Numbers are taken modulo how many there are. */
@@ -110,12 +124,13 @@ export class World {
     const options = setup.nodes[index];
     if (options === undefined) throw new Error(`there is no node ${index}`);
     const name = `node-${index}`;
-    const { driftPpm, slewPpm, wallOffsetMs, isSlewed, isOldKernel, root } = options;
+    const { driftPpm, slewPpm, wallOffsetMs, isSlewed, isOldKernel, isForgetful, root } = options;
     const rate = isSlewed ? SLEWED : undefined;
     const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
     const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
     const parts = { engine: this.engine, cluster: this.cluster, truth: this.truth, dice: this.#dice(name), start };
-    return new SimNode(parts, { name, machine, kernel: isOldKernel ? "line-count" : "stable-cursor", root });
+    const kernel = isOldKernel ? "line-count" : "stable-cursor";
+    return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }
 
   /** Controllers and kubelets hear of what became of pods. */
@@ -207,4 +222,8 @@ export class World {
     }
     for (const replica of this.replicas) replica.start();
   }
+}
+
+function isLeader({ metadata }: ApiObject): boolean {
+  return metadata.labels?.["mooring.dev/role"] === "leader";
 }

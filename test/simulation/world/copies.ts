@@ -1,0 +1,80 @@
+import * as v from "valibot";
+import type { Call } from "../engine/fate.ts";
+import type { Dice } from "./dice.ts";
+
+/** As much of a message to the aggregator as tells whose it is. */
+const message = v.object({
+  node: v.string(),
+  bootId: v.string(),
+  instance: v.string(),
+  generation: v.number(),
+  holds: v.optional(v.unknown()),
+});
+
+type Message = v.InferOutput<typeof message>;
+
+interface Copy extends Message {
+  readonly deliver: () => void;
+}
+
+/** Of each node's reports so many are kept at most. */
+const MOST_KEPT = 400;
+/** After the label of a new leader has been seen: whoever comes first is believed first. Milliseconds. */
+const COMES_AFTER_MS = [6, 30, 150, 700] as const;
+
+interface CopiesParts {
+  readonly dice: Dice;
+  readonly after: (ms: number, act: () => void) => void;
+}
+
+/**
+ * Copies of reports that somebody on the way has kept, and that come when it matters: to a new leader before the node's own next message.
+ * The worst are of an earlier run of the agent that calls its state by the number that the present one's has.
+ */
+export class Copies {
+  readonly #parts: CopiesParts;
+  #isKeeping = false;
+  #isArmed = false;
+  readonly #newest = new Map<string, Message>();
+  readonly #kept = new Map<string, readonly Copy[]>();
+
+  constructor(parts: CopiesParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on copies are kept. */
+  keep(): void {
+    this.#isKeeping = true;
+  }
+
+  /** The next new leader gets them. */
+  arm(): void {
+    this.#isArmed = true;
+  }
+
+  /** What keeps a copy of a call, where there is one to be kept. */
+  keeperOf({ site, request }: Call): ((deliver: () => void) => void) | undefined {
+    if (!this.#isKeeping || site !== "put report") return undefined;
+    const sent = v.parse(message, JSON.parse(request.body ?? ""));
+    this.#newest.set(sent.node, sent);
+    if (sent.holds === undefined) return undefined;
+    const kept = this.#kept.get(sent.node) ?? [];
+    return (deliver) => void this.#kept.set(sent.node, [...kept.slice(1 - MOST_KEPT), { ...sent, deliver }]);
+  }
+
+  /** Somebody else leads. */
+  onLeader(): void {
+    if (!this.#isArmed) return;
+    this.#isArmed = false;
+    for (const [node, copies] of this.#kept) {
+      const copy = this.#worst(this.#newest.get(node), copies);
+      if (copy !== undefined) for (const ms of COMES_AFTER_MS) this.#parts.after(ms, copy.deliver);
+    }
+  }
+
+  #worst(newest: Message | undefined, copies: readonly Copy[]): Copy | undefined {
+    const earlier = copies.filter(({ bootId, instance }) => bootId === newest?.bootId && instance !== newest.instance);
+    const alike = earlier.findLast(({ generation }) => generation === newest?.generation);
+    return alike ?? (earlier.length === 0 ? undefined : this.#parts.dice.pick(earlier));
+  }
+}
