@@ -17,6 +17,7 @@ function releasesOf(text: string) {
 describe("foldReleases", () => {
   it.each([
     { name: "keeps all while there is room", releases: "a1 a2 b3", most: 3, kept: "a1 a2 b3" },
+    { name: "keeps their order while there is just room", releases: "b3 a1", most: 2, kept: "b3 a1" },
     {
       name: "drops the oldest that a later one of its volume stands for",
       releases: "a1 a2 b3",

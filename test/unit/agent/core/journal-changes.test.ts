@@ -91,6 +91,35 @@ describe("changesSince: a hold", () => {
   });
 });
 
+describe("changesSince: one thing comes as another goes", () => {
+  const [known1, known2, known3] = [knownHold(1), knownHold(2), knownHold(3)];
+
+  it.each<{ readonly name: string; readonly state: Partial<NodeState>; readonly changes: object }>([
+    {
+      name: "a hold and another hold",
+      state: { holds: holdsOf(known2, known3) },
+      changes: { holds: holdsOf(known3), droppedHolds: ["pod/u1/name/pv-1"] },
+    },
+    {
+      name: "a hold and a release",
+      state: { holds: holdsOf(known1, known2, known3), releases: [releaseOf(2)] },
+      changes: { holds: holdsOf(known3), droppedReleases: [first.id] },
+    },
+    {
+      name: "a hold that is suspended and a release that is told",
+      state: { holds: holdsOf({ ...known1, suspended }, known2), releases: [...stored.releases, releaseOf(3)] },
+      changes: { holds: holdsOf({ ...known1, suspended }), releases: [releaseOf(3)] },
+    },
+    {
+      name: "a release and another release",
+      state: { releases: [releaseOf(2), releaseOf(3)] },
+      changes: { releases: [releaseOf(3)], droppedReleases: [first.id] },
+    },
+  ])("$name are both stored", ({ state, changes }) => {
+    expect(changesSince(stored, { ...stored, ...state })).toMatchObject(changes);
+  });
+});
+
 describe("changesSince: a release", () => {
   it.each([
     { name: "that is new", releases: [...stored.releases, releaseOf(3)], told: [releaseOf(3)] },

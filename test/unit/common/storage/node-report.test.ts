@@ -241,6 +241,19 @@ describe("decodeNodeMessage", () => {
   });
 });
 
+describe("a message with half of the state", () => {
+  it.each([
+    { name: "releases", lacks: "holds" },
+    { name: "holds", lacks: "releases" },
+  ])("is a report without $lacks, and no heartbeat with $name too many", ({ lacks }) => {
+    const half = Object.fromEntries(Object.entries(REPORT).filter(([key]) => key !== lacks));
+
+    const decoded = decodeNodeMessage(half);
+
+    expect(decoded.ok ? [] : decoded.problems).toEqual([expect.stringMatching(`^${lacks}: `)]);
+  });
+});
+
 describe("decodeReportAnswer", () => {
   it.each([
     { name: "an answer", input: { forget: ["r1"] } },

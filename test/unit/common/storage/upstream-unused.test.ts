@@ -51,6 +51,11 @@ describe("Kubernetes' own condition", () => {
       owner: "shared",
     },
     {
+      name: "another manager's apply owns it",
+      managedFields: [{ ...ours, manager: "kubectl" }],
+      owner: "other",
+    },
+    {
       name: "another kind of write in our name owns it",
       managedFields: [{ ...ours, operation: "Update" }],
       owner: "other",
