@@ -170,6 +170,7 @@ class Aggregator {
         writing: this.#writing,
         coverage: this.#leadership.coverage,
         clusterUid: this.#identity.uid,
+        onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
         nowMs: () => this.#nowMs(),
       },
       this.#config,

@@ -32,6 +32,8 @@ export interface TermParts {
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
   readonly clusterUid: () => string | undefined;
+  /** Which pods of a node wait for a volume that excludes it. */
+  readonly onWaiting: (node: string, podUids: readonly string[]) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -166,7 +168,9 @@ export class Term {
     const settled = this.reconciler.settled(change.view);
     this.fleet.settle(report.node, settled);
     const nowMs = time.latestMs - time.widthMs;
-    const volumes = [...cluster.namedVolumes(report.node)];
+    const { volumes: named, waiting } = cluster.misfits(report.node);
+    this.#parts.onWaiting(report.node, waiting);
+    const volumes = [...named];
     return {
       kind: "accepted",
       answer: { forget: [...settled], ...(reach && { reach }), ...(look && { look }), nowMs, volumes },

@@ -3,10 +3,13 @@
  * nodes, or an affinity on all volumes, looks like a few wrong pods on each of them.
  */
 
-/** A pod that an agent rejected. */
-export interface FleetRejection {
+/**
+ * A pod that an agent rejected, or that waits for a volume whose affinity excludes its node and would be rejected: who only counts what was
+ * done sees a change of all nodes at once when it is too late.
+ */
+export interface WrongPod {
   readonly node: string | undefined;
-  /** Milliseconds of the API server's wall clock. */
+  /** When it was rejected, or was seen to wait first. Milliseconds of the API server's wall clock. */
   readonly atMs: number;
 }
 
@@ -20,21 +23,21 @@ export interface FleetHold {
 /** What the fleet is judged by. */
 export interface FleetScene {
   /** Those of the last `FLEET_WINDOW_MS`. */
-  readonly recent: readonly FleetRejection[];
+  readonly recent: readonly WrongPod[];
   /** How many nodes the cluster has. */
   readonly nodes: number;
   readonly nowMs: number;
 }
 
-/** Rejections are counted over this time, and a hold lasts at least as long. Milliseconds. */
+/** Wrong pods are counted over this time, and a hold lasts at least as long. Milliseconds. */
 export const FLEET_WINDOW_MS = 600_000;
-/** Rejections on fewer nodes than this are never too many nodes. */
+/** Fewer nodes with wrong pods than this are never too many. */
 export const FEWEST_NODES = 5;
 /** More than every so-manieth node is too many. */
 export const NODE_SHARE = 5;
 
 /**
- * Whether rejections are held from now on. It begins with so many in ten minutes (`limit`), or on more than a fifth of the nodes and at
+ * Whether rejections are held from now on. It begins with so many wrong pods in ten minutes (`limit`), or on more than a fifth of the nodes and at
  * least five. It ends when it has lasted ten minutes and both are down to half of that: what is wrong on many nodes at once needs a
  * person, and who finds nothing to do has lost ten minutes. A limit of 0 never holds.
  */
@@ -43,7 +46,7 @@ export function nextHold(held: FleetHold | undefined, scene: FleetScene, limit: 
   const { recent, nodes: all, nowMs } = scene;
   const nodes = new Set(recent.map(({ node }) => node)).size;
   const mostNodes = Math.max(FEWEST_NODES, Math.floor(all / NODE_SHARE) + 1);
-  const why = `${recent.length} pods were rejected on ${nodes} of ${all} nodes in the last ${FLEET_WINDOW_MS / 60_000} minutes`;
+  const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${recent.length} pods on ${nodes} of ${all} nodes were rejected, or began to wait for a volume that excludes their node`;
   if (held === undefined) return recent.length >= limit || nodes >= mostNodes ? { sinceMs: nowMs, why } : undefined;
   const isOver = nowMs - held.sinceMs >= FLEET_WINDOW_MS && recent.length * 2 <= limit && nodes * 2 <= mostNodes;
   return isOver ? undefined : held;

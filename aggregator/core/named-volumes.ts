@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { MAX_ANSWER_VOLUMES, type NamedVolume } from "../../common/storage/node-report.ts";
-import { matchVolumeAffinity } from "../../common/storage/node-selector.ts";
+import { matchVolumeAffinity, type SelectorAnswer } from "../../common/storage/node-selector.ts";
 import { type NodeSelector, parseNodeSelector } from "../../common/storage/node-selector-terms.ts";
 import type { Node, Pod, Volume } from "./cluster-objects.ts";
 import { claimKeysOf } from "./references.ts";
@@ -14,9 +14,17 @@ export interface VolumeTrail {
   /** Undefined where there is no such Node: then there is nothing to compare with. */
   readonly node: Pick<Node, "labels"> | undefined;
   /** Pods of the node that are not over and name claims. */
-  readonly pods: readonly Pick<Pod, "key" | "claims" | "hasStarted">[];
+  readonly pods: readonly Pick<Pod, "key" | "uid" | "claims" | "hasStarted">[];
   readonly claim: (key: string) => Pick<Claim, "volume"> | undefined;
   readonly volume: (name: string) => TrailVolume | undefined;
+}
+
+/** Volumes that do not fit to their pods' node. */
+export interface Misfits {
+  /** Those that the node's agent has to look at: of pods that have not started first, then by name; at most `MAX_ANSWER_VOLUMES`. */
+  readonly volumes: readonly NamedVolume[];
+  /** UIDs of the pods that have not started and name a volume whose affinity excludes the node: the agent would reject them. */
+  readonly waiting: readonly string[];
 }
 
 /** So many texts of affinities are kept as what they mean: thousands of volumes have one of a few. */
@@ -31,26 +39,31 @@ const MOST_TEXTS = 10_000;
 export class NamedVolumes {
   readonly #affinities = new Map<string, NodeSelector>();
 
-  /** Those of pods that have not started first, then by name; at most `MAX_ANSWER_VOLUMES`. */
-  of({ node, pods, claim, volume: volumeOf }: VolumeTrail): readonly NamedVolume[] {
-    if (node === undefined) return [];
-    const found = new Map<string, { readonly volume: TrailVolume; readonly isAwaited: boolean }>();
+  of(trail: VolumeTrail): Misfits {
+    const { node, pods } = trail;
+    if (node === undefined) return { volumes: [], waiting: [] };
+    const waiting = new Set<string>();
+    const awaited = new Set<string>();
+    const found = new Map<string, TrailVolume>();
     for (const pod of pods) {
-      for (const key of claimKeysOf(pod)) {
-        const name = claim(key)?.volume;
-        const volume = name === undefined ? undefined : volumeOf(name);
-        if (volume === undefined || this.#admits(volume, node)) continue;
-        found.set(volume.key, { volume, isAwaited: !pod.hasStarted || found.get(volume.key)?.isAwaited === true });
+      for (const volume of volumesOf(pod, trail)) {
+        const answer = this.#match(volume, node);
+        if (answer === "matches") continue;
+        found.set(volume.key, volume);
+        if (!pod.hasStarted) awaited.add(volume.key);
+        if (!pod.hasStarted && answer === "differs") waiting.add(pod.uid);
       }
     }
-    return [...found.values()]
-      .sort((a, b) => Number(b.isAwaited) - Number(a.isAwaited) || compareText(a.volume.key, b.volume.key))
+    const rankOf = ({ key }: TrailVolume): number => (awaited.has(key) ? 0 : 1);
+    const volumes = [...found.values()]
+      .sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.key, b.key))
       .slice(0, MAX_ANSWER_VOLUMES)
-      .map(({ volume: { key: name, resourceVersion } }) => ({ name, resourceVersion }));
+      .map(({ key: name, resourceVersion }) => ({ name, resourceVersion }));
+    return { volumes, waiting: [...waiting] };
   }
 
-  #admits({ nodeAffinity }: TrailVolume, { labels }: Pick<Node, "labels">): boolean {
-    return nodeAffinity === undefined || matchVolumeAffinity(this.#read(nodeAffinity), labels).kind === "matches";
+  #match({ nodeAffinity }: TrailVolume, { labels }: Pick<Node, "labels">): SelectorAnswer["kind"] {
+    return nodeAffinity === undefined ? "matches" : matchVolumeAffinity(this.#read(nodeAffinity), labels).kind;
   }
 
   #read(text: string): NodeSelector {
@@ -61,4 +74,9 @@ export class NamedVolumes {
     this.#affinities.set(text, affinity);
     return affinity;
   }
+}
+
+function volumesOf(pod: VolumeTrail["pods"][number], { claim, volume }: VolumeTrail): readonly TrailVolume[] {
+  const names = claimKeysOf(pod).map((key) => claim(key)?.volume);
+  return names.filter((name) => name !== undefined).flatMap((name) => volume(name) ?? []);
 }

@@ -3,12 +3,11 @@ import type { Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { NamedVolume } from "../../common/storage/node-report.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { ClaimOrder } from "../core/claim-order.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
-import { NamedVolumes } from "../core/named-volumes.ts";
+import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { SortedList } from "../core/sorted-list.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
@@ -33,8 +32,8 @@ export interface Cluster extends Directory {
   /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
   readonly podsOf: (claimKey: string) => readonly Pod[];
-  /** The PVs that the node's agent has to look at, since their affinity is not known to admit it. */
-  readonly namedVolumes: (node: string) => readonly NamedVolume[];
+  /** What the node's agent has to look at, since the affinity of pods' PVs is not known to admit it. */
+  readonly misfits: (node: string) => Misfits;
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
   /** Finished pods that are still there. */
@@ -79,7 +78,7 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     node: nodes.informer.get,
     nodeNames: nodes.names,
     nodesWith: nodes.withVolume,
-    namedVolumes: namedBy({ pods, claims, volumes, nodes }),
+    misfits: misfitsIn({ pods, claims, volumes, nodes }),
     isStoredHolder: claims.isStoredHolder,
     assumedOn: claims.assumedOn,
     ...podWords(pods),
@@ -107,7 +106,7 @@ interface Sources {
   readonly nodes: Nodes;
 }
 
-function namedBy({ pods, claims, volumes, nodes }: Sources): Cluster["namedVolumes"] {
+function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"] {
   const named = new NamedVolumes();
   const [claim, volume] = [claims.informer.get, volumes.informer.get];
   return (name) => named.of({ node: nodes.informer.get(name), pods: pods.wantingOn(name), claim, volume });

@@ -1,11 +1,11 @@
 import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
 import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
+import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
 import type { Cluster } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
-import type { NamedVolume } from "../../../common/storage/node-report.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {
@@ -39,8 +39,8 @@ export class FakeCluster implements Cluster {
   readonly podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   /** By node. */
-  readonly named = new Map<string, readonly NamedVolume[]>();
-  readonly namedVolumes = (node: string): readonly NamedVolume[] => this.named.get(node) ?? [];
+  readonly misfitsOf = new Map<string, Misfits>();
+  readonly misfits = (node: string): Misfits => this.misfitsOf.get(node) ?? { volumes: [], waiting: [] };
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);

@@ -6,10 +6,10 @@ import { createFakeLogger } from "../../fakes/logger.ts";
 const MINUTE = 60_000;
 const LIMIT = 3;
 
-function counting() {
+function counting(limit = LIMIT) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
-  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, LIMIT);
+  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, limit);
   const reject = (uid: string, ageMs: number | undefined = 0): void =>
     rejections.onRejected({
       uid,
@@ -24,13 +24,13 @@ describe("Rejections", () => {
     const { clock, logger, rejections, reject } = counting();
     for (const uid of ["a", "b", "c"]) reject(uid);
 
-    expect(rejections.hold()).toContain("3 pods were rejected on 1 of 100 nodes");
+    expect(rejections.hold()).toContain("3 pods on 1 of 100 nodes were rejected");
     await clock.advance(10 * MINUTE - 1);
     expect(rejections.hold()).toContain("3 pods");
     await clock.advance(1_000);
     expect(rejections.hold()).toBeUndefined();
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-      "error: agents are told to reject no pod",
+      "warn: agents are told to reject no pod",
       "info: agents may reject pods again",
     ]);
   });
@@ -67,5 +67,67 @@ describe("Rejections", () => {
     await clock.advance(1_000);
 
     expect(rejections.hold()).toBeDefined();
+  });
+
+  it("are held before any is made when too many pods wait for the wrong volumes, by the very report that tells of it", () => {
+    const { rejections } = counting();
+    const said = ["n1", "n2", "n3", "n4"].map((node) => {
+      rejections.onWaiting(node, [`pod-on-${node}`]);
+      return rejections.hold() !== undefined;
+    });
+
+    expect(said).toEqual([false, false, true, true]);
+    expect([rejections.count(), rejections.waiting()]).toEqual([0, 4]);
+  });
+
+  it("may be made of pods that have waited for ten minutes, as of old ones that are found", async () => {
+    const { clock, rejections } = counting();
+    rejections.onWaiting("n1", ["a", "b", "c", "d"]);
+    const first = rejections.hold();
+
+    await clock.advance(10 * MINUTE);
+    rejections.onWaiting("n1", ["a", "b", "c", "d"]);
+
+    expect(first).toBeDefined();
+    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.waiting()).toBe(4);
+  });
+
+  it("count a pod once that waited and was rejected", () => {
+    const { rejections, reject } = counting();
+    rejections.onWaiting("n1", ["a", "b"]);
+    reject("a");
+    reject("b");
+
+    expect(rejections.hold()).toBeUndefined();
+  });
+
+  it.each([
+    { name: "no longer wait", left: [] },
+    { name: "wait no longer but for one", left: ["a"] },
+  ])("do not count pods that $name", ({ left }) => {
+    const { rejections, reject } = counting();
+    rejections.onWaiting("n1", ["a", "b"]);
+    rejections.onWaiting("n1", left);
+    reject("c");
+
+    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.waiting()).toBe(left.length);
+  });
+
+  it("do not count pods of a node that is no more", async () => {
+    const { clock, rejections } = counting();
+    rejections.onWaiting("gone", ["a", "b", "c"]);
+
+    expect(rejections.hold()).toBeUndefined();
+    await clock.advance(1_000);
+    expect(rejections.waiting()).toBe(0);
+  });
+
+  it("are never held with a limit of zero", () => {
+    const { rejections } = counting(0);
+    rejections.onWaiting("n1", ["a", "b", "c"]);
+
+    expect(rejections.hold()).toBeUndefined();
   });
 });

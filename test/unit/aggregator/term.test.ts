@@ -50,7 +50,9 @@ async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = [], gaps
   const writing = { writer, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
   const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
   const coverage = { gaps: () => gaps, settle: () => {} };
-  const term = new Term({ ...parts, coverage, clusterUid: () => "uid", nowMs: clock.wallMs }, config());
+  const waiting: (readonly string[])[] = [];
+  const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
+  const term = new Term({ ...parts, coverage, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs }, config());
   const stop = new AbortController();
   const running = term.run(ends, stop.signal);
   cleanUps.push(async () => {
@@ -58,7 +60,7 @@ async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = [], gaps
     await running;
   });
   await settle();
-  return { term, clock, statuses, logger };
+  return { term, clock, statuses, logger, waiting };
 }
 
 function clusterWith(claim: Claim): FakeCluster {
@@ -140,12 +142,22 @@ describe("a time of leading", () => {
 
   it("names the volumes that the node's agent has to look at", async () => {
     const cluster = clusterWith(claimWith());
-    cluster.named.set("n1", [{ name: "pv-1", resourceVersion: "12" }]);
+    cluster.misfitsOf.set("n1", { volumes: [{ name: "pv-1", resourceVersion: "12" }], waiting: ["pod-1"] });
     const { term } = await leading(cluster);
 
     expect(term.onReport(reportWith())).toMatchObject({
       answer: { volumes: [{ name: "pv-1", resourceVersion: "12" }] },
     });
+  });
+
+  it("hands on which pods wait there for a volume that excludes the node", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.misfitsOf.set("n1", { volumes: [], waiting: ["pod-1"] });
+    const { term, waiting } = await leading(cluster);
+
+    term.onReport(reportWith());
+
+    expect(waiting).toEqual([["n1", "pod-1"]]);
   });
 
   it("tells an agent that there are none", async () => {

@@ -31,7 +31,7 @@ describe("nextHold", () => {
   it("says how many there were, and where", () => {
     expect(holdAfter(undefined, 60, { on: 7, of: 90 })).toEqual({
       sinceMs: NOW,
-      why: "60 pods were rejected on 7 of 90 nodes in the last 10 minutes",
+      why: "in the last 10 minutes 60 pods on 7 of 90 nodes were rejected, or began to wait for a volume that excludes their node",
     });
   });
 

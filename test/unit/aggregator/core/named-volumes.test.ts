@@ -26,9 +26,9 @@ interface Scene {
 function namesIn({ affinity = inZone("b"), zone = "a", ...scene }: Scene): readonly string[] {
   const { node = "there", claims = ["data"], bound = { "team/data": "pv-data" }, hasStarted = false } = scene;
   const labels = node === "there" ? { [ZONE]: zone } : undefined;
-  const named = new NamedVolumes().of({
+  const { volumes: named } = new NamedVolumes().of({
     node: node === "missing" ? undefined : { labels },
-    pods: [{ key: "team/web", claims, hasStarted }],
+    pods: [{ key: "team/web", uid: "web", claims, hasStarted }],
     claim: (key) => (key in bound ? { volume: bound[key] } : undefined),
     volume: (name) => (name === "pv-data" ? volume(name, affinity) : undefined),
   });
@@ -66,9 +66,9 @@ describe("NamedVolumes", () => {
   });
 
   it("names no volume of a claim that is bound to none", () => {
-    const named = new NamedVolumes().of({
+    const { volumes: named } = new NamedVolumes().of({
       node: { labels: {} },
-      pods: [{ key: "team/web", claims: ["data"], hasStarted: false }],
+      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
       claim: () => ({ volume: undefined }),
       volume: (name) => volume(name, inZone("a")),
     });
@@ -77,9 +77,9 @@ describe("NamedVolumes", () => {
   });
 
   it("names no volume without an affinity", () => {
-    const named = new NamedVolumes().of({
+    const { volumes: named } = new NamedVolumes().of({
       node: { labels: {} },
-      pods: [{ key: "team/web", claims: ["data"], hasStarted: false }],
+      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
       claim: () => ({ volume: "pv-data" }),
       volume: (name) => volume(name, undefined),
     });
@@ -87,16 +87,37 @@ describe("NamedVolumes", () => {
     expect(named).toEqual([]);
   });
 
+  it.each([
+    { name: "waits for a volume that excludes its node", affinity: inZone("b"), hasStarted: false, waiting: ["web"] },
+    { name: "has started", affinity: inZone("b"), hasStarted: true, waiting: [] },
+    { name: "waits for another thing", affinity: inZone("a"), hasStarted: false, waiting: [] },
+    {
+      name: "waits for one that cannot be read",
+      affinity: '{"nodeSelectorTerms":[{"x":1}]}',
+      hasStarted: false,
+      waiting: [],
+    },
+  ])("counts a pod or does not, that $name", ({ affinity, hasStarted, waiting }) => {
+    const misfits = new NamedVolumes().of({
+      node: { labels: { [ZONE]: "a" } },
+      pods: [{ key: "team/web", uid: "web", claims: ["data", "more"], hasStarted }],
+      claim: () => ({ volume: "pv-data" }),
+      volume: (name) => volume(name, affinity),
+    });
+
+    expect(misfits.waiting).toEqual(waiting);
+  });
+
   it("sees a changed label, and names the state of the volume", () => {
     const names = new NamedVolumes();
     const trail = {
-      pods: [{ key: "team/web", claims: ["data"], hasStarted: false }],
+      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
       claim: () => ({ volume: "pv-data" }),
       volume: (name: string) => volume(name, inZone("a")),
     };
 
-    expect(names.of({ ...trail, node: { labels: { [ZONE]: "a" } } })).toEqual([]);
-    expect(names.of({ ...trail, node: { labels: { [ZONE]: "b" } } })).toEqual([
+    expect(names.of({ ...trail, node: { labels: { [ZONE]: "a" } } }).volumes).toEqual([]);
+    expect(names.of({ ...trail, node: { labels: { [ZONE]: "b" } } }).volumes).toEqual([
       { name: "pv-data", resourceVersion: "17" },
     ]);
   });
@@ -109,10 +130,11 @@ describe("NamedVolumes", () => {
     const claims = Array.from({ length: count }, (_, index) => `c${String(index).padStart(4, "0")}`);
     const late = claims.slice(-3);
 
-    const named = new NamedVolumes().of({
+    const { volumes: named } = new NamedVolumes().of({
       node: { labels: {} },
       pods: order(["waits", "runs"]).map((name) => ({
         key: `team/${name}`,
+        uid: name,
         claims: name === "runs" ? claims : late,
         hasStarted: name === "runs",
       })),

@@ -329,10 +329,10 @@ describe("createCluster", () => {
     const look = async (collection: string, type: PodEvent[0], object: object): Promise<void> => {
       of(collection).push(type, object);
       await settle();
-      seen.push(cluster.namedVolumes("n1").map(({ name, resourceVersion }) => `${name} ${resourceVersion}`));
+      seen.push(cluster.misfits("n1").volumes.map(({ name, resourceVersion }) => `${name} ${resourceVersion}`));
     };
 
-    seen.push(cluster.namedVolumes("n1"));
+    seen.push(cluster.misfits("n1").volumes);
     await look("persistentvolumes", "MODIFIED", inZone(101, "b"));
     await look("nodes", "MODIFIED", labelled(102, "b"));
     await look("nodes", "MODIFIED", labelled(103, "c"));
@@ -341,7 +341,7 @@ describe("createCluster", () => {
     await look("pods", "DELETED", pod(106, { name: "web-1", uid: "pod-2" }));
 
     expect(seen).toEqual([[], ["pv-1 101"], [], ["pv-1 101"], [], ["pv-1 101"], []]);
-    expect(cluster.namedVolumes("n2")).toEqual([]);
+    expect(cluster.misfits("n2")).toEqual({ volumes: [], waiting: [] });
     await stop();
   });
 
