@@ -87,6 +87,17 @@ describe("NamedVolumes", () => {
     expect(named).toEqual([]);
   });
 
+  it("finds nothing where there is no Node to compare with", () => {
+    const misfits = new NamedVolumes().of({
+      node: undefined,
+      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
+      claim: () => ({ volume: "pv-data" }),
+      volume: (name) => volume(name, inZone("a")),
+    });
+
+    expect(misfits).toEqual({ volumes: [], waiting: [] });
+  });
+
   it.each([
     { name: "waits for a volume that excludes its node", affinity: inZone("b"), hasStarted: false, waiting: ["web"] },
     { name: "has started", affinity: inZone("b"), hasStarted: true, waiting: [] },
