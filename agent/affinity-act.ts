@@ -33,7 +33,7 @@ interface ActParts {
   readonly telling: Telling;
   readonly survey: () => NodeSurvey;
   readonly serverMs: () => number;
-  /** A decision waits for pods of the node that have not been looked at. */
+  /** A decision depends on the other pods of the node: those are to be looked at that were not, or long ago. */
   readonly onUnseen: () => void;
   /** Somebody was rejected: it is to be seen whether that holds. */
   readonly onRejected: (subject: Subject) => void;
@@ -151,7 +151,7 @@ export class AffinityAct {
   #waitOf({ brake: which, untilMs, why }: Extract<BrakeDecision, { readonly kind: "wait" }>): Next {
     const { clock, survey, onUnseen } = this.#parts;
     const isSurvey = which === "node-wrong" && survey().unseen > 0;
-    if (isSurvey) onUnseen();
+    if (which === "node-wrong") onUnseen();
     const waitMs = Math.max(0, untilMs - clock.monotonicMs());
     return { outcome: `held back: ${why}`, after: isSurvey ? Math.min(SURVEY_MS, waitMs) : waitMs };
   }

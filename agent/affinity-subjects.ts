@@ -75,12 +75,15 @@ export class Subjects {
 
   /** How many of these pods are on the wrong node, and how many have no verdict by the node's present labels. */
   survey(pods: Iterable<NodePod>, epoch: number): NodeSurvey {
-    const counted = [...pods].filter(countsIn).map(({ uid }) => this.#subjects.get(uid));
+    const counted = [...pods].filter(countsIn);
+    const seen = counted.flatMap(({ uid }) => {
+      const subject = this.#subjects.get(uid);
+      return subject?.verdict !== undefined && subject.epoch === epoch ? [subject.verdict] : [];
+    });
     return {
       pods: counted.length,
-      wrong: counted.filter((subject) => subject?.verdict !== undefined && misplacedVolumes(subject.verdict).length > 0)
-        .length,
-      unseen: counted.filter((subject) => subject?.epoch !== epoch).length,
+      wrong: seen.filter((verdict) => misplacedVolumes(verdict).length > 0).length,
+      unseen: counted.length - seen.length,
     };
   }
 

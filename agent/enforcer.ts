@@ -11,6 +11,7 @@ import { AffinityAct } from "./affinity-act.ts";
 import { Aftermaths } from "./affinity-aftermaths.ts";
 import { Judge } from "./affinity-judge.ts";
 import { createLook } from "./affinity-look.ts";
+import { NamedByAggregator } from "./affinity-names.ts";
 import type { AffinityConfig } from "./affinity-settings.ts";
 import { countsIn, type Subject, Subjects } from "./affinity-subjects.ts";
 import { Telling } from "./affinity-telling.ts";
@@ -47,6 +48,9 @@ const AGAIN = { firstMs: 500, maxMs: 300_000 };
  * nothing depends on it, and the labels of all nodes may change at once. Milliseconds.
  */
 const SPREAD_MS = 1_800_000;
+const NOT_LISTED_MS = 1_000;
+/** What was seen of a pod longer ago is no ground to hold others back. Milliseconds. */
+const OLD_MS = 300_000;
 /** A pod that came back from a rejection is rejected again after this time, times how often it did. Milliseconds. */
 const REVERTED_MS = 30_000;
 const DELETE_AFTER_MS = 1_000;
@@ -66,10 +70,7 @@ export class Enforcer {
   readonly #act: AffinityAct;
   readonly #aftermaths: Aftermaths;
   readonly #judge: Judge;
-  /** The PVs that the last answer of the aggregator named, with their resource versions; undefined while none has said. */
-  #named: ReadonlyMap<string, string> | undefined;
-  /** When that was. */
-  #answeredAt = 0;
+  readonly #named: NamedByAggregator;
   /** Counts the Node objects and labels that were seen. */
   #epoch = 0;
 
@@ -78,6 +79,7 @@ export class Enforcer {
     const { node, rule, config } = options;
     this.#parts = parts;
     this.#options = options;
+    this.#named = new NamedByAggregator(3 * options.heartbeatMs);
     this.#queue = new WorkQueue(parts);
     this.#ownNode = createOwnNode(parts, node, () => this.#onNodeChange());
     const reads = metrics.counter({
@@ -124,15 +126,10 @@ export class Enforcer {
     return {
       hasNode: this.#ownNode.hasSynced(),
       forbidden: [...this.#reads.forbidden(), ...this.#act.forbidden],
-      namesVolumes: this.#namesVolumes(),
+      namesVolumes: this.#named.isNaming(this.#parts.clock.monotonicMs()),
       aside: this.#aside(),
       fleetHold: this.#act.fleetHold,
     };
-  }
-
-  #namesVolumes(): boolean {
-    const unheardMs = this.#parts.clock.monotonicMs() - this.#answeredAt;
-    return this.#named !== undefined && unheardMs <= 3 * this.#options.heartbeatMs;
   }
 
   /** For `/debug/verdicts`. */
@@ -167,26 +164,24 @@ export class Enforcer {
   }
 
   /** What the aggregator sees and this agent does not: PVs whose affinity excludes the node, and what happens on other nodes. */
-  onAnswer({ volumes, holdRejections }: ReportAnswer): void {
-    const isLifted = this.#act.fleetHold !== undefined && holdRejections === undefined;
-    this.#act.holdFleet(holdRejections);
+  onAnswer(answer: ReportAnswer): void {
+    const isLifted = this.#act.fleetHold !== undefined && answer.holdRejections === undefined;
+    this.#act.holdFleet(answer.holdRejections);
     if (isLifted) for (const { uid, held } of this.#subjects.all()) if (held !== undefined) this.#queue.add(uid);
-    const known = this.#named;
-    this.#answeredAt = this.#parts.clock.monotonicMs();
-    this.#named = volumes && new Map(volumes.map(({ name, resourceVersion }) => [name, resourceVersion]));
-    for (const [name, version] of this.#named ?? []) if (known?.get(name) !== version) this.#queue.add(`pv/${name}`);
+    for (const name of this.#named.take(answer, this.#parts.clock.monotonicMs())) this.#queue.add(`pv/${name}`);
   }
 
   #onNodeChange(): void {
     // As long as most pods count as wrong, none is rejected and the agent is not ready: whether they still are is to be known at once.
     const wasWrong = wrongNode(this.survey()) !== undefined;
+    const isNaming = this.#named.isNaming(this.#parts.clock.monotonicMs());
     this.#epoch += 1;
     for (const pod of this.#parts.pods.all()) {
       if (!countsIn(pod)) continue;
       const subject = this.#subjects.of(pod);
       if (pod.isWaiting) this.#schedule(subject, this.#options.config.graceMs);
       else if (wasWrong) this.#schedule(subject, 0);
-      else if (!this.#namesVolumes()) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
+      else if (!isNaming) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
     }
   }
 
@@ -212,6 +207,11 @@ export class Enforcer {
 
   /** The pods of this node that use a PV: by its claim. */
   async #lookForUsers(name: string, signal: AbortSignal): Promise<void> {
+    // A name counts once: not before there are pods that it can be about.
+    if (!this.#parts.pods.hasSynced()) {
+      this.#queue.addAfter(`pv/${name}`, NOT_LISTED_MS);
+      return;
+    }
     const read = await this.#reads.volume(name, signal);
     if (read.kind === "failed") throw new MooringError("api-rejected", `volume ${name} was named: ${read.why}`);
     const claim = read.kind === "value" ? read.value.claimRef : undefined;
@@ -244,10 +244,14 @@ export class Enforcer {
     return jitter(this.#parts.random, ms, 0.2);
   }
 
-  /** A decision about one pod waits for the others. */
+  /** A decision about one pod depends on the others. */
   #lookAtUnseen(): void {
+    const oldMs = this.#parts.clock.monotonicMs() - OLD_MS;
     for (const pod of this.#parts.pods.all()) {
-      if (countsIn(pod) && this.#subjects.of(pod).epoch !== this.#epoch) this.#queue.add(pod.uid);
+      if (!countsIn(pod)) continue;
+      const { epoch, lookedAt, held } = this.#subjects.of(pod);
+      // One that is held back has its own time.
+      if (epoch !== this.#epoch || (held === undefined && lookedAt < oldMs)) this.#queue.add(pod.uid);
     }
   }
 

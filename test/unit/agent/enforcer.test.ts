@@ -179,6 +179,58 @@ describe("what leads to a look", () => {
     expect(phase("web")).toBe("Pending");
   });
 
+  it("is a volume that is not named any more: what made the node count as wrong is over", async () => {
+    const { cluster, advance, enforcement } = await startScene();
+    for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
+    await advance(1_000);
+    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
+    await advance(10_000);
+    const before = enforcement.check();
+
+    cluster.put(PV, volume("a"));
+    enforcement.onAnswer({ forget: [], volumes: [] });
+    await advance(1_000);
+
+    expect(before.ok).toBe(false);
+    expect(enforcement.check().ok).toBe(true);
+  });
+
+  it("is a volume that was named before the pods of the node had been listed", async () => {
+    const { enforcement, cluster, advance, told } = await startScene({}, (begun) => {
+      begun.put(podAt("web"), pod("web", { status: RUNNING }));
+      begun.intercept = ({ path }) => (path.startsWith("/api/v1/pods?") ? { status: 503 } : undefined);
+    });
+
+    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
+    await advance(10_000);
+    const before = told();
+    cluster.intercept = () => undefined;
+    await advance(120_000);
+
+    expect(before).toEqual([]);
+    expect(told()).toEqual([expect.stringMatching(/^Running: /)]);
+  });
+
+  it("is a rejection that waits for what was seen of other pods long ago", async () => {
+    const { cluster, advance, phase } = await startScene();
+    for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
+    cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
+    cluster.put("/api/v1/namespaces/team/persistentvolumeclaims/data-2", {
+      metadata: { name: "data-2", namespace: "team", uid: "claim of pv-2" },
+      spec: { volumeName: "pv-2" },
+      status: { phase: "Bound" },
+    });
+    cluster.put(podAt("web"), pod("web", { claim: "data-2" }));
+    await advance(10_000);
+    const before = phase("web");
+
+    cluster.put(PV, volume("a"));
+    await advance(310_000);
+
+    expect(before).toBe("Pending");
+    expect(phase("web")).toBe("Failed");
+  });
+
   it("is not what a kubelet writes into its Node every few minutes", async () => {
     const { cluster, advance, looks } = await startScene();
     cluster.put(PV, volume("a"));
