@@ -24,7 +24,7 @@ export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
 
 /** A use whose end is stored already may have ended later than those that are learnt now. */
 export function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
-  return lastUse === undefined || lastUse.releasedAtMs <= end.byMs ? end : endOf(lastUse);
+  return lastUse === undefined || lastUse.releasedAtMs < end.byMs ? end : endOf(lastUse);
 }
 
 /** The end of the use that is stored as the last one. */

@@ -33,6 +33,15 @@ describe("of several ends", () => {
     expect(back).toEqual(forth);
   });
 
+  it("that were at once the message tells of the one that is named as the last use, though it was stored before", () => {
+    const lastUse = lastUseWith({ releaseId: "release-z", releasedAtMs: NOON + 1_000 });
+    const stored = statusWith({ sinceMs: NOON - 9_000, lastUse });
+
+    const status = desiredClaimStatus(factsWith({ stored, ends: [endWith({ id: "release-a" })] }));
+
+    expect(status).toMatchObject({ lastUse: { releaseId: "release-z" }, message: endMessage(endOf(lastUse)) });
+  });
+
   it("one of the node that is back is enough to know how a use ended that was assumed with it", () => {
     const lastUse = lastUseWith({ evidence: "node-gone" });
     const stored = statusWith({ unused: true, reason: "NodeGone", lastUse });
