@@ -1,0 +1,138 @@
+import type { Informer } from "../common/kube/informer.ts";
+import type { WorkQueue } from "../common/kube/work-queue.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { ReportAnswer } from "../common/storage/node-report.ts";
+import { NamedByAggregator } from "./affinity-names.ts";
+import { countsIn, type Subject, Subjects } from "./affinity-subjects.ts";
+import { type NodeSurvey, wrongNode } from "./core/affinity/brakes.ts";
+import type { AffinityReads } from "./sources/affinity-reads.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+
+interface AttentionParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly pods: Informer<NodePod>;
+  readonly reads: Pick<AffinityReads, "volume">;
+  /** Takes the UIDs of pods, and volumes as `volumeIn` reads them. */
+  readonly queue: WorkQueue;
+}
+
+/**
+ * The running pods of a node whose labels changed are looked at within this time where no aggregator names their volumes: but an event
+ * nothing depends on it, and the labels of all nodes may change at once. Milliseconds.
+ */
+const SPREAD_MS = 1_800_000;
+/** What was seen of a pod longer ago is no ground to hold others back. Milliseconds. */
+const OLD_MS = 300_000;
+const NOT_LISTED_MS = 1_000;
+
+const VOLUME = "volume/";
+
+/** The volume that a key of the queue is about; nothing for that of a pod. */
+export function volumeIn(key: string): string | undefined {
+  return key.startsWith(VOLUME) ? key.slice(VOLUME.length) : undefined;
+}
+
+/** Whom to look at, and when: by watches, and by what the aggregator names. Nothing is decided by it. */
+export class Attention {
+  readonly subjects = new Subjects();
+  readonly #parts: AttentionParts;
+  readonly #graceMs: number;
+  readonly #named: NamedByAggregator;
+  /** Counts the Node objects and labels that were seen. */
+  #epoch = 0;
+
+  constructor(
+    parts: AttentionParts,
+    { graceMs, heartbeatMs }: { readonly graceMs: number; readonly heartbeatMs: number },
+  ) {
+    this.#parts = parts;
+    this.#graceMs = graceMs;
+    this.#named = new NamedByAggregator(3 * heartbeatMs);
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Whether changes of volumes are seen. */
+  get isNaming(): boolean {
+    return this.#named.isNaming(this.#parts.clock.monotonicMs());
+  }
+
+  /** The pods of the node that name a claim, and how many of them are wrong here. */
+  survey(): NodeSurvey {
+    return this.subjects.survey(this.#parts.pods.all(), this.#epoch);
+  }
+
+  /** A pod that names a claim and is not over is as it is shown. */
+  onPod(pod: NodePod, previous: NodePod | undefined): void {
+    const subject = this.subjects.of(pod);
+    if (!pod.isWaiting) subject.waitingSince = undefined;
+    if (!pod.isWaiting || previous?.isWaiting === true) return;
+    subject.waitingSince = this.#parts.clock.monotonicMs();
+    // When one that came back from its rejection is looked at is known already.
+    if (subject.reverts === 0) this.#schedule(subject, this.#graceMs);
+  }
+
+  onNode(): void {
+    // As long as most pods count as wrong, none is rejected and the agent is not ready: whether they still are is to be known at once.
+    const wasWrong = wrongNode(this.survey()) !== undefined;
+    const { isNaming } = this;
+    this.#epoch += 1;
+    for (const pod of this.#parts.pods.all()) {
+      if (!countsIn(pod)) continue;
+      const subject = this.subjects.of(pod);
+      if (pod.isWaiting) this.#schedule(subject, this.#graceMs);
+      else if (wasWrong) this.#schedule(subject, 0);
+      else if (!isNaming) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
+    }
+  }
+
+  onAnswer(answer: ReportAnswer): void {
+    const { clock, queue } = this.#parts;
+    for (const name of this.#named.take(answer, clock.monotonicMs())) queue.add(`${VOLUME}${name}`);
+  }
+
+  /** The brakes may have let go. */
+  onRelease(): void {
+    for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
+  }
+
+  /** The pods of this node that use a PV: by its claim. Throws `MooringError` when it cannot be read. */
+  async lookForUsers(name: string, signal: AbortSignal): Promise<void> {
+    const { pods, reads, queue } = this.#parts;
+    // A name counts once: not before there are pods that it can be about.
+    if (!pods.hasSynced()) {
+      queue.addAfter(`${VOLUME}${name}`, NOT_LISTED_MS);
+      return;
+    }
+    const read = await reads.volume(name, signal);
+    if (read.kind === "failed") throw new MooringError("api-rejected", `volume ${name} was named: ${read.why}`);
+    const claim = read.kind === "value" ? read.value.claimRef : undefined;
+    if (claim === undefined) return;
+    for (const pod of pods.all()) {
+      const isUser = pod.claims.includes(claim.name) && pod.key.startsWith(`${claim.namespace}/`);
+      if (isUser && countsIn(pod)) this.#schedule(this.subjects.of(pod), pod.isWaiting ? this.#graceMs : 0);
+    }
+  }
+
+  /** A decision about one pod depends on the others: those are looked at that were not, or long ago. */
+  lookAtUnseen(): void {
+    const oldMs = this.#parts.clock.monotonicMs() - OLD_MS;
+    for (const pod of this.#parts.pods.all()) {
+      if (!countsIn(pod)) continue;
+      const { epoch, lookedAt, held } = this.subjects.of(pod);
+      // One that is held back has its own time.
+      if (epoch !== this.#epoch || (held === undefined && lookedAt < oldMs)) this.#parts.queue.add(pod.uid);
+    }
+  }
+
+  #schedule(subject: Subject, ms: number): void {
+    subject.retries = 0;
+    subject.held = undefined;
+    this.#parts.queue.addAfter(subject.uid, ms);
+  }
+}
