@@ -111,6 +111,8 @@ export class Term {
   async run(ends: readonly SeenEnd[], signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
     this.standings.begin();
+    // Before the first answer: the first ones would tell agents to go on that their own leader had told to hold.
+    for (const node of cluster.nodeNames()) this.#parts.onWaiting(node, cluster.misfits(node).waiting);
     this.fleet.expect(this.standings.expected());
     const known = new Set(ends.map(({ pod }) => pod.uid));
     // What is over and still there may have been over for long, unless its end was seen.

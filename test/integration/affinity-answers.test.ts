@@ -77,6 +77,16 @@ async function answerTo(node: string, path = reportPath("", node)): Promise<Repo
   return answer.value;
 }
 
+/** That of an aggregator that has just begun, and takes no reports before everything has been listed. */
+async function firstAnswerTo(node: string): Promise<ReportAnswer> {
+  let first: ReportAnswer | undefined;
+  const check = async (): Promise<void> => {
+    first = await answerTo(node);
+  };
+  await waitUntil(owner, { what: "a first answer", limitMs: 10_000, everyMs: 5, check });
+  return first ?? expect.fail("there is none");
+}
+
 async function named(node: string): Promise<readonly string[] | undefined> {
   return (await answerTo(node)).volumes?.map(({ name }) => name);
 }
@@ -140,5 +150,29 @@ describe("what agents are told, on a real API server", () => {
     expect(lines).toContain("agents are told to reject no pod");
     expect(gauge).toBe(1);
     expect(Object.keys(old).filter((field) => !["forget", "reach", "whole"].includes(field))).toEqual([]);
+  });
+
+  it("holds rejections before any is made when too many pods wait wrongly, from its first answer on", async () => {
+    await restart();
+    await cluster.api.create("/api/v1/nodes", { metadata: { name: "four", labels: { [ZONE]: "a" } } });
+    await cluster.createClaims(["waiting"]);
+    for (const name of ["waiting-0", "waiting-1", "waiting-2"])
+      await createPod(name, { claim: "waiting", node: "four" });
+    await untilNamed("four", []);
+    const before = (await answerTo("four")).holdRejections;
+
+    await cluster.api.patch("/api/v1/persistentvolumes/pv-waiting", inZone("b"));
+    let named: ReportAnswer = { forget: [] };
+    const check = async (): Promise<void> => {
+      named = await answerTo("four");
+      expect(named.volumes).toHaveLength(1);
+    };
+    await waitUntil(owner, { what: "the volume's name", limitMs: 10_000, everyMs: 50, check });
+    await restart();
+    const first = await firstAnswerTo("another");
+
+    expect(before).toBeUndefined();
+    expect(named.holdRejections).toContain("3 pods on 1 of");
+    expect(first.holdRejections).toContain("3 pods on 1 of");
   });
 });

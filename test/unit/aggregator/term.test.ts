@@ -160,6 +160,21 @@ describe("a time of leading", () => {
     expect(waiting).toEqual([["n1", "pod-1"]]);
   });
 
+  it("knows as it begins which pods wait on all nodes, before any of them has reported", async () => {
+    const cluster = clusterWith(claimWith());
+    for (const node of ["n1", "n2"]) {
+      cluster.nodes.set(node, nodeWith(node));
+      cluster.misfitsOf.set(node, { volumes: [], waiting: [`pod-on-${node}`] });
+    }
+
+    const { waiting } = await leading(cluster);
+
+    expect(waiting).toEqual([
+      ["n1", "pod-on-n1"],
+      ["n2", "pod-on-n2"],
+    ]);
+  });
+
   it("tells an agent that there are none", async () => {
     const { term } = await leading(clusterWith(claimWith()));
 
