@@ -1,3 +1,4 @@
+import { HarnessError } from "../../../process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
 import type { Scenario, Truth } from "../scenario.ts";
@@ -6,12 +7,15 @@ import {
   agentOn,
   leadingAggregator,
   leaseHolder,
+  metricOf,
   nodeWithoutLeader,
   untilLedByAnother,
   untilReporting,
 } from "./mooring.ts";
 import { untilMounted } from "./words.ts";
 
+/** The longest pause between two heartbeats is 36 s. */
+const ACKNOWLEDGED_MS = 40_000;
 const DRIVER_NAMES = ["attached", "plain"] as const satisfies readonly DriverName[];
 
 /** The power of a node is cut while a pod uses its claim there, and the pod is deleted by force. */
@@ -55,10 +59,23 @@ export async function cutPower(stage: Stage, claim: string, node: NodeName): Pro
 
 /** Runs a pod on a claim of its own; Mooring knows that it is mounted. */
 export async function runMounted(stage: Stage, claim: string, node: NodeName): Promise<MadePod> {
+  await untilAcknowledged(stage, node);
   await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
   const pod = await runPod(stage, { name: claim, node, claim });
   await untilMounted(stage, claim);
   return pod;
+}
+
+/**
+ * Waits until the node's journal has nothing of earlier scenarios to tell: after a power cut it would be told anew and dated by the next
+ * boot, later than it was. Answers to heartbeats acknowledge; what is not by then is judged by the end of all scenarios.
+ */
+async function untilAcknowledged(stage: Stage, node: NodeName): Promise<void> {
+  const check = async (): Promise<void> => {
+    const count = await metricOf(stage, await agentOn(stage, node), "mooring_unacknowledged_releases");
+    if (count !== 0) throw new HarnessError(`${count} releases are not acknowledged`);
+  };
+  await stage.until(`the acknowledgements of ${node}`, check, ACKNOWLEDGED_MS).catch(() => {});
 }
 
 /** Cuts the power of a pod's node and deletes the pod by force; answers when its use ended. */
