@@ -16,7 +16,7 @@ import {
   withFleetHold,
   witness,
 } from "./core/affinity/brakes.ts";
-import { type Misplacement, rejectionPatch } from "./core/affinity/rejection.ts";
+import { type Misplacement, misplacementText, rejectionPatch } from "./core/affinity/rejection.ts";
 import type { PodRejector, RejectionOutcome } from "./sinks/pod-rejector.ts";
 import type { ReadPod } from "./sources/affinity-pod.ts";
 
@@ -195,7 +195,7 @@ export class AffinityAct {
     telling.count(isDeletion ? "deleted" : "rejected", subject);
     telling.say("warn", subject, {
       message: isDeletion ? "pod deleted" : "pod rejected",
-      why: subject.verdict?.why ?? "",
+      why: misplacement === undefined ? "its volumes are not known any more" : misplacementText(misplacement),
     });
     if (misplacement !== undefined) telling.event("rejected", subject, misplacement);
     if (!isDeletion) onRejected(subject);

@@ -64,11 +64,12 @@ export class Judge {
   }
 
   /** The answer to a rejection was lost, and the pod is not one to be rejected any more: it may have been done. */
-  #settle(subject: Subject, { pod }: PodLook): Next {
+  #settle(subject: Subject, seen: PodLook): Next {
     const { act } = this.#parts;
+    const { pod } = seen;
     if (pod.kind === "failed") return { outcome: "not known: nothing is done", after: "again" };
     const isDone = pod.kind === "value" && pod.value.phase === "Failed" && pod.value.reason === REJECTION_REASON;
-    if (isDone) return act.rejected(subject, {});
+    if (isDone) return act.rejected(subject, { misplacement: misplacementOf(seen, this.#node) });
     subject.isUnsettled = false;
     return { outcome: "let alone", after: undefined };
   }

@@ -82,7 +82,7 @@ describe("a rejection", () => {
   });
 
   it("whose answer was lost, while nothing can be read either, is found out later and not made twice", async () => {
-    const { cluster, advance, phase, counted } = await startScene();
+    const { cluster, advance, phase, counted, told } = await startScene();
     let isAway = false;
     cluster.intercept = ({ method }, serve) => {
       if (isAway) return "broken";
@@ -103,6 +103,7 @@ describe("a rejection", () => {
     expect(phase("web")).toBe("Failed");
     expect(changesIn(cluster)).toHaveLength(1);
     expect(await counted()).toEqual({ unanswered: 1, rejected: 1, held: 1 });
+    expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: /)]);
   });
 
   it("that got no answer and was not done is made when that is known", async () => {
