@@ -83,7 +83,7 @@ export async function checkUnmount(world: World, printer: Printer, known: KnownE
   const sinceMs = claim.status?.sinceMs ?? 0;
   const widthMs = claim.status?.lastUse?.uncertaintyMs;
   const [unmounted, published] = [clockTime(truth.notAfterMs), clockTime(releasedAtMs)];
-  const uncertainty = `uncertainty ${Math.round(widthMs ?? 0)} ms`;
+  const uncertainty = `uncertainty ${widthMs === undefined ? "not known" : `${Math.round(widthMs)} ms`}`;
   printer.line("note", `unmounted at ${unmounted}, published as ${published}, ${uncertainty}`);
   const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
   check(printer, isLate, "not before the truth: the idle time is never too long");
