@@ -10,6 +10,7 @@ export const PROMISES = {
   "last-user": "no release is lost: the last real user is named",
   journal: "a release leaves the journal once it can no longer change any status",
   anew: "a claim that is made again under its name starts anew",
+  "false-alarm": "nobody is told of an unmount under a running pod that there was not",
   "no-failure": "no process ends by an error",
 } as const;
 

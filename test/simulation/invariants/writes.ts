@@ -4,6 +4,7 @@ import type { StoreEvent } from "../engine/api/api.ts";
 import { type Published, publishedIn } from "../published.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
+import { checkAlarm } from "./alarms.ts";
 import { BrokenPromise } from "./promises.ts";
 import { checkSeen, isVague } from "./seen.ts";
 import type { ToldUses } from "./told.ts";
@@ -34,7 +35,10 @@ export class WriteWatch {
     this.#world = world;
     this.#told = told;
     this.#wall = apiWallOf(world);
-    world.engine.api.observe((event) => this.#onEvent(event));
+    world.engine.api.observe((event) => {
+      this.#note(() => checkAlarm(world, event));
+      this.#onEvent(event);
+    });
   }
 
   /** All writes to claims. */
@@ -64,12 +68,18 @@ export class WriteWatch {
       return;
     const { uid } = object.metadata;
     this.#counts.set(uid, this.countOf(uid) + 1);
-    try {
+    this.#note(() => {
       const now = publishedIn(object);
       if (now === undefined) return;
       const { name } = object.metadata;
       this.#check(name, now, publishedIn(previous));
       checkSeen(this.#world, { name, writer: by, now });
+    });
+  }
+
+  #note(check: () => void): void {
+    try {
+      check();
     } catch (error) {
       if (!(error instanceof BrokenPromise)) throw error;
       this.broken ??= error;

@@ -32,6 +32,11 @@ export class Attention {
     return Math.max(this.#allSince, this.#since.get(process) ?? Number.POSITIVE_INFINITY);
   }
 
+  /** It may not have heard of everything yet. */
+  isDisturbed(process: string): boolean {
+    return this.#now() < Math.max(this.#allSince, this.#since.get(process) ?? 0);
+  }
+
   #note(process: string, fromMs: number): void {
     this.#since.set(process, Math.max(fromMs, this.#since.get(process) ?? 0));
   }

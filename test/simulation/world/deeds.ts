@@ -52,7 +52,7 @@ function actOnPods(world: World, step: Step, number: number): boolean {
       unmountBehind(world, step);
       return true;
     case "other-mounts":
-      otherMounts(world.node(step.node), step.count);
+      otherMounts(world, world.node(step.node), step.count);
       return true;
     default:
       return false;
@@ -83,16 +83,25 @@ function unmountBehind(world: World, { pick, againAfterMs }: Extract<Step, { kin
   );
   const kubelet = pod && kubeletOf(world, pod);
   if (pod === undefined || kubelet === undefined) return;
+  world.unmountedBehind.add(pod.uid);
   for (const claimUid of kubelet.unmountBehind(pod.uid)) world.unclear.add(claimUid);
   if (againAfterMs !== undefined) world.engine.scheduler.after(againAfterMs, () => kubelet.mountAgain(pod.uid));
 }
 
-/** Mounts of containers come and go. */
-function otherMounts({ table, root }: SimNode, count: number): void {
+const CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
+
+/** How long it is from one of them to the next. Milliseconds. */
+const GOES_MS = 350;
+
+/** Mounts of containers come and go, also while a table is read: the oldest goes, which stands before what was mounted after it. */
+function otherMounts({ engine }: World, { table, root }: SimNode, count: number): void {
   for (let index = 0; index < count; index += 1) {
-    const point = `/run/containerd/io.containerd.runtime.v2.task/k8s.io/c${table.all.length}-${index}/rootfs`;
+    const point = `${CONTAINERS}/c${table.all.length}-${index}/rootfs`;
     table.mount({ point, fsType: "overlay", source: "overlay" });
-    if (index % 2 === 1) table.unmount(point);
+    engine.scheduler.after(GOES_MS * (index + 1), () => {
+      const oldest = table.all.find((mount) => mount.point.startsWith(`${CONTAINERS}/c`));
+      if (oldest !== undefined) table.unmount(oldest.point);
+    });
   }
   const [folder] = foreignMounts(root).slice(-1);
   if (folder !== undefined) table.remount(folder.point, count % 2 === 0 ? "ro" : "rw");

@@ -53,7 +53,10 @@ function suspend(world: World, { node: index, forMs }: StepOf<"suspend-node">): 
   const node = world.node(index);
   if (node.machine.isSuspended() || !node.power.isOn) return true;
   node.suspend();
-  world.windows.begin(forMs, () => node.resume());
+  world.windows.begin(forMs, () => {
+    world.attention.start(`agent-${node.name}`);
+    node.resume();
+  });
   return true;
 }
 

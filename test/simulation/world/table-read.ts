@@ -5,7 +5,7 @@ import { formatMount, type Mount, type MountTable } from "./mount-table.ts";
 export type KernelKind =
   /** Since 5.8: a reader's place is kept, and what is there all the time is shown (torvalds/linux 9f6c61f96f2d). */
   | "stable-cursor"
-  /** Before: a reader's place is a number of lines, so that an unmount before it makes the next line be left out. */
+  /** Before: a reader's place is a number of lines, so that an unmount before it makes the line be left out that is read next. */
   | "line-count";
 
 /** What goes wrong with one read. */
@@ -51,8 +51,13 @@ export function readTable(table: MountTable, read: TableRead): string | undefine
 function seenMounts(table: MountTable, { kernel, dice, windowMs }: TableRead): readonly Mount[] {
   const recent = table.unmountedSince(windowMs);
   if (kernel === "line-count") {
-    const skipped = new Set(recent.flatMap(({ next }) => (next !== undefined && dice.chance(0.5) ? [next] : [])));
-    return table.all.filter((mount) => !skipped.has(mount));
+    const { all } = table;
+    const behind = recent
+      .map(({ next }) => (next === undefined ? -1 : all.indexOf(next)))
+      .filter((index) => index >= 0);
+    // The line that a buffer was to begin with: wherever the reader was, behind what was unmounted.
+    const skipped = new Set(behind.flatMap((index) => (dice.chance(0.5) ? [dice.between(index, all.length - 1)] : [])));
+    return all.filter((_, index) => !skipped.has(index));
   }
   const shown = recent.filter(() => dice.chance(0.5)).map(({ mount }) => mount);
   return [...table.all, ...shown];

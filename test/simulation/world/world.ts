@@ -49,6 +49,8 @@ export class World {
   readonly bugs: unknown[] = [];
   /** UIDs of claims that were unmounted while their pods ran: when such a use ended is a matter of opinion. */
   readonly unclear = new Set<string>();
+  /** UIDs of pods whose volumes somebody unmounted while they ran. */
+  readonly unmountedBehind = new Set<string>();
   /** Nodes that are out of service, and since when. */
   readonly given = new Map<string, number>();
   /** Places where the next process that comes by dies, after so many that do not. */
