@@ -124,7 +124,7 @@ class Agent {
     );
     const nodeState = (): NodeState => this.#observer.state;
     this.#enforcement = createEnforcement(
-      { ...ports, pods: this.#pods, events: this.#events, nodeState },
+      { ...ports, pods: this.#pods, events: this.#events, nodeState, askForReport: ports.wakeUp.ask },
       { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
     );
     const reports = ports.metrics.counter({

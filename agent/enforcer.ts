@@ -30,6 +30,8 @@ export interface EnforcerParts extends KubeParts {
   readonly events: EventRecorder;
   readonly pods: Informer<NodePod>;
   readonly nodeState: () => NodeState;
+  /** Has the aggregator asked soon whether rejections are held: labels that all nodes lose, each agent sees by itself, at once. */
+  readonly askForReport: () => void;
 }
 
 export interface EnforcerOptions {
@@ -68,7 +70,10 @@ export class Enforcer {
     this.#parts = parts;
     this.#options = options;
     this.#queue = new WorkQueue(parts);
-    this.#ownNode = createOwnNode(parts, node, () => this.#attention.onNode());
+    this.#ownNode = createOwnNode(parts, node, () => {
+      this.#attention.onNode();
+      parts.askForReport();
+    });
     const reads = metrics.counter({
       name: "mooring_affinity_reads_total",
       help: "Objects read to judge a pod, by what came of it.",

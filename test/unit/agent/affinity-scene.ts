@@ -116,8 +116,12 @@ export async function startScene(
     onEnd: () => {},
     onChange: (change) => enforcement.onPodChange(change),
   });
+  let reportsAsked = 0;
+  const askForReport = (): void => {
+    reportsAsked += 1;
+  };
   const enforcement = createEnforcement(
-    { ...parts, pods, events, nodeState: () => state },
+    { ...parts, pods, events, nodeState: () => state, askForReport },
     {
       node: "node-1",
       rule: { by: "own-pod", podUid: "agent-1", override: undefined },
@@ -138,6 +142,7 @@ export async function startScene(
     clock,
     logger,
     cluster,
+    reportsAsked: () => reportsAsked,
     table,
     enforcement,
     told,

@@ -315,6 +315,19 @@ describe("what leads to a look", () => {
     expect(alone.looks()).toEqual(["allow"]);
   });
 
+  it("has a report sent at once when the node's labels change: its answer may hold what all nodes would do at once", async () => {
+    const { cluster, advance, reportsAsked } = await startScene();
+    const atFirst = reportsAsked();
+
+    cluster.put(NODE, { ...node("a"), metadata: { ...node("a").metadata, annotations: { other: "x" } } });
+    await advance(1_000);
+    const meanwhile = reportsAsked();
+    cluster.put(NODE, { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "b" } } });
+    await advance(1_000);
+
+    expect([meanwhile - atFirst, reportsAsked() - meanwhile]).toEqual([0, 1]);
+  });
+
   it("is told with its verdict and its reasons, once as long as they stay", async () => {
     const { cluster, advance, logger, enforcement } = await startScene({ mode: "audit" });
     cluster.put(podAt("web"), pod("web"));
