@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime/clock.ts";
-import { orAborted, withDeadline } from "../runtime/deadline.ts";
+import { orAborted, withDeadline, withDeadlineToBegin } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
 import { parseHttpDate } from "../runtime/http-date.ts";
 import { instantOf } from "../runtime/instant.ts";
@@ -118,7 +118,8 @@ export function createKubeClient(
   };
 
   return {
-    open: (request, signal) => withDeadline({ clock, signal }, REQUEST_TIMEOUT_MS, (limited) => send(request, limited)),
+    open: (request, signal) =>
+      withDeadlineToBegin({ clock, signal }, REQUEST_TIMEOUT_MS, (limited) => send(request, limited)),
     request: async (request, signal) => {
       const text = await withDeadline({ clock, signal }, REQUEST_TIMEOUT_MS, async (limited) =>
         readText(await send(request, limited), MAX_ANSWER_BYTES),

@@ -1,3 +1,4 @@
+import { follow } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
@@ -96,7 +97,7 @@ class Reflection<T extends { readonly key: string }> {
       this.#interruption = new AbortController();
       this.#openedAt = undefined;
       try {
-        const end = await this.#follow(AbortSignal.any([signal, this.#interruption.signal]));
+        const end = await this.#followUntil(signal);
         if (end === "early") await clock.sleep(this.#endedEarly(), signal);
       } catch (error) {
         if (signal.aborted) return;
@@ -106,13 +107,22 @@ class Reflection<T extends { readonly key: string }> {
     }
   }
 
+  async #followUntil(signal: AbortSignal): Promise<WatchEnd> {
+    const unfollow = follow(this.#interruption, signal);
+    try {
+      return await this.#follow(this.#interruption.signal);
+    } finally {
+      unfollow();
+    }
+  }
+
   reach(resourceVersion: string): void {
     if (this.position !== undefined && isOlder(this.position, resourceVersion)) this.relist();
   }
 
   relist(): void {
     this.position = undefined;
-    this.#interruption.abort();
+    this.#interruption.abort("relist");
   }
 
   async #follow(signal: AbortSignal): Promise<WatchEnd> {

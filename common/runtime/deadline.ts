@@ -1,25 +1,61 @@
 import type { Clock } from "./clock.ts";
 import { MooringError, messageOf } from "./errors.ts";
 
-/** Runs `task` with a signal that is aborted when the outer one is, or after `ms` on this clock. */
-export async function withDeadline<T>(
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+interface Outer {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+type Task<T> = (signal: AbortSignal) => Promise<T>;
+
+/**
+ * Runs `task` with a signal that is aborted when the outer one is, or after `ms` on this clock. Once the task has ended, its signal
+ * follows nothing any more.
+ */
+export async function withDeadline<T>({ clock, signal }: Outer, ms: number, task: Task<T>): Promise<T> {
+  const limited = new AbortController();
+  const unfollow = follow(limited, signal);
+  try {
+    return await runLimited({ clock, limited }, ms, task);
+  } finally {
+    unfollow();
+  }
+}
+
+/** The same where the signal still counts for what the task has begun, such as the body of an answer that comes piece by piece. */
+export async function withDeadlineToBegin<T>({ clock, signal }: Outer, ms: number, task: Task<T>): Promise<T> {
+  const limited = new AbortController();
+  return await runLimited({ clock, limited }, ms, () => task(AbortSignal.any([signal, limited.signal])));
+}
+
+async function runLimited<T>(
+  { clock, limited }: { readonly clock: Clock; readonly limited: AbortController },
   ms: number,
-  task: (signal: AbortSignal) => Promise<T>,
+  task: Task<T>,
 ): Promise<T> {
   const done = new AbortController();
-  const late = new AbortController();
   const timer = clock.sleep(ms, done.signal).then(() => {
     // What ended in time is not aborted afterwards.
-    if (!done.signal.aborted) late.abort(new Error(`no end within ${ms} ms`));
+    if (!done.signal.aborted) limited.abort(new Error(`no end within ${ms} ms`));
   });
   try {
-    return await task(AbortSignal.any([signal, late.signal]));
+    return await task(limited.signal);
   } finally {
     // With a reason: without one an error is made, with its stack, for each request that ends in time.
     done.abort("done");
     await timer;
   }
+}
+
+/**
+ * Aborts the controller when a signal is aborted, until what it answers is called. `AbortSignal.any` of Node.js 26 needs no such
+ * end, but takes a weak reference and two finalizers for each signal that its sources follow: too much for each request.
+ */
+export function follow(controller: AbortController, signal: AbortSignal): () => void {
+  const abort = (): void => controller.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort);
+  return () => signal.removeEventListener("abort", abort);
 }
 
 /** Waits for what takes no signal itself. Rejects with `MooringError` "transport-failed" as soon as the signal is aborted. */

@@ -58,7 +58,7 @@ export interface RouteCall {
 
 /** What answers requests by routes: never rejects, since a caller gets an answer also of a bug. */
 export function createRouter(routes: readonly Route[], logger: Logger): (call: RouteCall) => Promise<RouteAnswer> {
-  const patterns = routes.map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }));
+  const patterns = routes.map((route) => ({ route, parts: route.path.split("/") }));
   return (call) => answer(patterns, call).catch((error: unknown) => failure(error, logger));
 }
 
@@ -105,21 +105,22 @@ function bind(server: Server, { host, port }: Address): Promise<number> {
   });
 }
 
-type Patterns = readonly { readonly route: Route; readonly pattern: URLPattern }[];
+interface Pattern {
+  readonly route: Route;
+  /** What stands between the slashes of its path. */
+  readonly parts: readonly string[];
+}
 
-async function answer(patterns: Patterns, { method, target, body }: RouteCall): Promise<RouteAnswer> {
+async function answer(patterns: readonly Pattern[], { method, target, body }: RouteCall): Promise<RouteAnswer> {
   const url = URL.parse(target, "http://mooring");
   if (url === null) return { status: 400, body: "bad request target\n" };
-  const { pathname } = url;
-  const own = patterns.filter(({ route }) => route.method === method);
-  const match = firstMatch(own, pathname);
+  const given = url.pathname.split("/");
+  const matches = patterns.flatMap((pattern) => matchOf(pattern, given) ?? []);
+  const match = matches.find(({ route }) => route.method === method);
   if (match === undefined) {
-    const isThere = patterns.some(({ pattern }) => pattern.test({ pathname }));
-    return isThere ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
+    return matches.length > 0 ? { status: 405, body: "method not allowed\n" } : { status: 404, body: "not found\n" };
   }
-  const params = Object.fromEntries(
-    Object.entries(match.groups).map(([name, value]) => [name, value && decodeURIComponent(value)]),
-  );
+  const params = Object.fromEntries(match.params.map(([name, value]) => [name, decodeURIComponent(value)]));
   return await match.route.answer({
     params,
     query: url.searchParams,
@@ -129,15 +130,19 @@ async function answer(patterns: Patterns, { method, target, body }: RouteCall): 
 
 interface Match {
   readonly route: Route;
-  readonly groups: Readonly<Record<string, string | undefined>>;
+  readonly params: readonly (readonly [name: string, value: string])[];
 }
 
-function firstMatch(patterns: Patterns, pathname: string): Match | undefined {
-  for (const { route, pattern } of patterns) {
-    const found = pattern.exec({ pathname });
-    if (found !== null) return { route, groups: found.pathname.groups };
+/** A part that begins with a colon takes anything but nothing. */
+function matchOf({ route, parts }: Pattern, given: readonly string[]): Match | undefined {
+  if (parts.length !== given.length) return undefined;
+  const params: [string, string][] = [];
+  for (const [index, part] of parts.entries()) {
+    const value = given[index] ?? "";
+    if (part.startsWith(":") && value !== "") params.push([part.slice(1), value]);
+    else if (part !== value) return undefined;
   }
-  return undefined;
+  return { route, params };
 }
 
 /** A caller that is still writing does not see an answer: an announced body up to so many limits is read first, and dropped. */

@@ -1,5 +1,6 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { orAborted, withDeadline } from "../../../../common/runtime/deadline.ts";
+import { orAborted, withDeadline, withDeadlineToBegin } from "../../../../common/runtime/deadline.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 function untilAborted(signal: AbortSignal): Promise<never> {
@@ -62,6 +63,45 @@ describe("withDeadline", () => {
       }),
     ).rejects.toThrow("a bug");
     expect(clock.sleeps()).toEqual([]);
+  });
+});
+
+describe("what a task leaves behind", () => {
+  /** A signal, and how many listen to it. */
+  function counted(): { readonly stop: AbortController; readonly listeners: () => number } {
+    const stop = new AbortController();
+    return { stop, listeners: () => getEventListeners(stop.signal, "abort").length };
+  }
+
+  it("is nothing on the outer signal once it has ended, which may live as long as the process", async () => {
+    const { stop, listeners } = counted();
+    const during: number[] = [];
+
+    await withDeadline({ clock: createFakeClock(), signal: stop.signal }, 1_000, async () => {
+      during.push(listeners());
+    });
+
+    expect(during).toEqual([1]);
+    expect(listeners()).toBe(0);
+  });
+
+  it.each([
+    {
+      name: "is given up with the outer signal where it goes on after the task",
+      run: withDeadlineToBegin,
+      aborted: true,
+    },
+    { name: "follows nothing where it does not", run: withDeadline, aborted: false },
+  ])("$name", async ({ run, aborted }) => {
+    const clock = createFakeClock();
+    const stop = new AbortController();
+
+    const begun = await run({ clock, signal: stop.signal }, 1_000, async (signal) => ({ signal }));
+    await clock.advance(5_000);
+    const before = begun.signal.aborted;
+    stop.abort("stopped");
+
+    expect([before, begun.signal.aborted]).toEqual([false, aborted]);
   });
 });
 
