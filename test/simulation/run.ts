@@ -146,7 +146,7 @@ function checkProcesses({ nodes, replicas }: World): void {
 }
 
 /** Everything works again; then all pods end, one after the other; then nothing happens any more. */
-async function finish(stage: Stage, { seed, isCalm }: Plan): Promise<void> {
+async function finish(stage: Stage, { seed, isCalm, steps }: Plan): Promise<void> {
   const { world, watch, told, sky, tell } = stage;
   tell(`${Math.round(world.now)} everything works again`);
   world.heal();
@@ -165,7 +165,7 @@ async function finish(stage: Stage, { seed, isCalm }: Plan): Promise<void> {
     await pass(stage, FORGETS_MS);
     checkJournals(world);
   }
-  if (isCalm) checkWriteCounts(world, watch);
+  if (isCalm) checkWriteCounts(world, watch, steps.filter(({ kind }) => kind === "upgrade-all").length);
   const { claimWrites } = sky;
   await pass(stage, RESTS_MS);
   const count = sky.claimWrites - claimWrites;
