@@ -11,6 +11,7 @@ import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
+import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
 import { createFakeTransport, json } from "../fakes/transport.ts";
@@ -21,8 +22,8 @@ import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
-/** How many times as fast as the real one the agents' clock goes: a grace period of 5 s takes one. */
-const SPEED = 5;
+/** How many times as fast as the real one the agents' clock goes. What an agent has read is soon too old for it on a busy machine. */
+const SPEED = 3;
 export const NODE = "node-1";
 const RIGHTS = new URL("../../manifests/components/", import.meta.url).pathname;
 /** Its roles are given by name: a certificate of that name has what a token of the account has. */
@@ -89,15 +90,20 @@ export interface AffinityStage {
   readonly podThat: (name: string, what: string, holds: (pod: SeenPod) => boolean) => Promise<SeenPod>;
   readonly eventsOf: (pod: string) => Promise<readonly SeenEvent[]>;
   readonly startAgent: (flags?: readonly string[]) => Promise<RunningAgent>;
+  /** Stops the agents of a test and deletes its pods: several that are wrong would make the node look wrong. */
+  readonly clear: () => Promise<void>;
   readonly until: (what: string, check: () => Promise<void>) => Promise<void>;
 }
 
+const podList = v.object({ items: v.array(v.object({ metadata: v.object({ name: v.string() }) })) });
+const dated = v.object({ metadata: v.object({ creationTimestamp: v.string() }) });
 const PODS = "/api/v1/namespaces/shop/pods";
 
 export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
   const cluster = await startBareCluster(owner);
   const { api, plane } = cluster;
-  await api.create("/api/v1/nodes", { metadata: { name: NODE, labels: { zone: "a", "kubernetes.io/os": "linux" } } });
+  const labels = { zone: "a", "kubernetes.io/os": "linux" };
+  const node = v.parse(dated, await api.create("/api/v1/nodes", { metadata: { name: NODE, labels } }));
   const kubectl = async (...args: readonly string[]): Promise<void> => {
     const cache = `--cache-dir=${plane.kubeconfig}.cache`;
     await promisify(execFile)(plane.kubectl, [`--kubeconfig=${plane.kubeconfig}`, cache, ...args]);
@@ -105,6 +111,12 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
   const pod = async (name: string): Promise<SeenPod> => v.parse(podSchema, await api.get(`${PODS}/${name}`));
   const until = (what: string, check: () => Promise<void>): Promise<void> =>
     waitUntil(owner, { what, limitMs: 30_000, everyMs: 50, check });
+  // A pod of the same second might have been sent to an earlier Node of that name.
+  await until("a pod that is younger than its node", async () => {
+    const age = owner.clock.wallMs() - (parseTimestamp(node.metadata.creationTimestamp) ?? Number.NaN);
+    if (!(age > 1_000)) throw new Error(`it is ${age} ms old`);
+  });
+  const agents: RunningAgent[] = [];
   const moveVolume = (claim: string, zone: string): Promise<void> =>
     api.patch(`/api/v1/persistentvolumes/pv-${claim}`, { spec: { nodeAffinity: inZone(zone) } });
   return {
@@ -133,7 +145,16 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
       const { items } = v.parse(eventList, await api.get("/apis/events.k8s.io/v1/namespaces/shop/events"));
       return items.filter(({ regarding }) => regarding.name === name);
     },
-    startAgent: async (flags = []) => startAgent({ owner, cluster, until }, flags),
+    startAgent: async (flags = []) => {
+      const agent = await startAgent({ owner, cluster, until }, flags);
+      agents.push(agent);
+      return agent;
+    },
+    clear: async () => {
+      for (const agent of agents.splice(0)) await agent.stop();
+      const { items } = v.parse(podList, await api.get(PODS));
+      for (const { metadata } of items) await cluster.removePod(metadata.name);
+    },
   };
 }
 
@@ -207,6 +228,7 @@ async function startAgent(
   };
   const running = runAgent(command.config, ports, stopping.signal);
   const stop = async (): Promise<void> => {
+    if (stopping.signal.aborted) return;
     stopping.abort();
     await running;
     await client.close();

@@ -14,6 +14,8 @@ beforeAll(async () => {
   stage = await openAffinityStage(owner);
 });
 
+afterEach(() => stage.clear());
+
 afterAll(async () => {
   await owner.close();
   signals[Symbol.dispose]();
@@ -64,7 +66,6 @@ describe("an agent with nothing but the rights of the base", () => {
       },
     ]);
     expect((await stage.pod(pod)).status.phase).toBe("Pending");
-    await stage.cluster.removePod(pod);
   });
 
   it("that is told to reject is forbidden to, says so, and does it once it may", async () => {
@@ -80,8 +81,6 @@ describe("an agent with nothing but the rights of the base", () => {
     expect(ready).toContain("[-]affinity failed: the agent's account may not read or change: pods/status (patch)");
     expect(before.status.phase).toBe("Pending");
     expect(await agent.page("/readyz?verbose")).toContain("[+]affinity ok: enforce");
-    await agent.stop();
-    await stage.cluster.removePod(pod);
   });
 });
 
@@ -89,9 +88,6 @@ describe("an agent that rejects pods", () => {
   let agent: RunningAgent;
   beforeAll(async () => {
     await stage.grant("affinity-rights");
-  });
-  afterEach(async () => {
-    await agent.stop();
   });
 
   it("fails a pod on the wrong node as a kubelet would, and sees that it holds", async () => {
