@@ -10,7 +10,7 @@ interface AftermathParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly rejector: PodRejector;
-  /** What became of it; told once for each rejection. */
+  /** What became of it: told once that it holds, and each time that it does not. */
   readonly onKnown: (subject: Subject, aftermath: Aftermath) => void;
 }
 
@@ -18,15 +18,31 @@ interface AftermathParts {
 const FIRST_MS = 1_000;
 /** The kubelet compares what it has with what is stored every ten seconds (k/k: pkg/kubelet/status/status_manager.go), and took 8.5 s. */
 const HOLDS_AFTER_MS = 12_000;
+/**
+ * Between the moment at which it hears of a rejection and that at which it takes it over, the kubelet may write what it had before: a
+ * 1.36.3 on a busy node did so in about one of thirty rejections, for 0.3 to 2.6 s.
+ */
+const TAKEN_BACK_MS = 3_000;
 /** The kubelet takes the reason away for about a tenth of a second before it puts it back. */
 const REASON_MS = 1_000;
 const MOST_REASON_LOOKS = 3;
+
+/** A rejection that is followed. Times on the boot clock. */
+interface Open {
+  readonly subject: Subject;
+  readonly since: number;
+  /** It was seen to hold before. */
+  readonly isKnown: boolean;
+  withoutReason: number;
+  /** Since when it is seen to be taken back; undefined while it is not. */
+  takenBackAt: number | undefined;
+}
 
 /** Follows what was rejected until it is seen to hold, or not to. */
 export class Aftermaths {
   readonly #parts: AftermathParts;
   readonly #queue: WorkQueue;
-  readonly #open = new Map<string, { readonly subject: Subject; readonly since: number; withoutReason: number }>();
+  readonly #open = new Map<string, Open>();
 
   constructor(parts: AftermathParts) {
     this.#parts = parts;
@@ -34,26 +50,55 @@ export class Aftermaths {
   }
 
   begin(subject: Subject): void {
-    this.#open.set(subject.uid, { subject, since: this.#parts.clock.monotonicMs(), withoutReason: 0 });
+    this.#begin(subject, false);
     this.#queue.addAfter(subject.uid, FIRST_MS);
+  }
+
+  /** The watch shows a rejected pod that is not over: whether it stays so is to be seen. */
+  doubt(subject: Subject): void {
+    const open = this.#open.get(subject.uid) ?? this.#begin(subject, true);
+    open.takenBackAt ??= this.#parts.clock.monotonicMs();
+    this.#queue.addAfter(subject.uid, TAKEN_BACK_MS);
   }
 
   readonly run = (signal: AbortSignal): Promise<void> => this.#queue.run((uid) => this.#look(uid, signal), signal);
 
+  #begin(subject: Subject, isKnown: boolean): Open {
+    const since = this.#parts.clock.monotonicMs();
+    const open: Open = { subject, since, isKnown, withoutReason: 0, takenBackAt: undefined };
+    this.#open.set(subject.uid, open);
+    return open;
+  }
+
   async #look(uid: string, signal: AbortSignal): Promise<void> {
-    const { rejector, clock, onKnown } = this.#parts;
+    const { rejector, onKnown } = this.#parts;
     const open = this.#open.get(uid);
     if (open === undefined) return;
     const { namespace, name } = open.subject;
     const aftermath = await rejector.aftermath({ namespace, name, uid }, signal);
-    const restMs = open.since + HOLDS_AFTER_MS - clock.monotonicMs();
-    const isOpen = aftermath === "held" || aftermath === "without-reason";
-    if (isOpen && restMs > 0) return this.#queue.addAfter(uid, restMs);
-    if (aftermath === "without-reason" && open.withoutReason < MOST_REASON_LOOKS) {
-      open.withoutReason += 1;
-      return this.#queue.addAfter(uid, REASON_MS);
-    }
+    const againMs = this.#againMs(open, aftermath);
+    if (againMs !== undefined) return this.#queue.addAfter(uid, againMs);
     this.#open.delete(uid);
-    onKnown(open.subject, aftermath);
+    if (!open.isKnown || aftermath === "reverted") onKnown(open.subject, aftermath);
   }
+
+  /** When it is to be looked at again; undefined once it is known what became of it. Milliseconds. */
+  #againMs(open: Open, aftermath: Aftermath): number | undefined {
+    if (aftermath === "gone") return undefined;
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (aftermath === "reverted") {
+      open.takenBackAt ??= nowMs;
+      return leftMs(open.takenBackAt + TAKEN_BACK_MS - nowMs);
+    }
+    open.takenBackAt = undefined;
+    const restMs = leftMs(open.since + HOLDS_AFTER_MS - nowMs);
+    if (restMs !== undefined || aftermath === "held") return restMs;
+    if (open.withoutReason >= MOST_REASON_LOOKS) return undefined;
+    open.withoutReason += 1;
+    return REASON_MS;
+  }
+}
+
+function leftMs(ms: number): number | undefined {
+  return ms > 0 ? ms : undefined;
 }

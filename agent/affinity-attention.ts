@@ -73,8 +73,8 @@ export class Attention {
     if (!pod.isWaiting) subject.waitingSince = undefined;
     if (!pod.isWaiting || previous?.isWaiting === true) return;
     subject.waitingSince = this.#parts.clock.monotonicMs();
-    // When one that came back from its rejection is looked at is known already.
-    if (subject.reverts === 0) this.#schedule(subject, this.#graceMs);
+    // When one that came back from its rejection is looked at is known already, or will be soon.
+    if (subject.reverts === 0 && !subject.isRejected) this.#schedule(subject, this.#graceMs);
   }
 
   onNode(): void {

@@ -144,7 +144,7 @@ export class Enforcer {
     if (!countsIn(object)) return;
     const previous = change.kind === "updated" ? change.previous : undefined;
     const subject = subjects.get(object.uid);
-    if (subject?.isRejected === true && previous?.isTerminal === true) this.#onAftermath(subject, "reverted");
+    if (subject?.isRejected === true && previous?.isTerminal === true) this.#aftermaths.doubt(subject);
     this.#attention.onPod(object, previous);
   }
 

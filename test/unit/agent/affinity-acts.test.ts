@@ -209,9 +209,30 @@ describe("a rejection that the kubelet does not keep", () => {
 
     cluster.intercept = ({ method, path }) =>
       method === "GET" && path.startsWith(podAt("web")) ? { body: JSON.stringify(pod("web")) } : undefined;
-    await advance(3_000);
+    await advance(4_000);
 
     expect(await counted()).toMatchObject({ reverted: 1 });
+  });
+
+  it.each([
+    { name: "just after it", afterMs: 800 },
+    { name: "when it was seen to hold already", afterMs: 60_000 },
+  ])("is no such thing when the kubelet takes it back for a moment, $name, and then over", async ({ afterMs }) => {
+    const { cluster, advance, counted, logger, phase } = await startScene();
+    cluster.put(podAt("web"), pod("web"));
+    await advance(5_100);
+    const { metadata, status } = cluster.get(podAt("web")) ?? expect.fail("there is no pod");
+
+    await advance(afterMs);
+    cluster.put(podAt("web"), { ...pod("web"), metadata });
+    await advance(1_100);
+    cluster.put(podAt("web"), { ...pod("web"), metadata, status: status ?? {} });
+    await advance(120_000);
+
+    expect(phase("web")).toBe("Failed");
+    expect(await counted()).toEqual({ rejected: 1, held: 1 });
+    expect(logger.messages("warn")).not.toContain("pod came back from its rejection");
+    expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
   });
 
   it("is no such thing while only the reason is missing for a moment", async () => {
@@ -239,7 +260,7 @@ describe("a rejection that the kubelet does not keep", () => {
     await advance(10_000);
 
     revert(cluster);
-    await advance(2_000);
+    await advance(5_000);
 
     expect(cluster.get(podAt("web"))).toBeUndefined();
     expect(changesIn(cluster)).toEqual([`PATCH ${podAt("web")}/status`, `DELETE ${podAt("web")}`]);
