@@ -74,7 +74,7 @@ export class Attention {
     if (!pod.isWaiting || previous?.isWaiting === true) return;
     subject.waitingSince = this.#parts.clock.monotonicMs();
     // When one that came back from its rejection is looked at is known already, or will be soon.
-    if (subject.reverts === 0 && !subject.isRejected) this.#schedule(subject, this.#graceMs);
+    if (subject.reverts === 0 && !subject.isRejected) this.#scheduleAct(subject);
   }
 
   onNode(): void {
@@ -85,7 +85,7 @@ export class Attention {
     for (const pod of this.#parts.pods.all()) {
       if (!countsIn(pod)) continue;
       const subject = this.subjects.of(pod);
-      if (pod.isWaiting) this.#schedule(subject, this.#graceMs);
+      if (pod.isWaiting) this.#scheduleAct(subject);
       else if (wasWrong) this.#schedule(subject, 0);
       else if (!isNaming) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
     }
@@ -115,7 +115,9 @@ export class Attention {
     if (claim === undefined) return;
     for (const pod of pods.all()) {
       const isUser = pod.claims.includes(claim.name) && pod.key.startsWith(`${claim.namespace}/`);
-      if (isUser && countsIn(pod)) this.#schedule(this.subjects.of(pod), pod.isWaiting ? this.#graceMs : 0);
+      if (!isUser || !countsIn(pod)) continue;
+      if (pod.isWaiting) this.#scheduleAct(this.subjects.of(pod));
+      else this.#schedule(this.subjects.of(pod), 0);
     }
   }
 
@@ -128,6 +130,12 @@ export class Attention {
       // One that is held back has its own time.
       if (epoch !== this.#epoch || (held === undefined && lookedAt < oldMs)) this.#parts.queue.add(pod.uid);
     }
+  }
+
+  /** From now on the pod may be wrong: what is in flight has the grace period to finish, however soon the pod is looked at. */
+  #scheduleAct(subject: Subject): void {
+    subject.actAfter = this.#parts.clock.monotonicMs() + this.#graceMs;
+    this.#schedule(subject, this.#graceMs);
   }
 
   #schedule(subject: Subject, ms: number): void {

@@ -49,6 +49,9 @@ export class Judge {
 
   async #decide(subject: Subject, seen: PodLook, signal: AbortSignal): Promise<Next> {
     const misplacement = misplacementOf(seen, this.#node);
+    const graceMs = subject.actAfter - this.#parts.clock.monotonicMs();
+    const isWrong = seen.verdict.kind === "reject" || seen.verdict.kind === "attached";
+    if (isWrong && graceMs > 0) return { outcome: "wrong, within the grace period", after: graceMs };
     switch (seen.verdict.kind) {
       case "unknown":
         return { outcome: "not known: nothing is done", after: "again" };

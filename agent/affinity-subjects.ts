@@ -11,6 +11,8 @@ export class Subject {
   readonly key: string;
   /** Since when this run has seen it wait, milliseconds on the boot clock. */
   waitingSince: number | undefined;
+  /** Nothing is done before, whoever has it looked at: the end of the grace period. Milliseconds on the boot clock. */
+  actAfter = 0;
   verdict: AffinityVerdict | undefined;
   lookedAt = 0;
   /** Of which labels of the node the verdict tells. */

@@ -423,16 +423,33 @@ describe("the brakes", () => {
     expect(["c", "d"].map(phase)).toEqual(["Failed", "Failed"]);
   });
 
-  it("have the other pods of the node looked at first, at once, and tell of those that run", async () => {
-    const { cluster, advance, phase, looks } = await startScene({}, (begun) => {
-      begun.put("/api/v1/persistentvolumes/pv-2", volume("a", "pv-2"));
-      begun.put("/api/v1/namespaces/team/persistentvolumeclaims/data-2", {
-        metadata: { name: "data-2", namespace: "team", uid: "claim of pv-2" },
-        spec: { volumeName: "pv-2" },
-        status: { phase: "Bound" },
-      });
-      for (const name of ["a", "b", "c", "d"]) begun.put(podAt(name), pod(name, { status: RUNNING, claim: "data-2" }));
+  /** Four pods that run, with a volume that is right here. */
+  function withRunningPods(cluster: FakeCluster): void {
+    cluster.put("/api/v1/persistentvolumes/pv-2", volume("a", "pv-2"));
+    cluster.put("/api/v1/namespaces/team/persistentvolumeclaims/data-2", {
+      metadata: { name: "data-2", namespace: "team", uid: "claim of pv-2" },
+      spec: { volumeName: "pv-2" },
+      status: { phase: "Bound" },
     });
+    for (const name of ["a", "b", "c", "d"]) cluster.put(podAt(name), pod(name, { status: RUNNING, claim: "data-2" }));
+  }
+
+  it("do not have a pod rejected within its grace period because it is looked at for another one", async () => {
+    const { cluster, advance, phase } = await startScene({}, withRunningPods);
+    cluster.put(podAt("web"), pod("web"));
+    await advance(4_500);
+
+    cluster.put(podAt("young"), pod("young"));
+    await advance(4_900);
+    const before = [phase("web"), phase("young")];
+    await advance(200);
+
+    expect(before).toEqual(["Failed", "Pending"]);
+    expect(phase("young")).toBe("Failed");
+  });
+
+  it("have the other pods of the node looked at first, at once, and tell of those that run", async () => {
+    const { cluster, advance, phase, looks } = await startScene({}, withRunningPods);
     cluster.put(podAt("web"), pod("web"));
 
     await advance(4_900);

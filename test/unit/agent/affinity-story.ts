@@ -19,6 +19,7 @@ export type Happening =
 /** What the API server does to the next request that it can be done to. */
 export type Fault = "lost" | "broken" | "conflict" | "forbidden" | "unreadable" | "slow";
 
+const GRACE_MS = 5_000;
 const TOKEN = "/var/lib/kubelet/pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
 
 function mountOf(uid: string): string {
@@ -33,12 +34,16 @@ export class Story {
   /** UIDs of pods that have been rejected and not reverted since. */
   readonly #rejected = new Set<string>();
   readonly #reverts = new Map<string, number>();
+  /** When each pod began to wait, by UID, and when the labels of the node changed last. */
+  readonly #since = new Map<string, number>();
+  #labelsSince = 0;
   readonly violations: string[] = [];
   /** How many pods were rejected. */
   rejections = 0;
   #versions = 0;
   #isBlind = false;
   #zones = { volume: "b", node: "a" };
+  #labels = "a";
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -52,7 +57,7 @@ export class Story {
       case "node":
         this.#zones = { ...this.#zones, [happening.kind]: happening.zone };
         if (happening.kind === "volume") cluster.put(PV, volume(happening.zone));
-        else cluster.put(NODE, node(happening.zone));
+        else this.#relabel(happening.zone);
         return;
       case "name":
         this.#versions += 1;
@@ -90,6 +95,13 @@ export class Story {
     return this.#zones.volume !== this.#zones.node;
   }
 
+  #relabel(zone: "a" | "b"): void {
+    const { cluster, clock } = this.#scene;
+    if (this.#labels !== zone) this.#labelsSince = clock.monotonicMs();
+    this.#labels = zone;
+    cluster.put(NODE, node(zone));
+  }
+
   #waiting(): readonly string[] {
     const names = [0, 1].map((on) => `pod-${on}`);
     return names.filter((name) => this.#scene.phase(name) === "Pending");
@@ -111,18 +123,22 @@ export class Story {
     const uid = this.#uid(name);
     const isThere = uid !== "";
     const isWaiting = phase(name) === "Pending";
-    this.#versions += 1;
-    const made = pod(name, { uid: `${name}-${this.#versions}` });
-    if (kind === "bind" && !isThere) cluster.put(podAt(name), made);
+    if (kind === "bind" || kind === "remake") this.#make(kind, { name, isThere });
     if (kind === "delete" && isThere) cluster.remove(podAt(name));
-    if (kind === "remake" && isThere) {
-      cluster.remove(podAt(name));
-      cluster.put(podAt(name), made);
-    }
     if (kind === "start" && isWaiting) cluster.put(podAt(name), pod(name, { uid, status: RUNNING }));
     if (kind === "touch" && isWaiting) cluster.put(podAt(name), pod(name, { uid, status: { message: "again" } }));
     if (kind === "revert" && phase(name) === "Failed") this.#revert(name, uid);
     if (kind === "mount" || kind === "unmount") this.#mount(kind, { uid, isWaiting });
+  }
+
+  #make(kind: "bind" | "remake", { name, isThere }: { readonly name: string; readonly isThere: boolean }): void {
+    const { cluster, clock } = this.#scene;
+    if (isThere !== (kind === "remake")) return;
+    if (isThere) cluster.remove(podAt(name));
+    this.#versions += 1;
+    const made = pod(name, { uid: `${name}-${this.#versions}` });
+    this.#since.set(made.metadata.uid, clock.monotonicMs());
+    cluster.put(podAt(name), made);
   }
 
   #revert(name: string, uid: string): void {
@@ -171,6 +187,8 @@ export class Story {
     if (this.#mounted.has(uid)) complain("it has its volume mounted");
     if (this.#isBlind) complain("nobody can see its mounts");
     if (this.#rejected.has(uid)) complain("it was rejected before");
+    const since = Math.max(this.#since.get(uid) ?? 0, this.#labelsSince);
+    if (this.#scene.clock.monotonicMs() - since < GRACE_MS) complain("the grace period is not over");
     this.#rejected.add(uid);
     this.rejections += 1;
     return answer;
