@@ -107,6 +107,8 @@ export class AffinityAct {
     const misplacement = misplacementOf(look, this.#node);
     if (look.pod.kind !== "value" || misplacement === undefined)
       return { outcome: "nothing to reject", after: "again" };
+    // A kubelet may take it back for a moment: until that is known to last, it is not done again.
+    if (subject.isRejected) return { outcome: "rejected, and followed", after: undefined };
     if (subject.told.has("would-reject")) return { outcome: "would be rejected", after: undefined };
     if (subject.reverts >= MOST_REVERTS)
       return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };

@@ -235,6 +235,21 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
   });
 
+  it("is not made again as long as that may be for a moment, whatever else happens", async () => {
+    const { cluster, advance } = await startScene({ graceMs: 500 });
+    cluster.put(podAt("web"), pod("web"));
+    await advance(600);
+
+    revert(cluster);
+    cluster.put(NODE, node("c"));
+    await advance(2_000);
+    const early = changesIn(cluster).length;
+    await advance(60_000);
+
+    expect(early).toBe(1);
+    expect(changesIn(cluster)).toHaveLength(2);
+  });
+
   it("is no such thing while only the reason is missing for a moment", async () => {
     const { cluster, advance, counted, logger } = await startScene();
     cluster.put(podAt("web"), pod("web"));
