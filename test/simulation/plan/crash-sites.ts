@@ -22,6 +22,9 @@ const CALLS = [
   "watch volumeattachments",
 ] as const;
 
+/** What is done at the begin of a world, and hardly ever again. */
+export const FIRST_SITES: readonly string[] = ["before", "sent", "after"].map((phase) => `create leases/${phase}`);
+
 /** Where processes are made to die, as `site/phase`: each call of a port, in each of its phases. */
 export const CRASH_SITES: readonly string[] = [
   ...CALLS.flatMap((call) => ["before", "sent", "after"].map((phase) => `${call}/${phase}`)),

@@ -1,5 +1,6 @@
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
+import { FIRST_SITES } from "./crash-sites.ts";
 import { HAPPENINGS } from "./happenings.ts";
 import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 
@@ -22,6 +23,9 @@ const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
 
 /** Every world ends in everything working again: one that has that in between, too, takes twice as long. */
 const RARE = 0.15;
+
+/** The share of worlds with crashes that begin with one. */
+const FIRST = 0.1;
 
 /** Of a world with a focus: the share of its steps in which everything works again. */
 const RECOVERS = 0.05;
@@ -51,7 +55,13 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const count = LEAST_STEPS + dice.between(0, 60);
   const gapOf = dice.chance(SLOW) ? slowGap : quickGap;
   const steps = Array.from({ length: count }, () => stepOf(dice, setup, { kinds, gapOf }));
-  return { seed, isCalm, setup, steps };
+  return { seed, isCalm, setup, steps: [...firstSteps(dice, kinds), ...steps] };
+}
+
+/** A crash point that only the begin of a world comes by would hardly ever be set in time. */
+function firstSteps(dice: Dice, kinds: readonly StepKind[]): readonly Step[] {
+  if (!kinds.includes("crash-at") || !dice.chance(FIRST)) return [];
+  return [{ kind: "crash-at", site: dice.pick(FIRST_SITES), skip: 0, thenMs: 0 }];
 }
 
 function planWith(seed: number, focus: readonly StepKind[]): Plan {

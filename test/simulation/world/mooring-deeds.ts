@@ -4,6 +4,9 @@ import { USUAL_READ_MS } from "./sim-node.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
+/** How long a change of the leader's label takes until the Service leads there. Milliseconds. */
+const SERVICE_MS = 5;
+
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
 /** What befalls agents and aggregators, and the ways between them and to the API server. */
@@ -77,11 +80,7 @@ function actOnWays(world: World, step: Step): void {
       world.leader?.process?.stop();
       return;
     case "lagging-watches":
-      for (const server of api.servers) server.lagMs = () => step.lagMs;
-      world.attention.disturbAll(step.forMs);
-      world.windows.begin(step.forMs, () => {
-        for (const server of api.servers) server.lagMs = () => 0;
-      });
+      lag(world, step);
       return;
     case "crash-at":
       world.doomed.push({ site: step.site, skip: step.skip });
@@ -89,6 +88,18 @@ function actOnWays(world: World, step: Step): void {
     default:
       return;
   }
+}
+
+/** Watches bring everything late, and so do those of whoever leads connections to the leader. */
+function lag({ engine, attention, windows }: World, { lagMs, forMs }: StepOf<"lagging-watches">): void {
+  const { servers } = engine.api;
+  for (const server of servers) server.lagMs = () => lagMs;
+  engine.serviceLagMs = lagMs;
+  attention.disturbAll(forMs);
+  windows.begin(forMs, () => {
+    for (const server of servers) server.lagMs = () => 0;
+    engine.serviceLagMs = SERVICE_MS;
+  });
 }
 
 function replicaOf({ replicas }: World, index: number): Replica {
