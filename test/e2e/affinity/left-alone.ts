@@ -4,8 +4,8 @@ import { agentOn, metricOf, readinessOf } from "../scenarios/failures/mooring.ts
 import { DRIVERS, type NodeName } from "../scenarios/stage.ts";
 import type { Places } from "./misplaced.ts";
 import type { PodState } from "./pod-log.ts";
-import { type AffinityStage, copyFolder, makeLocal, RACK, untilPod } from "./stage.ts";
-import { hostname, labelNode, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
+import { type AffinityStage, copyFolder, RACK, untilPod } from "./stage.ts";
+import { hostname, labelNode, makeLocal, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
 import { makeReplicaSet, placeFirst, placePod } from "./workloads.ts";
 
 /** A pod that nobody may touch, and its label `app`. */

@@ -1,11 +1,12 @@
 import { HarnessError } from "../../process/errors.ts";
 import { DRIVERS, type NodeName } from "../scenarios/stage.ts";
+import { useMounts } from "../scenarios/truth.ts";
 import type { Told } from "./event-log.ts";
 import type { PodState } from "./pod-log.ts";
-import { type AffinityStage, copyFolder, makeLocal, untilPod } from "./stage.ts";
+import { type AffinityStage, copyFolder, untilPod } from "./stage.ts";
 import { REASON } from "./verdict.ts";
-import { hostname, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
-import { bind, makeReplicaSet, makeStatefulSet, placeFirst, STALE_SCHEDULER } from "./workloads.ts";
+import { hostname, makeLocal, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
+import { bind, makeReplicaSet, makeStatefulSet, placeFirst, STALE_SCHEDULER, type Workload } from "./workloads.ts";
 
 /** A pod whose volume cannot be reached from where the pod is. */
 export interface Misplaced {
@@ -24,31 +25,48 @@ export interface Misplaced {
 export interface Places {
   readonly on: NodeName;
   readonly home: NodeName;
+  /** Nobody binds what replaces it: one pod, and not the start of another one, is what the machine has to do. */
+  readonly isAlone?: boolean;
 }
 
 /** Somebody wrote the node into the first pod of a ReplicaSet. The volume is a folder, which is there as well. */
-export async function misplaceLocal(stage: AffinityStage, app: string, { on, home }: Places): Promise<Misplaced> {
+export async function misplaceLocal(stage: AffinityStage, app: string, places: Places): Promise<Misplaced> {
+  const { on, home } = places;
   const volume = await makeLocal(stage, app, home);
   await copyFolder(stage, app, on);
-  const uid = await placeFirst(stage, { name: app, claim: app }, on);
+  const uid = await placeFirst(stage, { name: app, claim: app, where: whereOf(places) }, on);
   return { uid, app, volume, node: on, kind: "local volume, node name set by hand" };
 }
 
+/** The same; a second volume of it is right there, and mounted. */
+export async function misplaceHalf(
+  stage: AffinityStage,
+  app: string,
+  { on, home }: Places,
+): Promise<{ readonly pod: Misplaced; readonly right: Use }> {
+  const [volume, other] = [await makeLocal(stage, app, home), await makeLocal(stage, `right-of-${app}`, on)];
+  const uid = await placeFirst(stage, { name: app, claim: app, other: `right-of-${app}` }, on);
+  const pod = { uid, app, volume, node: on, kind: "local volume, node name set by hand" };
+  return { pod, right: { uid, volume: other, node: on } };
+}
+
 /** The same with a CSI volume that is not attached to nodes. */
-export async function misplaceCsi(stage: AffinityStage, app: string, { on, home }: Places): Promise<Misplaced> {
+export async function misplaceCsi(stage: AffinityStage, app: string, places: Places): Promise<Misplaced> {
+  const { on, home } = places;
   const volume = await makeReachable(stage, app, { driver: DRIVERS.plain, from: hostname(home) });
-  const uid = await placeFirst(stage, { name: app, claim: app }, on);
+  const uid = await placeFirst(stage, { name: app, claim: app, where: whereOf(places) }, on);
   return { uid, app, volume, node: on, kind: "CSI volume without attachment, node name set by hand" };
 }
 
-/** Seven at once, of both kinds: with what else happens on a node, as many as its brake lets go in a minute. */
-export function misplaceSeven(stage: AffinityStage, on: NodeName): Promise<readonly Misplaced[]> {
-  const home = on === "node-1" ? "node-2" : "node-1";
-  const pods = Array.from({ length: 7 }, (_, index) => {
-    const misplace = index % 2 === 0 ? misplaceLocal : misplaceCsi;
-    return misplace(stage, `batch-${on}-${index}`, { on, home });
-  });
-  return Promise.all(pods);
+/** One of many: on either node, of either kind. */
+export function misplaceOne(stage: AffinityStage, index: number): Promise<Misplaced> {
+  const misplace = index % 4 < 2 ? misplaceLocal : misplaceCsi;
+  const [on, home] = index % 2 === 0 ? (["node-1", "node-2"] as const) : (["node-2", "node-1"] as const);
+  return misplace(stage, `batch-${index}`, { on, home, isAlone: true });
+}
+
+function whereOf({ isAlone = false }: Places): NonNullable<Workload["where"]> {
+  return isAlone ? { schedulerName: STALE_SCHEDULER } : {};
 }
 
 /** A scheduler that is behind binds the pod of a StatefulSet. */
@@ -131,15 +149,29 @@ export async function untilTold(
 /** What Mooring's events say was done. */
 export type Action = "Rejected" | "WouldReject" | "Waiting" | "Running" | "BackingOff";
 
+/** Removes the object of a pod that is over. */
+export async function removePod({ api, pods }: AffinityStage, { uid }: Pick<Misplaced, "uid">): Promise<void> {
+  const name = pods.states(uid)[0]?.name;
+  if (name === undefined) throw new HarnessError(`there is no pod ${uid}`);
+  await api.remove(`/api/v1/namespaces/default/pods/${name}`);
+}
+
+/** A volume of a pod on its node. */
+type Use = Pick<Misplaced, "uid" | "volume" | "node">;
+
 /** Where the kernel told, by the time that is given, of mounts of the pod's volume on its node. Wall clock, milliseconds. */
-export function mountsBefore(
-  { mounts }: AffinityStage,
-  { uid, volume, node }: Misplaced,
-  ms: number,
-): readonly string[] {
+export function mountsBefore({ mounts }: AffinityStage, { uid, volume, node }: Use, ms: number): readonly string[] {
   return mounts(node).flatMap((line) => {
     const isMount = line.kind === "attached" || line.kind === "present";
     if (!isMount || line.after.wallMs > ms) return [];
     return line.mountPoint.includes(uid) && line.mountPoint.includes(volume) ? [line.mountPoint] : [];
+  });
+}
+
+/** Waits until the kernel has told of mounts of the pod's volume and of the end of each. */
+export async function untilUnmounted({ mounts, until }: AffinityStage, { uid, volume, node }: Use): Promise<void> {
+  await until(`the unmount of ${volume}`, () => {
+    const { left, ended } = useMounts(mounts(node), { podUid: uid, volume });
+    if (ended.length === 0 || left.length > 0) throw new HarnessError(`${left.length} left, ${ended.length} ended`);
   });
 }

@@ -1,13 +1,13 @@
 import { rolledOut } from "../../image/rollout.ts";
 import { HarnessError } from "../../process/errors.ts";
 import type { Owner } from "../../process/owner.ts";
-import { folderOf, makeClaim, volumeOf } from "../scenarios/claims.ts";
+import { folderOf, volumeOf } from "../scenarios/claims.ts";
 import { agentOn, setVariables, untilReporting } from "../scenarios/failures/mooring.ts";
 import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";
 import { type EventLog, startEventLog } from "./event-log.ts";
 import { type PodLog, type PodState, startPodLog } from "./pod-log.ts";
 import { rejectedAt } from "./verdict.ts";
-import { labelNode, moveVolume, startSlowDriver } from "./volumes.ts";
+import { labelNode, makeLocal, moveVolume, startSlowDriver } from "./volumes.ts";
 import { makeReplicaSet } from "./workloads.ts";
 
 /** A label of node-2 that the volume of its own pods asks for. */
@@ -46,7 +46,7 @@ export function rightPods(node: NodeName): string {
 
 async function makeRightPods(stage: Stage, node: NodeName): Promise<void> {
   const name = rightPods(node);
-  await makeClaim(stage, name, { kind: "local", node });
+  await makeLocal(stage, name, node);
   if (node === "node-2") await moveVolume(stage, volumeOf(name), RACK);
   await makeReplicaSet(stage, { name, claim: name, replicas: RIGHT_PODS });
 }
@@ -56,11 +56,6 @@ export async function setAgents(stage: Stage, ...variables: readonly string[]): 
   await setVariables(stage, { namespace: "mooring-agents", workload: "daemonset/mooring-agent" }, ...variables);
   await rolledOut(stage.cluster);
   for (const node of NODES) await untilReporting(stage, () => agentOn(stage, node));
-}
-
-/** Makes a folder of this node the claim's volume, to be reached from there alone. */
-export async function makeLocal(stage: Stage, claim: string, node: NodeName): Promise<string> {
-  return await makeClaim(stage, claim, { kind: "local", node });
 }
 
 /** Makes the folder of a claim on a further node, so that nothing but affinity keeps it from being mounted there. */
@@ -81,14 +76,18 @@ interface Wanted {
   readonly app: string;
   readonly on: NodeName;
   readonly count?: number;
+  /** Milliseconds; a minute unless told. */
+  readonly limitMs?: number;
 }
 
 /** Waits until so many pods with this label `app` run on a node. */
-export async function untilRunning({ pods, until }: AffinityStage, { app, on, count = 1 }: Wanted): Promise<void> {
-  await until(`${app} on ${on}`, () => {
+export async function untilRunning({ pods, until }: AffinityStage, wanted: Wanted): Promise<void> {
+  const { app, on, count = 1, limitMs } = wanted;
+  const check = (): void => {
     const running = pods.ofApp(app).filter(({ node, isReady, isGone }) => node === on && isReady && !isGone);
     if (running.length < count) throw new HarnessError(`${pods.ofApp(app).map(describePod).join("; ") || "no pod"}`);
-  });
+  };
+  await until(`${app} on ${on}`, check, limitMs);
 }
 
 /** Waits for the first pod with this label that is as wanted. */

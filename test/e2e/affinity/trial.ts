@@ -1,12 +1,23 @@
 import { expect } from "vitest";
-import { quantile, type Timing } from "./figures.ts";
-import type { LeftAlone } from "./left-alone.ts";
+import type { NodeName } from "../scenarios/stage.ts";
+import { quantile, seconds, type Timing } from "./figures.ts";
+import { type LeftAlone, metricOn } from "./left-alone.ts";
 import { type Action, type Misplaced, mountsBefore, untilTold } from "./misplaced.ts";
 import { type AffinityStage, untilRejected } from "./stage.ts";
-import { isRejected, rejectedAt, rejectionFaults, timeToRejection, touchFaults } from "./verdict.ts";
+import {
+  historyOf,
+  isRejected,
+  rejectedAt,
+  rejectionFaults,
+  takenBackMs,
+  timeToRejection,
+  touchFaults,
+} from "./verdict.ts";
 
 /** The grace period that the manifests leave as it is. Milliseconds. */
 export const GRACE_MS = 5_000;
+
+const COUNTED = 'mooring_affinity_rejections_total{reason="VolumeNodeAffinity",outcome="rejected"}';
 
 /** What is known of all pods of a stage that had to be rejected, and of those that must not be. */
 export class Trial {
@@ -17,6 +28,14 @@ export class Trial {
 
   constructor(stage: AffinityStage) {
     this.stage = stage;
+  }
+
+  /** For people: how often, and for how long, a kubelet took a rejection back before it took it over. */
+  get takenBack(): string {
+    const { pods, owner } = this.stage;
+    const took = this.#rejected.flatMap(({ uid }) => takenBackMs(pods.states(uid), owner.clock.wallMs()));
+    const times = took.length === 0 ? "never" : `for ${took.map(seconds).join(", ")}`;
+    return `taken back by a kubelet before it took it over: ${times}, of ${this.#rejected.length} rejections`;
   }
 
   /** How long it took of each pod that was timed. */
@@ -53,8 +72,11 @@ export class Trial {
     return pod;
   }
 
+  /** What is wrong with its rejection, and then also what befell it. */
   faultsOf({ uid }: Pick<Misplaced, "uid">): readonly string[] {
-    return rejectionFaults(this.stage.pods.states(uid), this.stage.owner.clock.wallMs());
+    const states = this.stage.pods.states(uid);
+    const faults = rejectionFaults(states, this.stage.owner.clock.wallMs());
+    return faults.length === 0 ? [] : [...faults, historyOf(states)];
   }
 
   /** How often Mooring told of the object with this UID in this word. */
@@ -79,6 +101,12 @@ export class Trial {
     const faults = this.#rejected.map((pod) => [pod.app, this.faultsOf(pod)]);
     expect(faults).toEqual(this.#rejected.map(({ app }) => [app, []]));
     expect(this.#rejected.flatMap((pod) => mountsBefore(this.stage, pod, this.#rejectedAt(pod)))).toEqual([]);
+  }
+
+  /** The agent of a node that was there all the time counted what happened on it. */
+  async expectCounted(node: NodeName): Promise<void> {
+    const pods = this.stage.pods.all().filter((pod) => pod.node === node && isRejected(pod));
+    expect(await metricOn(this.stage, node, COUNTED)).toBe(pods.length);
   }
 
   /** Nobody was touched but those that had to be, and pods of these workloads. */

@@ -6,8 +6,11 @@ export const MESSAGE_PREFIX = "Pod was rejected: ";
 /** Tells a pod that Mooring rejected. */
 export const ANNOTATION = "mooring.dev/rejected";
 
-/** The kubelet takes the reason away for a moment when it adopts the phase; longer than that is a loss. Milliseconds. */
-const MISSING_LIMIT_MS = 2_000;
+/**
+ * Between the moment at which it hears of a rejection and that at which its worker takes it over, a kubelet may write the phase that it had
+ * before, and without the reason; it puts both back itself. Longer than that is a loss. Milliseconds.
+ */
+const TAKEN_BACK_LIMIT_MS = 5_000;
 
 /** When a pod was first seen to be rejected; nothing for one that never was. Wall clock, milliseconds. */
 export function rejectedAt(states: readonly PodState[]): number | undefined {
@@ -37,15 +40,51 @@ export function rejectionFaults(states: readonly PodState[], nowMs: number): rea
     ...(first.reason === REASON ? [] : [`its reason was ${first.reason || "missing"} at first`]),
     ...(first.message.startsWith(MESSAGE_PREFIX) ? [] : [`its message was "${first.message}"`]),
     ...states.slice(0, begin).flatMap(({ phase }) => (phase === "Pending" ? [] : [`it was ${phase} before`])),
-    ...after.flatMap(({ phase }) => (phase === "Failed" ? [] : [`it was ${phase} again`])),
-    ...after.flatMap((state, index) => lossOf(state, after[index + 1]?.seenMs ?? nowMs)),
+    ...lossesIn(after, nowMs).flatMap(({ tookMs, as }) =>
+      tookMs > TAKEN_BACK_LIMIT_MS ? [`it was ${as} again for ${(tookMs / 1000).toFixed(1)} s`] : [],
+    ),
     ...states.flatMap(({ restarts, isReady }) => (restarts > 0 || isReady ? ["a container of it ran"] : [])),
   ];
 }
 
-function lossOf({ seenMs, reason, isGone }: PodState, untilMs: number): readonly string[] {
-  const isLost = !isGone && reason !== REASON && untilMs - seenMs > MISSING_LIMIT_MS;
-  return isLost ? [`its reason was "${reason}" for ${((untilMs - seenMs) / 1000).toFixed(1)} s`] : [];
+/** A pod's history in a line, for whoever looks for the cause of a fault: what it was, and when, from the first state on. */
+export function historyOf(states: readonly PodState[]): string {
+  const begin = states[0]?.seenMs ?? 0;
+  return states
+    .map(({ seenMs, phase, reason, node, annotations, isDeleting, isGone }) => {
+      const marks = [reason, ANNOTATION in annotations && "marked", isDeleting && "deleting", isGone && "gone"];
+      return [`+${((seenMs - begin) / 1000).toFixed(2)} s`, phase, node, ...marks.filter(Boolean)].join(" ");
+    })
+    .join("; ");
+}
+
+/** How often, and for how long, a rejection was taken back before the kubelet took it over, milliseconds. */
+export function takenBackMs(states: readonly PodState[], nowMs: number): readonly number[] {
+  const begin = states.findIndex(isRejected);
+  return begin < 0 ? [] : lossesIn(states.slice(begin), nowMs).map(({ tookMs }) => tookMs);
+}
+
+interface Loss {
+  /** What it was at first. */
+  readonly as: string;
+  readonly tookMs: number;
+}
+
+/** The times in which a pod that had been rejected was something else. */
+function lossesIn(states: readonly PodState[], nowMs: number): readonly Loss[] {
+  const losses: Loss[] = [];
+  let lost: PodState | undefined;
+  const end = (ms: number): void => {
+    if (lost !== undefined) losses.push({ as: `${lost.phase} ${lost.reason}`.trim(), tookMs: ms - lost.seenMs });
+    lost = undefined;
+  };
+  for (const state of states) {
+    const isHeld = (state.phase === "Failed" && state.reason === REASON) || state.isGone;
+    if (isHeld) end(state.seenMs);
+    else lost ??= state;
+  }
+  end(nowMs);
+  return losses;
 }
 
 /** What is wrong with a pod that nobody may touch, each a sentence. */

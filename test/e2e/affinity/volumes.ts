@@ -1,7 +1,9 @@
+import * as v from "valibot";
 import { startAttacher } from "../../csi/attacher.ts";
 import { startCsiDriver } from "../../csi/harness.ts";
 import { claimObject, csiDriverObject, STORAGE_PATHS, volumeObject } from "../../csi/objects.ts";
-import { volumeOf } from "../scenarios/claims.ts";
+import { HarnessError } from "../../process/errors.ts";
+import { makeClaim, volumeOf } from "../scenarios/claims.ts";
 import { NODES, type NodeName, type Stage } from "../scenarios/stage.ts";
 
 /** A driver whose volumes are attached when the harness says so and not before: the slowest storage there is. */
@@ -30,18 +32,37 @@ export async function startSlowDriver({ owner, api, cluster, node }: Stage): Pro
   };
 }
 
-/** Makes a volume of a driver that nodes with this label reach, and a claim of it; answers the volume's name. */
+/** Makes a volume of a driver that nodes with this label reach, and a claim of it, and waits until both are bound; answers its name. */
 export async function makeReachable(
-  { api }: Stage,
+  stage: Stage,
   claim: string,
   { driver, from }: { readonly driver: string; readonly from: Admitted },
 ): Promise<string> {
+  const { api } = stage;
   const name = volumeOf(claim);
   const volume = volumeObject({ name, driver, claim: { namespace: "default", name: claim } });
   const spec = { ...volume.spec, nodeAffinity: affinityOf(from) };
   await api.create(STORAGE_PATHS.volumes, { ...volume, spec });
   await api.create(STORAGE_PATHS.claims("default"), claimObject({ name: claim, volume: name }));
+  await untilBound(stage, claim);
   return name;
+}
+
+/** Makes a folder of this node the claim's volume, to be reached from there alone, and waits until both are bound; answers its name. */
+export async function makeLocal(stage: Stage, claim: string, node: NodeName): Promise<string> {
+  const name = await makeClaim(stage, claim, { kind: "local", node });
+  await untilBound(stage, claim);
+  return name;
+}
+
+const claimed = v.object({ status: v.object({ phase: v.string() }) });
+
+/** A kubelet that meets a claim before it is bound lets the whole pod wait for its next round. */
+async function untilBound({ api, until }: Stage, claim: string): Promise<void> {
+  await until(`the binding of ${claim}`, async () => {
+    const { phase } = v.parse(claimed, await api.get(`${STORAGE_PATHS.claims("default")}/${claim}`)).status;
+    if (phase !== "Bound") throw new HarnessError(`it is ${phase}`);
+  });
 }
 
 /** Says of a volume that nodes with this label reach it and no others, as whoever moved it does. */

@@ -17,6 +17,8 @@ export interface Workload {
   /** Also the value of the label `app` of its pods. */
   readonly name: string;
   readonly claim: string;
+  /** A second claim of theirs. */
+  readonly other?: string;
   readonly replicas?: number;
   /** What its pods say where they want to be; the scheduler decides unless told. */
   readonly where?: { readonly nodeName?: NodeName; readonly schedulerName?: string; readonly nodeSelector?: object };
@@ -24,7 +26,8 @@ export interface Workload {
 }
 
 /** What a pod of the workload consists of: one container, which ends at once when it is asked to. */
-function podTemplate({ name, claim, where = {}, image = WORKLOAD_IMAGE }: Workload): object {
+function podTemplate({ name, claim, other, where = {}, image = WORKLOAD_IMAGE }: Workload): object {
+  const claims = Object.entries({ data: claim, ...(other !== undefined && { other }) });
   return {
     metadata: { labels: { app: name } },
     spec: {
@@ -36,10 +39,10 @@ function podTemplate({ name, claim, where = {}, image = WORKLOAD_IMAGE }: Worklo
           image,
           imagePullPolicy: "IfNotPresent",
           command: ["/bin/sh", "-c", HOLD],
-          volumeMounts: [{ name: "data", mountPath: "/data" }],
+          volumeMounts: claims.map(([volume]) => ({ name: volume, mountPath: `/${volume}` })),
         },
       ],
-      volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
+      volumes: claims.map(([volume, claimName]) => ({ name: volume, persistentVolumeClaim: { claimName } })),
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   REASON,
   rejectedAt,
   rejectionFaults,
+  takenBackMs,
   timeToRejection,
   touchFaults,
 } from "../../../e2e/affinity/verdict.ts";
@@ -52,13 +53,23 @@ describe("rejectionFaults", () => {
     },
     {
       name: "the kubelet took the phase back",
-      states: [PENDING, FAILED, { ...PENDING, seenMs: 9_000, reason: REASON }],
-      faults: ["it was Pending again"],
+      states: [PENDING, FAILED, { ...PENDING, seenMs: 9_000 }],
+      faults: ["it was Pending again for 91.0 s"],
+    },
+    {
+      name: "the kubelet took the phase back, and over five seconds later",
+      states: [FAILED, { ...PENDING, seenMs: 9_000 }, { ...FAILED, seenMs: 14_001 }],
+      faults: ["it was Pending again for 5.0 s"],
+    },
+    {
+      name: "a phase that the kubelet takes back for a moment, and then over, is none",
+      states: [FAILED, { ...PENDING, seenMs: 1_800 }, { ...PENDING, seenMs: 2_000 }, { ...FAILED, seenMs: 2_100 }],
+      faults: [],
     },
     {
       name: "the reason got lost",
       states: [FAILED, { ...FAILED, seenMs: 2_000, reason: "" }],
-      faults: ['its reason was "" for 98.0 s'],
+      faults: ["it was Failed again for 98.0 s"],
     },
     {
       name: "another reason at first",
@@ -80,6 +91,16 @@ describe("rejectionFaults", () => {
     },
   ])("$name", ({ states, faults }) => {
     expect(rejectionFaults(states, 100_000)).toEqual(faults);
+  });
+});
+
+describe("takenBackMs", () => {
+  it("tells of each time that the kubelet wrote what it had before", () => {
+    const back = { ...PENDING, seenMs: 1_800 };
+    const states = [PENDING, FAILED, back, { ...FAILED, seenMs: 2_100 }, { ...FAILED, seenMs: 9_000 }];
+
+    expect(takenBackMs(states, 10_000)).toEqual([300]);
+    expect(takenBackMs([PENDING], 10_000)).toEqual([]);
   });
 });
 
