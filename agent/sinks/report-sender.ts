@@ -1,7 +1,7 @@
 import { createBackOff } from "../../common/kube/back-off.ts";
 import { type ByteTransport, readText } from "../../common/kube/transport.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
-import { withDeadline } from "../../common/runtime/deadline.ts";
+import { follow, withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
@@ -70,7 +70,9 @@ export function createReportSender(
         newest = undefined;
         if (build === undefined) {
           submitted = new AbortController();
-          await clock.sleep(3_600_000, AbortSignal.any([signal, submitted.signal]));
+          const unfollow = follow(submitted, signal);
+          await clock.sleep(3_600_000, submitted.signal);
+          unfollow();
           continue;
         }
         try {
