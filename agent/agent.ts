@@ -19,7 +19,7 @@ import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { restBefore } from "./core/read-pace.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
 import { debugRoutes } from "./debug-routes.ts";
-import { createEnforcement, type Enforcement } from "./enforcement.ts";
+import { createEnforcement, type Enforcement } from "./enforcement/enforcement.ts";
 import { Observer } from "./observer.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";

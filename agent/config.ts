@@ -15,7 +15,7 @@ import {
   switchSetting,
   textSetting,
 } from "../common/runtime/settings.ts";
-import { AFFINITY_SETTINGS, type AffinityConfig, readAffinityConfig } from "./affinity-settings.ts";
+import { AFFINITY_SETTINGS, type AffinityConfig, readAffinityConfig } from "./enforcement/settings.ts";
 
 /** Every setting of the agent, with its default. */
 export const AGENT_SETTINGS = {

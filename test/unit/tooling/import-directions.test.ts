@@ -163,6 +163,19 @@ const forbiddenArrows = [
   ...wingArrows("agent"),
   ...wingArrows("aggregator"),
   {
+    from: "agent/enforcement/x.ts",
+    to: [
+      "../agent.ts",
+      "../observer.ts",
+      "../main.ts",
+      "../config.ts",
+      "../../aggregator/core/x.ts",
+      "../../cli/x.ts",
+      "../../test/fakes/x.ts",
+      "undici",
+    ],
+  },
+  {
     from: "aggregator/writing/x.ts",
     to: [
       "../aggregator.ts",
@@ -189,6 +202,9 @@ const forbiddenArrows = [
       "valibot",
     ],
   },
+  { from: "agent/core/y.ts", to: ["../enforcement/x.ts"] },
+  { from: "agent/sources/y.ts", to: ["../enforcement/x.ts"] },
+  { from: "agent/sinks/y.ts", to: ["../enforcement/x.ts"] },
   { from: "aggregator/core/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sources/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sinks/y.ts", to: ["../writing/x.ts"] },
@@ -256,6 +272,11 @@ const allowedArrows = [
   ]),
   { from: "agent/core/affinity/x.ts", to: ["./y.ts", "../y.ts", "../../../common/storage/y.ts"] },
   { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
+  { from: "agent/agent.ts", to: ["./enforcement/y.ts"] },
+  {
+    from: "agent/enforcement/x.ts",
+    to: ["./y.ts", "../core/affinity/y.ts", "../sources/y.ts", "../sinks/y.ts", "../../common/kube/y.ts"],
+  },
   { from: "aggregator/aggregator.ts", to: ["./writing/y.ts"] },
   {
     from: "aggregator/writing/x.ts",

@@ -1,8 +1,8 @@
-import type { PodLook } from "./affinity-look.ts";
-import type { NodeSurvey } from "./core/affinity/brakes.ts";
-import { type AffinityVerdict, misplacedVolumes } from "./core/affinity/verdict.ts";
-import type { ReadPod } from "./sources/affinity-pod.ts";
-import type { NodePod } from "./sources/node-pods.ts";
+import type { NodeSurvey } from "../core/affinity/brakes.ts";
+import { type AffinityVerdict, misplacedVolumes } from "../core/affinity/verdict.ts";
+import type { ReadPod } from "../sources/affinity-pod.ts";
+import type { NodePod } from "../sources/node-pods.ts";
+import type { PodLook } from "./look.ts";
 
 /** What an agent knows and has done about one pod that names a claim. */
 export class Subject {

@@ -1,9 +1,5 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
-import type { PodLook } from "./affinity-look.ts";
-import type { AffinityConfig } from "./affinity-settings.ts";
-import type { Subject } from "./affinity-subjects.ts";
-import { misplacementOf, type Telling } from "./affinity-telling.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
   type BrakeDecision,
   type BrakeRequest,
@@ -15,10 +11,14 @@ import {
   withdraw,
   withFleetHold,
   witness,
-} from "./core/affinity/brakes.ts";
-import { type Misplacement, misplacementText, rejectionPatch } from "./core/affinity/rejection.ts";
-import type { PodRejector, RejectionOutcome } from "./sinks/pod-rejector.ts";
-import type { ReadPod } from "./sources/affinity-pod.ts";
+} from "../core/affinity/brakes.ts";
+import { type Misplacement, misplacementText, rejectionPatch } from "../core/affinity/rejection.ts";
+import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
+import type { ReadPod } from "../sources/affinity-pod.ts";
+import type { PodLook } from "./look.ts";
+import type { AffinityConfig } from "./settings.ts";
+import type { Subject } from "./subjects.ts";
+import { misplacementOf, type Telling } from "./telling.ts";
 
 /** What comes next for a pod: nothing by itself, or another look after a time. */
 export interface Next {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./affinity-scene.ts";
+import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./scene.ts";
 
 afterEach(endScenes);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NamedByAggregator } from "../../../agent/affinity-names.ts";
+import { NamedByAggregator } from "../../../../agent/enforcement/names.ts";
 
 const one = { name: "pv-1", resourceVersion: "7" };
 const two = { name: "pv-2", resourceVersion: "8" };

@@ -1,7 +1,7 @@
-import type { HttpRequest } from "../../../common/kube/transport.ts";
-import type { FakeAnswer } from "../../fakes/transport.ts";
-import { refusal } from "./affinity-cluster.ts";
-import { NODE, node, PV, pod, podAt, RUNNING, type startScene, volume } from "./affinity-scene.ts";
+import type { HttpRequest } from "../../../../common/kube/transport.ts";
+import type { FakeAnswer } from "../../../fakes/transport.ts";
+import { refusal } from "./cluster.ts";
+import { NODE, node, PV, pod, podAt, RUNNING, type startScene, volume } from "./scene.ts";
 
 type Scene = Awaited<ReturnType<typeof startScene>>;
 

@@ -1,6 +1,6 @@
-import type { HttpRequest } from "../../../common/kube/transport.ts";
-import { createFakeByteStream, type FakeByteStream } from "../../fakes/byte-stream.ts";
-import { createFakeTransport, type FakeAnswer, type FakeTransport, json } from "../../fakes/transport.ts";
+import type { HttpRequest } from "../../../../common/kube/transport.ts";
+import { createFakeByteStream, type FakeByteStream } from "../../../fakes/byte-stream.ts";
+import { createFakeTransport, type FakeAnswer, type FakeTransport, json } from "../../../fakes/transport.ts";
 
 /** An object as the API has it, as far as a test looks into it. */
 export interface ApiObject {

@@ -1,9 +1,9 @@
-import type { StoreChange } from "../common/kube/store.ts";
-import { type CheckResult, failed } from "../common/runtime/health.ts";
-import type { ReportAnswer } from "../common/storage/node-report.ts";
-import { wrongNode } from "./core/affinity/brakes.ts";
+import type { StoreChange } from "../../common/kube/store.ts";
+import { type CheckResult, failed } from "../../common/runtime/health.ts";
+import type { ReportAnswer } from "../../common/storage/node-report.ts";
+import { wrongNode } from "../core/affinity/brakes.ts";
+import type { NodePod } from "../sources/node-pods.ts";
 import { Enforcer, type EnforcerOptions, type EnforcerParts } from "./enforcer.ts";
-import type { NodePod } from "./sources/node-pods.ts";
 
 /** What an agent does about pods on the wrong node, whatever mode it runs in. */
 export interface Enforcement {

@@ -1,11 +1,11 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import { REJECTION_REASON } from "../common/storage/rejection.ts";
-import type { AffinityAct, Next } from "./affinity-act.ts";
-import type { Look, PodLook } from "./affinity-look.ts";
-import type { AffinityConfig } from "./affinity-settings.ts";
-import type { Subject } from "./affinity-subjects.ts";
-import { misplacementOf, type Telling } from "./affinity-telling.ts";
-import type { NodePod } from "./sources/node-pods.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { REJECTION_REASON } from "../../common/storage/rejection.ts";
+import type { NodePod } from "../sources/node-pods.ts";
+import type { AffinityAct, Next } from "./act.ts";
+import type { Look, PodLook } from "./look.ts";
+import type { AffinityConfig } from "./settings.ts";
+import type { Subject } from "./subjects.ts";
+import { misplacementOf, type Telling } from "./telling.ts";
 
 interface JudgeParts {
   readonly clock: Clock;

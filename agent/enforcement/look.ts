@@ -1,5 +1,5 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import { MooringError } from "../common/runtime/errors.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
 import type {
   AffinityLook,
   LiveJob,
@@ -8,13 +8,13 @@ import type {
   MountLook,
   PodVolume,
   VolumeLook,
-} from "./core/affinity/facts.ts";
-import { type AffinityVerdict, affinityVerdict } from "./core/affinity/verdict.ts";
-import type { RootRule } from "./core/holds.ts";
-import type { NodeState } from "./core/node-state.ts";
-import type { ReadPod } from "./sources/affinity-pod.ts";
-import type { AffinityReads } from "./sources/affinity-reads.ts";
-import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
+} from "../core/affinity/facts.ts";
+import { type AffinityVerdict, affinityVerdict } from "../core/affinity/verdict.ts";
+import type { RootRule } from "../core/holds.ts";
+import type { NodeState } from "../core/node-state.ts";
+import type { ReadPod } from "../sources/affinity-pod.ts";
+import type { AffinityReads } from "../sources/affinity-reads.ts";
+import { type MountInfoSource, readConfirmed } from "../sources/mount-table.ts";
 
 /** Which pod is to be looked at. */
 export interface PodName {

@@ -4,8 +4,8 @@ import {
   type Setting,
   type SettingsReader,
   switchSetting,
-} from "../common/runtime/settings.ts";
-import { type KubeletVersion, parseKubeletVersion } from "./core/affinity/kubelet-version.ts";
+} from "../../common/runtime/settings.ts";
+import { type KubeletVersion, parseKubeletVersion } from "../core/affinity/kubelet-version.ts";
 
 /** What an agent does about pods whose volume's node affinity excludes the node. */
 export type AffinityMode = "off" | "audit" | "enforce";

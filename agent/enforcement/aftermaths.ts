@@ -1,9 +1,9 @@
-import { WorkQueue } from "../common/kube/work-queue.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Random } from "../common/runtime/random.ts";
-import type { Subject } from "./affinity-subjects.ts";
-import type { Aftermath, PodRejector } from "./sinks/pod-rejector.ts";
+import { WorkQueue } from "../../common/kube/work-queue.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { Aftermath, PodRejector } from "../sinks/pod-rejector.ts";
+import type { Subject } from "./subjects.ts";
 
 interface AftermathParts {
   readonly clock: Clock;

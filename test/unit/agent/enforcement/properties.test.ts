@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
-import { endScenes, startScene } from "./affinity-scene.ts";
-import { type Fault, type Happening, Story } from "./affinity-story.ts";
+import { endScenes, startScene } from "./scene.ts";
+import { type Fault, type Happening, Story } from "./story.ts";
 
 afterEach(endScenes);
 

@@ -1,14 +1,14 @@
-import type { Informer } from "../common/kube/informer.ts";
-import type { WorkQueue } from "../common/kube/work-queue.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import { MooringError } from "../common/runtime/errors.ts";
-import type { Random } from "../common/runtime/random.ts";
-import type { ReportAnswer } from "../common/storage/node-report.ts";
-import { NamedByAggregator } from "./affinity-names.ts";
-import { countsIn, type Subject, Subjects } from "./affinity-subjects.ts";
-import { type NodeSurvey, wrongNode } from "./core/affinity/brakes.ts";
-import type { AffinityReads } from "./sources/affinity-reads.ts";
-import type { NodePod } from "./sources/node-pods.ts";
+import type { Informer } from "../../common/kube/informer.ts";
+import type { WorkQueue } from "../../common/kube/work-queue.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { ReportAnswer } from "../../common/storage/node-report.ts";
+import { type NodeSurvey, wrongNode } from "../core/affinity/brakes.ts";
+import type { AffinityReads } from "../sources/affinity-reads.ts";
+import type { NodePod } from "../sources/node-pods.ts";
+import { NamedByAggregator } from "./names.ts";
+import { countsIn, type Subject, Subjects } from "./subjects.ts";
 
 interface AttentionParts {
   readonly clock: Clock;

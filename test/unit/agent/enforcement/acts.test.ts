@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { HttpRequest } from "../../../common/kube/transport.ts";
-import type { FakeAnswer } from "../../fakes/transport.ts";
-import { type FakeCluster, refusal } from "./affinity-cluster.ts";
-import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./affinity-scene.ts";
+import type { HttpRequest } from "../../../../common/kube/transport.ts";
+import type { FakeAnswer } from "../../../fakes/transport.ts";
+import { type FakeCluster, refusal } from "./cluster.ts";
+import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./scene.ts";
 
 afterEach(endScenes);
 

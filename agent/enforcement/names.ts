@@ -1,4 +1,4 @@
-import type { ReportAnswer } from "../common/storage/node-report.ts";
+import type { ReportAnswer } from "../../common/storage/node-report.ts";
 
 /** The volumes that the aggregator names: those of this node's pods whose node affinity is not known to admit the node. */
 export class NamedByAggregator {

@@ -1,14 +1,14 @@
-import type { EventRecorder } from "../common/kube/events.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Counter, Metrics } from "../common/runtime/metrics.ts";
-import { REJECTION_REASON } from "../common/storage/rejection.ts";
-import type { PodLook } from "./affinity-look.ts";
-import { describeVolume, type Subject } from "./affinity-subjects.ts";
-import type { PodOwner } from "./core/affinity/facts.ts";
-import type { Misplacement } from "./core/affinity/rejection.ts";
-import { misplacedVolumes } from "./core/affinity/verdict.ts";
-import { ownerEvent, type PodTelling, podEvent } from "./sinks/affinity-events.ts";
-import type { RejectionOutcome } from "./sinks/pod-rejector.ts";
+import type { EventRecorder } from "../../common/kube/events.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Counter, Metrics } from "../../common/runtime/metrics.ts";
+import { REJECTION_REASON } from "../../common/storage/rejection.ts";
+import type { PodOwner } from "../core/affinity/facts.ts";
+import type { Misplacement } from "../core/affinity/rejection.ts";
+import { misplacedVolumes } from "../core/affinity/verdict.ts";
+import { ownerEvent, type PodTelling, podEvent } from "../sinks/affinity-events.ts";
+import type { RejectionOutcome } from "../sinks/pod-rejector.ts";
+import type { PodLook } from "./look.ts";
+import { describeVolume, type Subject } from "./subjects.ts";
 
 /** What is counted of a rejection: what became of a try, of its aftermath, and of what was not tried. */
 export type RejectionCount =
