@@ -70,9 +70,7 @@ export function createReportSender(
         newest = undefined;
         if (build === undefined) {
           submitted = new AbortController();
-          const unfollow = follow(submitted, signal);
-          await clock.sleep(3_600_000, submitted.signal);
-          unfollow();
+          await rest(clock, submitted, signal);
           continue;
         }
         try {
@@ -85,6 +83,13 @@ export function createReportSender(
       }
     },
   };
+}
+
+/** Until there is something to send, or nothing is to be sent any more. */
+async function rest(clock: Clock, submitted: AbortController, signal: AbortSignal): Promise<void> {
+  const unfollow = follow(submitted, signal);
+  await clock.sleep(3_600_000, submitted.signal);
+  unfollow();
 }
 
 async function send(
