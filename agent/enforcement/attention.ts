@@ -116,8 +116,10 @@ export class Attention {
     for (const pod of pods.all()) {
       const isUser = pod.claims.includes(claim.name) && pod.key.startsWith(`${claim.namespace}/`);
       if (!isUser || !countsIn(pod)) continue;
-      if (pod.isWaiting) this.#scheduleAct(this.subjects.of(pod));
-      else this.#schedule(this.subjects.of(pod), 0);
+      const subject = this.subjects.of(pod);
+      if (!pod.isWaiting) this.#schedule(subject, 0);
+      // A grace period that runs is not begun anew: a pod that comes to a wrong node is named a moment later, too.
+      else if (subject.actAfter <= this.#parts.clock.monotonicMs()) this.#scheduleAct(subject);
     }
   }
 

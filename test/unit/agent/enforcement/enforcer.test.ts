@@ -266,6 +266,17 @@ describe("what leads to a look", () => {
     expect(cluster.asked().slice(reads)).not.toContain(`GET ${PV}`);
   });
 
+  it("is no longer wait for a pod whose grace period runs already when the aggregator names its volume", async () => {
+    const { cluster, advance, phase, enforcement } = await startScene();
+    cluster.put(podAt("web"), pod("web"));
+    await advance(4_000);
+
+    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
+    await advance(1_200);
+
+    expect(phase("web")).toBe("Failed");
+  });
+
   it("is no volume that is named but not used here", async () => {
     const { cluster, advance, looks, enforcement } = await startScene();
     cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
