@@ -25,6 +25,12 @@ export const PARTS: readonly Part[] = [
     args: ["test/e2e/unwatched.test.ts"],
     shows: "real nodes that nobody watches, and upgrades of everything",
   },
+  {
+    name: "affinity",
+    script: "test:e2e:long",
+    args: ["test/e2e/long/affinity.test.ts"],
+    shows: "pods on wrong nodes, with Kubernetes alone and with Mooring",
+  },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
 ];
 

@@ -110,12 +110,15 @@ export async function sendAgainAndAgain(
   stage: AffinityStage,
   app: string,
   { on, home }: Places,
-): Promise<{ readonly uid: string; readonly pods: () => readonly Misplaced[] }> {
+): Promise<{ readonly uid: string; readonly pods: () => readonly (Misplaced & Pick<PodState, "phase">)[] }> {
   const volume = await makeLocal(stage, app, home);
   await copyFolder(stage, app, on);
   const uid = await makeReplicaSet(stage, { name: app, claim: app, where: { nodeName: on } });
   const common = { app, volume, node: on, kind: "local volume, node name in the ReplicaSet's template" } as const;
-  return { uid, pods: () => stage.pods.ofApp(app).map((pod) => ({ ...common, uid: pod.uid })) };
+  // A kubelet that takes a rejection back for a moment has the ReplicaSet delete one that it had made meanwhile.
+  const present = (): readonly PodState[] =>
+    stage.pods.ofApp(app).filter(({ isGone, isDeleting }) => !isGone && !isDeleting);
+  return { uid, pods: () => present().map((pod) => ({ ...common, uid: pod.uid, phase: pod.phase })) };
 }
 
 async function untilAttaching({ api, until }: AffinityStage, volume: string): Promise<void> {

@@ -17,6 +17,8 @@ import {
 /** The grace period that the manifests leave as it is. Milliseconds. */
 export const GRACE_MS = 5_000;
 
+/** By so much two watches may differ, milliseconds. */
+const WATCHES_MS = 500;
 const COUNTED = 'mooring_affinity_rejections_total{reason="VolumeNodeAffinity",outcome="rejected"}';
 
 /** What is known of all pods of a stage that had to be rejected, and of those that must not be. */
@@ -125,6 +127,7 @@ export class Trial {
     const beyond = this.#timings.flatMap(({ tookMs, isFromBind }) => (isFromBind ? [tookMs - GRACE_MS] : []));
     expect(beyond.length).toBeGreaterThanOrEqual(count);
     expect(quantile(beyond, 0.99)).toBeLessThanOrEqual(aimMs);
-    expect(Math.min(...beyond)).toBeGreaterThanOrEqual(0);
+    // The agent's watch may tell of a pod a little earlier than the log's.
+    expect(Math.min(...beyond)).toBeGreaterThanOrEqual(-WATCHES_MS);
   }
 }

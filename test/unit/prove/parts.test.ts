@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isProven, PARTS, partsFor, summaryRows } from "../../prove/parts.ts";
 
-const SCRIPTS = { crashes: "", simulate: "", "test:e2e": "", mutation: "" };
+const SCRIPTS = { crashes: "", simulate: "", "test:e2e": "", "test:e2e:long": "", mutation: "" };
 const ALL = PARTS.map(({ name }) => name);
 const holds = (name: string) => ({ name, exitCode: 0, seconds: 1.4 });
 
@@ -19,7 +19,7 @@ describe("what is to be proven", () => {
       name: "a name that there is not",
       asked: ["crash"],
       scripts: SCRIPTS,
-      says: "crashes, simulation, mutants, nodes, mutation",
+      says: "crashes, simulation, mutants, nodes, affinity, mutation",
     },
     {
       name: "a part whose script is not there",
