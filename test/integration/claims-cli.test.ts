@@ -66,7 +66,8 @@ function rowsOf(table: string): readonly (readonly string[])[] {
 function lastUse(pod: string, releasedAtMs: number): LastUse {
   return {
     ...{ releaseId: "r", node: "node-b", pod: `${SHOP}/${pod}`, podUid: "u", evidence: "mount-table" },
-    releasedAtMs,
+    // The rest of a millisecond would count as uncertain, too.
+    releasedAtMs: Math.ceil(releasedAtMs),
     uncertaintyMs: 12,
   };
 }
