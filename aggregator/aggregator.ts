@@ -125,13 +125,15 @@ class Aggregator {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
+    // Pods are watched until leading is over: the word that is left to a successor tells of the stop itself, too.
+    const led = new AbortController();
     return [
-      this.#cluster.run,
+      () => this.#cluster.run(led.signal),
       this.#identity.run,
       this.#writing.watch,
       // Also before it leads: its first times are to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#ports, signal),
-      (signal) => this.#leadWhenListed(signal),
+      (signal) => this.#leadWhenListed(signal).finally(() => led.abort()),
     ];
   }
 

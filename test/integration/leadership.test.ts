@@ -132,6 +132,20 @@ describe("two replicas of the aggregator", () => {
     });
   });
 
+  it("a clean stop leaves word of the pods' last change, also that of the stop itself, to a successor who begins later", async () => {
+    const leader = await replicas.create("alone");
+    running.push(leader);
+    await leader.start();
+    await leader.leads(25_000);
+    await until("the label", 5_000, async () => expect(await replicas.labelled()).toEqual([leader.pod]));
+
+    await leader.child.stop();
+
+    expect(await replicas.labelled()).toEqual([]);
+    const { reached } = JSON.parse((await replicas.lease()).coverage ?? "");
+    expect(BigInt(reached)).toBeGreaterThanOrEqual(BigInt(await replicas.podVersion(leader.pod)));
+  });
+
   it("a killed leader is replaced within 20 s, and what happened meanwhile counts by its own time", async () => {
     const [leader, standby] = await pair("kill");
     await cluster.createClaims(["kill"]);

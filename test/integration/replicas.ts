@@ -15,6 +15,7 @@ const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/moori
 
 const metadata = object({ name: string(), annotations: optional(record(string(), string()), {}) });
 const leaseSchema = object({ metadata, spec: object({ holderIdentity: optional(string(), ""), renewTime: string() }) });
+const podSchema = object({ metadata: object({ resourceVersion: string() }) });
 const podsSchema = object({ items: array(object({ metadata })) });
 
 /** One of several aggregators, a process of its own, and the pod that it takes itself for. */
@@ -92,6 +93,11 @@ export class Replicas {
     const { metadata, spec } = parse(leaseSchema, await this.#cluster.api.get(LEASE));
     const { holderIdentity: holder, renewTime } = spec;
     return { holder, renewTime, coverage: metadata.annotations["mooring.dev/pod-coverage"] };
+  }
+
+  /** The resource version of a replica's pod: of its last change. */
+  async podVersion(pod: string): Promise<string> {
+    return parse(podSchema, await this.#cluster.api.get(`${PODS}/${pod}`)).metadata.resourceVersion;
   }
 
   /** Names of the pods that the Service would lead to. */
