@@ -25,6 +25,9 @@ const ETCD_VERSION = "3.6.16";
 const CONTAINERD_VERSION = "2.4.2";
 const CNI_VERSION = "1.9.1";
 const COREDNS_VERSION = "1.15.0";
+const HELM_VERSION = "4.3.1";
+const PROMETHEUS_VERSION = "3.15.0";
+const KUBECONFORM_VERSION = "0.8.0";
 const VERSION_PACKAGE = "k8s.io/component-base/version";
 
 export const MODULES = {
@@ -81,6 +84,38 @@ export const MODULES = {
     diskBytes: 4e9,
     duration: "about 1 min 40 s",
   },
+  helm: {
+    title: "Helm",
+    folder: fileURLToPath(new URL("./go/helm", import.meta.url)),
+    version: HELM_VERSION,
+    series: "4.",
+    ldflags: `-s -w -X helm.sh/helm/v4/internal/version.version=v${HELM_VERSION}`,
+    site: "https://get.helm.sh",
+    diskBytes: 2e9,
+    duration: "about 2 min",
+  },
+  prometheus: {
+    title: "Prometheus",
+    folder: fileURLToPath(new URL("./go/prometheus", import.meta.url)),
+    version: PROMETHEUS_VERSION,
+    series: "3.",
+    ldflags: `-s -w -X github.com/prometheus/common/version.Version=${PROMETHEUS_VERSION}`,
+    // Rules are tested without finding out what to scrape: a third of the packages are for that.
+    tags: ["remove_all_sd"],
+    site: "https://github.com/prometheus/prometheus/releases/download",
+    diskBytes: 2e9,
+    duration: "about 2 min",
+  },
+  kubeconform: {
+    title: "kubeconform",
+    folder: fileURLToPath(new URL("./go/kubeconform", import.meta.url)),
+    version: KUBECONFORM_VERSION,
+    series: "0.8.",
+    ldflags: `-s -w -X main.version=v${KUBECONFORM_VERSION}`,
+    site: "https://github.com/yannh/kubeconform/releases/download",
+    diskBytes: 0.2e9,
+    duration: "about 10 s",
+  },
 } as const satisfies Record<string, PinnedModule>;
 export type ModuleName = keyof typeof MODULES;
 
@@ -110,6 +145,19 @@ export const COMPONENTS = {
   loopback: cniPlugin("main", "loopback"),
   "host-local": cniPlugin("ipam", "host-local"),
   coredns: { module: "coredns", package: "github.com/coredns/coredns", output: "coredns", versionArgs: ["-version"] },
+  helm: { module: "helm", package: "helm.sh/helm/v4/cmd/helm", output: "helm", versionArgs: ["version"] },
+  promtool: {
+    module: "prometheus",
+    package: "github.com/prometheus/prometheus/cmd/promtool",
+    output: "promtool",
+    versionArgs: ["--version"],
+  },
+  kubeconform: {
+    module: "kubeconform",
+    package: "github.com/yannh/kubeconform/cmd/kubeconform",
+    output: "kubeconform",
+    versionArgs: ["-v"],
+  },
 } as const satisfies Record<string, Component>;
 export type ComponentName = keyof typeof COMPONENTS;
 

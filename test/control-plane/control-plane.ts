@@ -49,8 +49,15 @@ export interface ControlPlaneOptions {
   readonly name?: string;
 }
 
+/** A service account, and a pod of it where the token is to be bound to that pod, as the kubelet's are. */
+export interface Account {
+  readonly namespace: string;
+  readonly name: string;
+  readonly pod?: { readonly name: string; readonly uid: string };
+}
+
 /** Who a kubeconfig file is for. */
-export type Subject = User | { readonly serviceAccount: { readonly namespace: string; readonly name: string } };
+export type Subject = User | { readonly serviceAccount: Account };
 
 /** A real API server with its etcd, and more parts if asked; it ends with its owner. */
 export interface ControlPlane {
@@ -65,6 +72,8 @@ export interface ControlPlane {
   readonly api: ApiCall;
   /** Writes a kubeconfig file and returns its path; a service account must exist. */
   readonly kubeconfigFor: (subject: Subject) => Promise<string>;
+  /** Asks the API server as a service account, with a token of its own. */
+  readonly apiAs: (account: Account) => Promise<ApiCall>;
   /** A running part. Throws a HarnessError when it was not asked for. */
   readonly part: (name: PartName) => Part;
   /** Stops all parts; the owner does so at its end anyway. */
@@ -93,6 +102,7 @@ export async function startControlPlane(owner: Owner, options: ControlPlaneOptio
     kubectl: binaries("kubectl"),
     api: access.api,
     kubeconfigFor: access.kubeconfigFor,
+    apiAs: access.apiAs,
     part: (name) => partOf(parts, name),
     stop: async () => {
       for (const part of parts.toReversed()) await part.stop();
@@ -136,6 +146,7 @@ interface Access {
   readonly url: string;
   readonly api: ApiCall;
   readonly kubeconfigFor: (subject: Subject) => Promise<string>;
+  readonly apiAs: (account: Account) => Promise<ApiCall>;
   readonly certificate: (user: User) => Promise<Credentials>;
   /** Writes a kubeconfig file named `<name>.kubeconfig`. */
   readonly write: (name: string, credentials: Credentials) => string;
@@ -155,6 +166,7 @@ function createAccess({ site, pki }: { readonly site: Site; readonly pki: Pki },
     api,
     write,
     certificate: (user) => pki.authority.client(user),
+    apiAs: async (account) => createApiCall(cluster, await requestToken(api, account)),
     kubeconfigFor: async (subject) => {
       const isUser = "user" in subject;
       const credentials = isUser
@@ -170,8 +182,8 @@ function createAccess({ site, pki }: { readonly site: Site; readonly pki: Pki },
 const TokenRequest = object({ status: object({ token: string() }) });
 
 /** A token as a pod of the service account would get it, valid for a day. */
-async function requestToken(api: ApiCall, account: { namespace: string; name: string }): Promise<{ token: string }> {
-  const { namespace, name } = account;
+async function requestToken(api: ApiCall, { namespace, name, pod }: Account): Promise<{ token: string }> {
+  const bound = pod && { boundObjectRef: { apiVersion: "v1", kind: "Pod", ...pod } };
   const answer = await accepted(
     api({
       method: "POST",
@@ -179,7 +191,7 @@ async function requestToken(api: ApiCall, account: { namespace: string; name: st
       body: {
         apiVersion: "authentication.k8s.io/v1",
         kind: "TokenRequest",
-        spec: { expirationSeconds: TOKEN_SECONDS },
+        spec: { expirationSeconds: TOKEN_SECONDS, ...bound },
       },
     }),
     `token for service account ${namespace}/${name}`,

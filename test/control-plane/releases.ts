@@ -43,6 +43,16 @@ export function releaseOf(name: ComponentName, base: string): Release {
       const file = `coredns_${version}_linux_${arch}.tgz`;
       return { file: archive(`${base}/v${version}`, file, `${file}.sha256`), member: name };
     }
+    case "helm": {
+      const file = `helm-v${version}-linux-${arch}.tar.gz`;
+      return { file: archive(base, file, `${file}.sha256sum`), member: `linux-${arch}/${name}` };
+    }
+    case "prometheus": {
+      const title = `prometheus-${version}.linux-${arch}`;
+      return { file: archive(`${base}/v${version}`, `${title}.tar.gz`, "sha256sums.txt"), member: `${title}/${name}` };
+    }
+    case "kubeconform":
+      return { file: archive(`${base}/v${version}`, `kubeconform-linux-${arch}.tar.gz`, "CHECKSUMS"), member: name };
   }
 }
 

@@ -23,6 +23,9 @@ export const DOWNLOAD_VARIABLES = {
   containerd: "MOORING_CONTAINERD_DOWNLOADS",
   "cni-plugins": "MOORING_CNI_PLUGINS_DOWNLOADS",
   coredns: "MOORING_COREDNS_DOWNLOADS",
+  helm: "MOORING_HELM_DOWNLOADS",
+  prometheus: "MOORING_PROMETHEUS_DOWNLOADS",
+  kubeconform: "MOORING_KUBECONFORM_DOWNLOADS",
 } as const satisfies Record<ModuleName, string>;
 
 /** The settings in the environment, with the official download sites as defaults. */
@@ -40,6 +43,9 @@ export function readSettings(env: Environment): Settings {
       containerd: site("containerd"),
       "cni-plugins": site("cni-plugins"),
       coredns: site("coredns"),
+      helm: site("helm"),
+      prometheus: site("prometheus"),
+      kubeconform: site("kubeconform"),
     },
   };
 }

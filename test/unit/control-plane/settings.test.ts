@@ -32,6 +32,9 @@ describe("readSettings", () => {
       containerd: "https://github.com/containerd/containerd/releases/download",
       "cni-plugins": "https://github.com/containernetworking/plugins/releases/download",
       coredns: "",
+      helm: "https://get.helm.sh",
+      prometheus: "https://github.com/prometheus/prometheus/releases/download",
+      kubeconform: "https://github.com/yannh/kubeconform/releases/download",
     });
   });
 });
