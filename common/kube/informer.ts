@@ -6,6 +6,7 @@ import { createConsistencyChecker } from "./consistency-checker.ts";
 import { type IndexValues, ObjectIndex } from "./object-index.ts";
 import { Projector } from "./projector.ts";
 import { createReflector } from "./reflector.ts";
+import type { Restarts } from "./restarts.ts";
 import { Store, type StoreChange, type Stored } from "./store.ts";
 
 /** A local copy of a collection, kept true by a watch. `I` are the names of its indexes. */
@@ -29,6 +30,10 @@ export interface Informer<T extends Stored, I extends string = never> {
   readonly isStale: (key: string) => boolean;
   /** In how many objects the store was found to differ from the server, for good reasons never; each time it was listed anew. */
   readonly drift: () => number;
+  /** How often the watch began anew. */
+  readonly restarts: Restarts["counts"];
+  /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
+  readonly signs: () => number;
   /** Resolves when the signal is aborted. Rejects when it runs already: two would tell everything twice. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
@@ -90,6 +95,8 @@ export function createInformer<T extends Stored, I extends string = never>(
     unreadable: () => projector.unreadable,
     isStale: (key) => projector.isStale(key),
     drift: checker.drift,
+    restarts: reflector.restarts,
+    signs: reflector.signs,
     run: onceAtATime(collection.path, (signal) => runTogether([reflector.run, checker.run], signal)),
   };
 }

@@ -5,6 +5,7 @@ import type { Collection } from "./collection.ts";
 import { createInterruptions, type Interruptions } from "./interruptions.ts";
 import { isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { isOlder } from "./resource-version.ts";
+import { createRestarts, type Restarts } from "./restarts.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
 import { versionOf, type WatchEvent } from "./watch-stream.ts";
 
@@ -31,6 +32,10 @@ export interface Reflector {
   readonly reach: (resourceVersion: string) => void;
   /** Lists anew. */
   readonly relist: () => void;
+  /** How often the watch began anew. */
+  readonly restarts: Restarts["counts"];
+  /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
+  readonly signs: () => number;
 }
 
 /**
@@ -61,11 +66,15 @@ export function createReflector<T extends { readonly key: string }>(
     resourceVersion: () => reflection.position,
     reach: (resourceVersion) => reflection.reach(resourceVersion),
     relist: () => reflection.relist(),
+    restarts: reflection.restarts.counts,
+    signs: () => reflection.signs,
   };
 }
 
 class Reflection<T extends { readonly key: string }> {
   position: string | undefined;
+  signs = 0;
+  readonly restarts = createRestarts();
   readonly #parts: KubeParts;
   readonly #collection: Collection;
   readonly #sink: ReflectorSink<T>;
@@ -96,12 +105,15 @@ class Reflection<T extends { readonly key: string }> {
     while (!signal.aborted) {
       this.#interruption = new AbortController();
       this.#openedAt = undefined;
+      this.signs += 1;
       try {
         const end = await this.#followUntil(signal);
+        this.restarts.note("ended");
         if (end === "early") await clock.sleep(this.#endedEarly(), signal);
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof MooringError)) throw error;
+        this.restarts.note(this.#interruption.signal.aborted ? "relist" : "failed");
         await clock.sleep(this.#interrupted(error), signal);
       }
     }
@@ -164,6 +176,7 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   #gather(gathered: Map<string, T>, { type, object }: WatchEvent): void {
+    this.signs += 1;
     if (type === "ERROR") throw watchError(object);
     if (type === "BOOKMARK") {
       this.#listByPages("the server does not mark the end of the list");
@@ -224,6 +237,7 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   #apply(event: WatchEvent): void {
+    this.signs += 1;
     const { type, object } = event;
     if (type === "ERROR") throw watchError(object);
     const reached = versionOf(event);

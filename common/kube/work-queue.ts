@@ -11,6 +11,16 @@ interface WorkQueueParts {
   readonly logger: Logger;
 }
 
+/** Who measures a queue. Both in milliseconds. */
+export interface QueueObserver {
+  /** How long a key that wanted work had to wait for it. */
+  readonly waited: (ms: number) => void;
+  /** How long the work took, whatever came of it. */
+  readonly worked: (ms: number) => void;
+}
+
+const NOBODY: QueueObserver = { waited: () => {}, worked: () => {} };
+
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
 /** Keys whose work has to begin, and keys whose work has to end. */
@@ -33,9 +43,11 @@ const SLICE_MS = 5;
 export class WorkQueue {
   readonly #parts: WorkQueueParts;
   readonly #concurrency: number;
-  /** Keys that want work, those included that are being worked on and want it again. */
-  readonly #wanted = new Set<string>();
-  readonly #working = new Set<string>();
+  readonly #observer: QueueObserver;
+  /** Keys that want work and since when, those included that are being worked on and want it again. */
+  readonly #wanted = new Map<string, number>();
+  /** Keys that are being worked on, and since when: the first has been for longest. */
+  readonly #working = new Map<string, number>();
   /** The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. */
   #front: string[] = [];
   #back: string[] = [];
@@ -46,14 +58,21 @@ export class WorkQueue {
   #bug: { readonly error: unknown } | undefined;
   #wake = (): void => {};
 
-  constructor(parts: WorkQueueParts, concurrency = 4) {
+  constructor(parts: WorkQueueParts, concurrency = 4, observer = NOBODY) {
     this.#parts = parts;
     this.#concurrency = concurrency;
+    this.#observer = observer;
   }
 
   /** Keys that want work now. */
   get depth(): number {
     return this.#wanted.size;
+  }
+
+  /** For how long the work has been going on that was begun first; 0 without any. Milliseconds. */
+  get longestWorkMs(): number {
+    const begunAt = this.#working.values().next().value;
+    return begunAt === undefined ? 0 : this.#parts.clock.monotonicMs() - begunAt;
   }
 
   /** No key wants work now, and none is being worked on. */
@@ -63,7 +82,7 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.#wanted.has(key)) return;
-    this.#wanted.add(key);
+    this.#wanted.set(key, this.#parts.clock.monotonicMs());
     if (!this.#working.has(key)) this.#back.push(key);
     this.#wake();
   }
@@ -79,8 +98,8 @@ export class WorkQueue {
    * queue that is never idle can tell by it how far it has come.
    */
   mark(): () => boolean {
-    const wanted = new Set(this.#wanted);
-    const mark = { wanted, working: new Set([...this.#working].filter((key) => !wanted.has(key))) };
+    const wanted = new Set(this.#wanted.keys());
+    const mark = { wanted, working: new Set([...this.#working.keys()].filter((key) => !wanted.has(key))) };
     const isDone = (): boolean => mark.wanted.size === 0 && mark.working.size === 0;
     if (!isDone()) this.#marks.add(mark);
     return isDone;
@@ -132,8 +151,10 @@ export class WorkQueue {
     }
     const key = this.#front.pop();
     if (key === undefined) return undefined;
+    const now = this.#parts.clock.monotonicMs();
+    this.#observer.waited(now - (this.#wanted.get(key) ?? now));
     this.#wanted.delete(key);
-    this.#working.add(key);
+    this.#working.set(key, now);
     for (const mark of this.#marks) if (mark.wanted.delete(key)) mark.working.add(key);
     return key;
   }
@@ -145,9 +166,11 @@ export class WorkQueue {
     } catch (error) {
       if (!signal.aborted) this.#failed(key, error);
     } finally {
+      const now = this.#parts.clock.monotonicMs();
+      this.#observer.worked(now - (this.#working.get(key) ?? now));
       this.#working.delete(key);
       // Nobody may take it for done.
-      if (signal.aborted) this.#wanted.add(key);
+      if (signal.aborted) this.#wanted.set(key, now);
       else this.#noteDone(key);
       if (this.#wanted.has(key)) this.#back.push(key);
       this.#wake();

@@ -1,7 +1,7 @@
 import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from "prom-client";
 
 /** Values for the labels of one series. */
-type Labels<L extends string> = Readonly<Record<L, string>>;
+export type Labels<L extends string> = Readonly<Record<L, string>>;
 
 /** Counts up from zero; its name ends in `_total`. */
 export interface Counter<L extends string = never> {
@@ -13,22 +13,48 @@ export interface Histogram<L extends string = never> {
   readonly observe: (labels: Labels<L>, value: number) => void;
 }
 
+/** What every Prometheus client calls its process by; dashboards expect these names. */
+type ProcessName = "process_resident_memory_bytes" | "process_cpu_seconds_total" | "process_start_time_seconds";
+
 /** A name, what it means, and its labels. */
-interface MetricOptions<L extends string> {
-  /** The second is what every Prometheus client calls it, and dashboards expect. */
-  readonly name: `mooring_${string}` | "process_resident_memory_bytes";
+export interface MetricOptions<L extends string> {
+  readonly name: `mooring_${string}` | ProcessName;
   readonly help: string;
   readonly labels?: readonly L[];
 }
 
+/** A counter; `known` are series that are there from the start, as 0: what has not happened yet must be seen, too. */
+export type CounterOptions<L extends string> = MetricOptions<L> & { readonly known?: readonly Labels<L>[] };
+
+export type HistogramOptions<L extends string> = MetricOptions<L> & { readonly buckets: readonly number[] };
+
+/** Series of one name that are read when somebody asks. */
+export type SeriesOptions<L extends string> = MetricOptions<L> & { readonly type: "counter" | "gauge" };
+
+/** One value of a series. */
+export interface Sample<L extends string> {
+  readonly labels: Labels<L>;
+  readonly value: number;
+}
+
+/** What is known of a metric before anything was measured. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
 /** The metrics of one process, in the Prometheus text format. */
 export interface Metrics {
-  readonly counter: <L extends string = never>(options: MetricOptions<L>) => Counter<L>;
-  readonly histogram: <L extends string = never>(
-    options: MetricOptions<L> & { readonly buckets: readonly number[] },
-  ) => Histogram<L>;
+  readonly counter: <L extends string = never>(options: CounterOptions<L>) => Counter<L>;
+  readonly histogram: <L extends string = never>(options: HistogramOptions<L>) => Histogram<L>;
   /** A value that is read when somebody asks; nothing when there is none yet. */
   readonly gauge: (options: MetricOptions<never>, read: () => number | undefined) => void;
+  /** Values that are read when somebody asks: as many series as there are samples then. A counter's must never fall. */
+  readonly series: <L extends string = never>(options: SeriesOptions<L>, read: () => Iterable<Sample<L>>) => void;
+  /** All of them, in the order in which they were made. */
+  readonly list: () => readonly MetricDescription[];
   readonly text: () => Promise<string>;
   readonly contentType: string;
 }
@@ -36,33 +62,74 @@ export interface Metrics {
 /** A registry of its own, so that two may live in one process. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const base = <L extends string>({ name, help, labels = [] }: MetricOptions<L>) => ({
-    name,
-    help,
-    labelNames: [...labels],
-    registers: [registry],
-  });
+  const list: MetricDescription[] = [];
+  const base = <L extends string>({ name, help, labels = [] }: MetricOptions<L>, type: MetricDescription["type"]) => {
+    list.push({ name, type, help, labels });
+    return { name, help, labelNames: [...labels], registers: [registry] };
+  };
+  const series: Metrics["series"] = (options, read) => {
+    if (options.type === "counter") readCounter(base(options, "counter"), read);
+    else readGauge(base(options, "gauge"), read);
+  };
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    counter: (options) => {
-      const counter = new PromCounter(base(options));
+    list: () => list,
+    series,
+    counter: ({ known = [], ...options }) => {
+      const counter = new PromCounter(base(options, "counter"));
+      for (const labels of known) counter.inc(labels, 0);
       return { increment: (labels, by = 1) => counter.inc(labels, by) };
     },
     histogram: (options) => {
-      const histogram = new PromHistogram({ ...base(options), buckets: [...options.buckets] });
+      const histogram = new PromHistogram({ ...base(options, "histogram"), buckets: [...options.buckets] });
       return { observe: (labels, value) => histogram.observe(labels, value) };
     },
     gauge: (options, read) => {
-      new PromGauge({
-        ...base(options),
-        collect() {
-          const value = read();
-          // Not reset(), which would say 0.
-          if (value === undefined) this.remove();
-          else this.set(value);
-        },
-      });
+      const sample = (): readonly Sample<never>[] => {
+        const value = read();
+        return value === undefined ? [] : [{ labels: {}, value }];
+      };
+      series({ ...options, type: "gauge" }, sample);
     },
+  };
+}
+
+interface PromOptions<L extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: L[];
+  readonly registers: Registry[];
+}
+
+function readGauge<L extends string>(options: PromOptions<L>, read: () => Iterable<Sample<L>>): void {
+  new PromGauge({
+    ...options,
+    collect() {
+      this.reset();
+      // A gauge without labels is 0 after its reset: nothing is not 0.
+      if (options.labelNames.length === 0) this.remove();
+      for (const { labels, value } of read()) this.set(labels, value);
+    },
+  });
+}
+
+function readCounter<L extends string>(options: PromOptions<L>, read: () => Iterable<Sample<L>>): void {
+  new PromCounter({
+    ...options,
+    collect() {
+      this.reset();
+      if (options.labelNames.length === 0) this.remove();
+      for (const { labels, value } of read()) this.inc(labels, value);
+    },
+  });
+}
+
+/** For label values that come from outside: the first `most` different ones stay, whatever comes after them is `other`. */
+export function boundedLabel(most: number): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.size < most) known.add(value);
+    return known.has(value) ? value : "other";
   };
 }

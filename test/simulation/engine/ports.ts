@@ -40,6 +40,8 @@ export const NO_METRICS: Metrics = {
   counter: () => ({ increment: () => {} }),
   histogram: () => ({ observe: () => {} }),
   gauge: () => {},
+  series: () => {},
+  list: () => [],
   text: async () => "",
   contentType: "text/plain",
 };

@@ -428,6 +428,23 @@ describe("an informer", () => {
     expect(await ended).toMatchObject({ message: "a bug" });
   });
 
+  it("counts why its watch began anew, and gives a sign at each try", async () => {
+    const { informer, last, clock } = await follow({ lists: [listOf(10), listOf(20)] });
+    const before = informer.signs();
+
+    last().writeLine({ type: "ADDED", object: thing("a", 11) });
+    await clock.advance(60_000);
+    last().end();
+    await clock.advance(1_000);
+    last().writeLine({ type: "ERROR", object: { kind: "Status", code: 500, message: "no" } });
+    await clock.advance(1_000);
+    informer.reach("99");
+    await clock.advance(5_000);
+
+    expect(informer.restarts()).toEqual({ ended: 1, failed: 1, relist: 1 });
+    expect(informer.signs()).toBeGreaterThan(before + 3);
+  });
+
   it("leaves out what it does not understand, and counts it", async () => {
     const { informer, last, changes, logger } = await follow({
       lists: [listOf(10, thing("a", 3), { metadata: { uid: "x" } })],

@@ -49,6 +49,34 @@ function createGate() {
   };
 }
 
+describe("an observed work queue", () => {
+  it("tells how long a key waited and how long its work took, failures included", async () => {
+    const clock = createFakeClock();
+    const [waits, works]: [number[], number[]] = [[], []];
+    const observer = { waited: (ms: number) => void waits.push(ms), worked: (ms: number) => void works.push(ms) };
+    const parts = { clock, logger: createFakeLogger(), random: createFixedRandom(1) };
+    const queue = new WorkQueue(parts, 1, observer);
+    const stop = new AbortController();
+    queue.add("a");
+    queue.add("b");
+    clock.pass(30);
+
+    const ended = queue.run(async (key) => {
+      await clock.sleep(100);
+      if (key === "b") throw new MooringError("transport-failed", "no", { retriable: false });
+    }, stop.signal);
+    await clock.advance(150);
+    const longest = queue.longestWorkMs;
+    await clock.advance(100);
+    stop.abort();
+    await ended;
+
+    expect(waits).toEqual([30, 130]);
+    expect(works).toEqual([100, 100]);
+    expect([longest, queue.longestWorkMs]).toEqual([50, 0]);
+  });
+});
+
 describe("a work queue", () => {
   it("lets others get a turn of the event loop when many keys need no answer from outside", async () => {
     const { clock, queue, start } = setUp(1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMetrics } from "../../../../common/runtime/metrics.ts";
+import { boundedLabel, createMetrics } from "../../../../common/runtime/metrics.ts";
 
 describe("metrics", () => {
   it("count by label", async () => {
@@ -41,5 +41,65 @@ describe("metrics", () => {
     make();
 
     expect(make).not.toThrow();
+  });
+
+  it("show a counter of what has not happened yet", async () => {
+    const metrics = createMetrics();
+    const known = [{ outcome: "accepted" }, { outcome: "failed" }];
+
+    metrics.counter({ name: "mooring_reports_total", help: "Reports.", labels: ["outcome"], known });
+
+    expect(await metrics.text()).toContain('mooring_reports_total{outcome="failed"} 0');
+  });
+
+  it.each(["gauge", "counter"] as const)(
+    "read all series of a %s when somebody asks, and forget those that are gone",
+    async (type) => {
+      const metrics = createMetrics();
+      let nodes: readonly string[] = ["a", "b"];
+      metrics.series({ name: "mooring_age_seconds", help: "Age.", type, labels: ["node"] }, () =>
+        nodes.map((node, index) => ({ labels: { node }, value: index })),
+      );
+
+      const before = await metrics.text();
+      nodes = ["b"];
+      const after = await metrics.text();
+
+      expect(before.match(/^mooring_age_seconds\{.*$/gm)).toEqual([
+        'mooring_age_seconds{node="a"} 0',
+        'mooring_age_seconds{node="b"} 1',
+      ]);
+      expect(after.match(/^mooring_age_seconds\{.*$/gm)).toEqual(['mooring_age_seconds{node="b"} 0']);
+      expect(after).toContain(`# TYPE mooring_age_seconds ${type}`);
+    },
+  );
+
+  it("escape what stands in labels", async () => {
+    const metrics = createMetrics();
+    const driver = 'a"b\\c\nd';
+    metrics.series({ name: "mooring_age_seconds", help: "Age.", type: "gauge", labels: ["driver"] }, () => [
+      { labels: { driver }, value: 1 },
+    ]);
+
+    expect(await metrics.text()).toContain('mooring_age_seconds{driver="a\\"b\\\\c\\nd"} 1');
+  });
+
+  it("list what there is before anything was measured", () => {
+    const metrics = createMetrics();
+    metrics.counter({ name: "mooring_a_total", help: "A.", labels: ["x"] });
+    metrics.gauge({ name: "mooring_b", help: "B." }, () => undefined);
+
+    expect(metrics.list()).toEqual([
+      { name: "mooring_a_total", type: "counter", help: "A.", labels: ["x"] },
+      { name: "mooring_b", type: "gauge", help: "B.", labels: [] },
+    ]);
+  });
+});
+
+describe("boundedLabel", () => {
+  it("keeps the first values, and makes one of all that come later", () => {
+    const label = boundedLabel(2);
+
+    expect(["a", "b", "c", "a", "d"].map(label)).toEqual(["a", "b", "other", "a", "other"]);
   });
 });
