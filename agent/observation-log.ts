@@ -1,17 +1,17 @@
-import type { Clock } from "../common/runtime/clock.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../common/runtime/metrics.ts";
 import { volumeKey } from "../common/storage/volume-identity.ts";
 import { leaksIn } from "./core/leaks.ts";
 import { displayPath } from "./core/mount-info.ts";
 import type { Anomaly, Decision, NodeState } from "./core/node-state.ts";
-import type { WakeUp } from "./sources/wake-up.ts";
 
 interface LogParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly onAnomaly: (anomaly: Anomaly) => void;
 }
+
+const ANOMALIES = ["unmounted-while-running", "remounted-while-running"] as const satisfies readonly Anomaly["why"][];
 
 /** Says in the log what changed on the node, and what is odd there, once. */
 export class ObservationLog {
@@ -26,6 +26,7 @@ export class ObservationLog {
       name: "mooring_mount_anomalies_total",
       help: "Volumes that were unmounted while their pod ran.",
       labels: ["reason"],
+      known: ANOMALIES.map((reason) => ({ reason })),
     });
   }
 
@@ -56,29 +57,4 @@ export class ObservationLog {
     }
     this.#told = new Set(leaks.map(({ key }) => key));
   }
-}
-
-/** What is known of the node, as numbers. */
-export function registerGauges(
-  { metrics, wakeUp, clock }: { readonly metrics: Metrics; readonly wakeUp: WakeUp; readonly clock: Clock },
-  stateOf: () => NodeState,
-): void {
-  const count = (kind: string): number =>
-    leaksIn(stateOf(), clock.monotonicMs()).filter((leak) => leak.kind === kind).length;
-  metrics.gauge(
-    { name: "mooring_mount_table_polled", help: "1 when the kernel tells of changes, 0 when a timer does." },
-    () => (wakeUp.mode === "poll" ? 1 : 0),
-  );
-  metrics.gauge({ name: "mooring_holds", help: "Volumes that the mount table shows." }, () => stateOf().holds.size);
-  metrics.gauge({ name: "mooring_orphaned_mounts", help: "Mounts whose pod is gone for five minutes." }, () =>
-    count("orphaned"),
-  );
-  metrics.gauge(
-    { name: "mooring_unused_staging_mounts", help: "Staging mounts that no pod has used for five minutes." },
-    () => count("unused-staging"),
-  );
-  metrics.gauge(
-    { name: "mooring_unacknowledged_releases", help: "Ends of use that the aggregator has not settled yet." },
-    () => stateOf().releases.length,
-  );
 }

@@ -2,9 +2,9 @@ import type { Informer } from "../common/kube/informer.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
-import type { Histogram, Metrics } from "../common/runtime/metrics.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
 import type { ReportAnswer } from "../common/storage/node-report.ts";
-import type { RootRule } from "./core/holds.ts";
+import type { MountRead, RootRule } from "./core/holds.ts";
 import {
   type Anomaly,
   type Decision,
@@ -17,7 +17,8 @@ import {
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import { adopt, recollect } from "./core/restore.ts";
-import { ObservationLog, registerGauges } from "./observation-log.ts";
+import { MountMeasures } from "./mount-measures.ts";
+import { ObservationLog } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
 import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
@@ -51,7 +52,7 @@ const LONG_UNANSWERED_MS = 120_000;
 export class Observer {
   readonly #parts: ObserverParts;
   readonly #rule: RootRule;
-  readonly #reads: Histogram;
+  readonly #measures: MountMeasures;
   readonly #log: ObservationLog;
   #state: NodeState;
   /** The newest state that is stored, or known while there is no journal. */
@@ -64,18 +65,12 @@ export class Observer {
   #looksMs: readonly number[] = [];
 
   constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
-    const { metrics } = parts;
     this.#parts = parts;
     this.#rule = rule;
     this.#state = initialState(bootId, { run, clock: parts.clock.rate.source });
     this.#tellable = this.#state;
-    this.#reads = metrics.histogram({
-      name: "mooring_mount_table_read_seconds",
-      help: "Time to read and parse the mount table.",
-      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-    });
+    this.#measures = new MountMeasures(parts, () => this.#state);
     this.#log = new ObservationLog(parts);
-    registerGauges(parts, () => this.#state);
   }
 
   get state(): NodeState {
@@ -155,7 +150,9 @@ export class Observer {
 
   /** The aggregator's answer to what was told. */
   onAnswer({ forget: releaseIds, nowMs }: ReportAnswer): void {
+    const kept = this.#state.releases.length;
     this.#state = forget(this.#state, releaseIds);
+    this.#measures.acknowledged(kept - this.#state.releases.length);
     if (nowMs === undefined) return;
     const [at, last] = [this.#now(), this.#state.marks.at(-1)];
     this.#state = dated(this.#state, { at, ms: nowMs });
@@ -168,10 +165,11 @@ export class Observer {
     // Taken before the read begins: only then does the read follow everything up to this resource version.
     const podsResourceVersion = pods.resourceVersion();
     const begunAt = this.#now();
+    let read: MountRead | undefined;
     try {
       const unchanged = wakeUp.unchanged();
       if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendSight(this.#state, unchanged);
-      const read = await readConfirmed(mountInfo, this.#state, this.#rule);
+      read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, {
         read,
         unchanged,
@@ -181,6 +179,7 @@ export class Observer {
       this.#noteBlindness(read.incomplete);
       this.#state = state;
       if (read.incomplete === undefined) this.#hasUnseen = false;
+      this.#measures.decided(decisions);
       await this.#keep();
       for (const decision of decisions) this.#log.tell(decision);
       this.#log.tellLeaks(this.#state, this.#now());
@@ -193,7 +192,7 @@ export class Observer {
     } finally {
       const tookMs = this.#now() - begunAt;
       this.#looksMs = [...this.#looksMs, tookMs].slice(-2);
-      this.#reads.observe({}, tookMs / 1000);
+      this.#measures.looked(tookMs, read);
     }
   }
 

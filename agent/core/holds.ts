@@ -14,6 +14,8 @@ export interface MountRead {
   readonly holds: readonly MountedHold[];
   /** Why absence proves nothing in this read; undefined when the read is complete. */
   readonly incomplete: string | undefined;
+  /** Lines that may have hidden a hold; nothing is none. */
+  readonly damagedLines?: number;
   readonly kubeletRoot: string;
 }
 
@@ -41,6 +43,7 @@ export function readHolds({ text, beganAt, endedAt }: MountInfoText, rule: RootR
     endedAt,
     holds: table.entries.flatMap((mount) => mountedHold(mount, kubeletRoot)),
     incomplete: table.damagedLines > 0 ? `${table.damagedLines} damaged lines` : unproven,
+    ...(table.damagedLines > 0 && { damagedLines: table.damagedLines }),
     kubeletRoot,
   };
 }
@@ -84,6 +87,7 @@ export function mergeReads(first: MountRead, second: MountRead): MountRead {
     endedAt: second.endedAt,
     holds: [...second.holds, ...first.holds],
     incomplete: first.incomplete ?? second.incomplete,
+    damagedLines: (first.damagedLines ?? 0) + (second.damagedLines ?? 0),
     kubeletRoot: second.kubeletRoot,
   };
 }

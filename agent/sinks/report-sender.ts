@@ -15,6 +15,8 @@ export interface ReportSender {
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** When the last report was accepted, on the boot clock; nothing before the first. */
   readonly acceptedAt: () => number | undefined;
+  /** Another number at each try, and nothing while there is nothing to send. */
+  readonly signs: () => number | undefined;
 }
 
 interface ReportSenderParts {
@@ -37,7 +39,8 @@ export function createReportSender(
   let newest: (() => NodeMessage | undefined) | undefined;
   let submitted = new AbortController();
   let acceptedAt: number | undefined;
-  let failures = 0;
+  const failures = createFailures(logger);
+  let triedAt: number | undefined;
 
   const attempt = async (report: NodeMessage | undefined, signal: AbortSignal): Promise<void> => {
     if (report === undefined) return;
@@ -45,21 +48,19 @@ export function createReportSender(
     acceptedAt = clock.monotonicMs();
     reports.increment({ outcome: "accepted" });
     backOff.reset();
-    if (failures > 0) logger.info({ failures }, "reports are accepted again");
-    failures = 0;
+    failures.end();
     onAnswer(answer, report);
   };
   const failed = (error: unknown): number => {
     if (!(error instanceof MooringError)) throw error;
-    failures += 1;
+    failures.note(error);
     reports.increment({ outcome: error.code });
-    const waitMs = backOff.next(error);
-    if (Number.isInteger(Math.log2(failures))) logger.warn({ err: messageOf(error), failures }, "report not delivered");
-    return waitMs;
+    return backOff.next(error);
   };
 
   return {
     acceptedAt: () => acceptedAt,
+    signs: () => triedAt,
     submit: (build) => {
       newest = build;
       submitted.abort("submitted");
@@ -68,6 +69,7 @@ export function createReportSender(
       while (!signal.aborted) {
         const build = newest;
         newest = undefined;
+        triedAt = build && clock.monotonicMs();
         if (build === undefined) {
           submitted = new AbortController();
           await rest(clock, submitted, signal);
@@ -81,6 +83,22 @@ export function createReportSender(
           await clock.sleep(failed(error), signal);
         }
       }
+    },
+  };
+}
+
+/** A row of failures: said at widening intervals, and its end once. */
+function createFailures(logger: Logger): { readonly note: (error: Error) => void; readonly end: () => void } {
+  let failures = 0;
+  return {
+    note: (error) => {
+      failures += 1;
+      if (Number.isInteger(Math.log2(failures)))
+        logger.warn({ err: messageOf(error), failures }, "report not delivered");
+    },
+    end: () => {
+      if (failures > 0) logger.info({ failures }, "reports are accepted again");
+      failures = 0;
     },
   };
 }

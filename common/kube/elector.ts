@@ -47,6 +47,8 @@ export interface ElectionView {
   readonly renewalAgeMs: number | undefined;
   /** Why the last try to read or write the Lease failed. */
   readonly problem: string | undefined;
+  /** How many tries to read or write it have ended: there is one every few seconds, whoever leads. */
+  readonly tries: number;
 }
 
 /** The Lease as this process holds it. */
@@ -105,6 +107,7 @@ export class Elector {
       heldSince: lease?.acquireTime,
       renewalAgeMs: since && longestMs(since, instantOf(this.#parts.clock)),
       problem: this.#tries.problem,
+      tries: this.#tries.ended,
     };
   }
 

@@ -13,6 +13,7 @@ export class LeaseTries {
   readonly #parts: TryParts;
   #problem: string | undefined;
   #failures = 0;
+  #ended = 0;
 
   constructor(parts: TryParts) {
     this.#parts = parts;
@@ -21,6 +22,11 @@ export class LeaseTries {
   /** Why the last try failed; nothing when it did not. */
   get problem(): string | undefined {
     return this.#problem;
+  }
+
+  /** How many have ended, well or not. */
+  get ended(): number {
+    return this.#ended;
   }
 
   /** What comes of `act` within `limitMs` milliseconds; nothing when it failed for a reason of operation, or the signal was aborted. */
@@ -40,6 +46,8 @@ export class LeaseTries {
       if (!(error instanceof MooringError)) throw error;
       if (!signal.aborted) this.#note(messageOf(error));
       return undefined;
+    } finally {
+      this.#ended += 1;
     }
   }
 

@@ -46,7 +46,7 @@ export class WorkQueue {
   readonly #observer: QueueObserver;
   /** Keys that want work and since when, those included that are being worked on and want it again. */
   readonly #wanted = new Map<string, number>();
-  /** Keys that are being worked on, and since when: the first has been for longest. */
+  /** Keys that are being worked on, and since when. */
   readonly #working = new Map<string, number>();
   /** The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. */
   #front: string[] = [];
@@ -55,6 +55,7 @@ export class WorkQueue {
   readonly #due = new DueTimes();
   readonly #backOffs = new Map<string, BackOff>();
   readonly #marks = new Set<Mark>();
+  #ended = 0;
   #bug: { readonly error: unknown } | undefined;
   #wake = (): void => {};
 
@@ -69,10 +70,9 @@ export class WorkQueue {
     return this.#wanted.size;
   }
 
-  /** For how long the work has been going on that was begun first; 0 without any. Milliseconds. */
-  get longestWorkMs(): number {
-    const begunAt = this.#working.values().next().value;
-    return begunAt === undefined ? 0 : this.#parts.clock.monotonicMs() - begunAt;
+  /** Rises with each end of a work, and is nothing while none is going on: work of which none ends is stuck. */
+  get signs(): number | undefined {
+    return this.#working.size === 0 ? undefined : this.#ended;
   }
 
   /** No key wants work now, and none is being worked on. */
@@ -169,6 +169,7 @@ export class WorkQueue {
       const now = this.#parts.clock.monotonicMs();
       this.#observer.worked(now - (this.#working.get(key) ?? now));
       this.#working.delete(key);
+      this.#ended += 1;
       // Nobody may take it for done.
       if (signal.aborted) this.#wanted.set(key, now);
       else this.#noteDone(key);

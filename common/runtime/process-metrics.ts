@@ -1,9 +1,6 @@
-import packageJson from "../../package.json" with { type: "json" };
 import type { Clock } from "./clock.ts";
 import type { Metrics } from "./metrics.ts";
-
-/** What this is a build of. */
-export const VERSION: string = packageJson.version;
+import { VERSION } from "./version.ts";
 
 interface ProcessParts {
   readonly metrics: Metrics;

@@ -9,32 +9,22 @@ const MOST_BETWEEN_MS = 60_000;
 
 /**
  * A check for `/livez`: fails when what `signs` answers has not changed for `longestMs` over many questions. A loop that still turns, however
- * often it fails, changes it at each turn; one that does not is stuck for good, and only a restart helps. Nothing costs anything until
- * somebody asks.
+ * often it fails, changes it at each turn; one that does not is stuck for good, and only a restart helps. What is at rest has no signs to give.
+ * Nothing costs anything until somebody asks.
  */
 export function pulseCheck(
   clock: Pick<Clock, "monotonicMs">,
-  { signs, longestMs }: { readonly signs: () => number; readonly longestMs: number },
+  { signs, longestMs }: { readonly signs: () => number | undefined; readonly longestMs: number },
 ): () => CheckResult {
   let last: { readonly signs: number; readonly askedAt: number; readonly stillMs: number } | undefined;
   return () => {
     const [now, seen] = [clock.monotonicMs(), signs()];
+    if (seen === undefined) {
+      last = undefined;
+      return PASSED;
+    }
     const stillMs = last?.signs === seen ? last.stillMs + Math.min(now - last.askedAt, MOST_BETWEEN_MS) : 0;
     last = { signs: seen, askedAt: now, stillMs };
     return stillMs > longestMs ? failed(`stuck for ${Math.round(stillMs / 1000)} s`) : PASSED;
-  };
-}
-
-/** The same for work that has a begin and an end, such as that of a queue: `busyMs` is for how long the present work has been going on. */
-export function busyCheck({
-  busyMs,
-  longestMs,
-}: {
-  readonly busyMs: () => number;
-  readonly longestMs: number;
-}): () => CheckResult {
-  return () => {
-    const ms = busyMs();
-    return ms > longestMs ? failed(`one piece of work has been going on for ${Math.round(ms / 1000)} s`) : PASSED;
   };
 }

@@ -86,7 +86,7 @@ describe("an agent", () => {
     const isLeak = (message: string): boolean => message === "mount left behind";
     expect(early.filter(isLeak)).toHaveLength(0);
     expect(logger.messages("warn").filter(isLeak)).toHaveLength(1);
-    expect(metrics).toContain("mooring_orphaned_mounts 1");
+    expect(metrics).toContain('mooring_leaked_mounts{kind="orphaned"} 1');
   });
 
   it("sends a heartbeat without the state while that is known, and the whole when it is asked for", async () => {

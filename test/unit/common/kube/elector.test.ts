@@ -331,6 +331,7 @@ describe("an elector", () => {
       heldSince: "2020-01-01T00:00:00.000000Z",
       renewalAgeMs: 7_000,
       problem: undefined,
+      tries: 4,
     });
     expect(seen.at(-1)?.holder).toBe("other");
   });

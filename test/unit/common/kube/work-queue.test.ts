@@ -65,15 +65,19 @@ describe("an observed work queue", () => {
       await clock.sleep(100);
       if (key === "b") throw new MooringError("transport-failed", "no", { retriable: false });
     }, stop.signal);
-    await clock.advance(150);
-    const longest = queue.longestWorkMs;
+    const signs = [queue.signs];
+    await clock.advance(50);
+    signs.push(queue.signs);
     await clock.advance(100);
+    signs.push(queue.signs);
+    await clock.advance(100);
+    signs.push(queue.signs);
     stop.abort();
     await ended;
 
     expect(waits).toEqual([30, 130]);
     expect(works).toEqual([100, 100]);
-    expect([longest, queue.longestWorkMs]).toEqual([50, 0]);
+    expect(signs).toEqual([0, 0, 1, undefined]);
   });
 });
 

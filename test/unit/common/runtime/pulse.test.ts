@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { busyCheck, pulseCheck } from "../../../../common/runtime/pulse.ts";
+import { pulseCheck } from "../../../../common/runtime/pulse.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 
 /** A loop that is asked for its pulse every 15 s, as a kubelet does. */
@@ -53,14 +53,21 @@ describe("pulseCheck", () => {
 
     expect(check().ok).toBe(true);
   });
-});
 
-describe("busyCheck", () => {
-  it.each([
-    { name: "no work is going on", busyMs: 0, ok: true },
-    { name: "work takes as long as it may", busyMs: 600_000, ok: true },
-    { name: "work does not come to an end", busyMs: 600_001, ok: false },
-  ])("when $name", ({ busyMs, ok }) => {
-    expect(busyCheck({ busyMs: () => busyMs, longestMs: 600_000 })().ok).toBe(ok);
+  it("passes for what is at rest, and begins to count when it no longer is", () => {
+    const clock = createFakeClock();
+    let signs: number | undefined;
+    const check = pulseCheck(clock, { signs: () => signs, longestMs: 20_000 });
+    const probe = (): boolean => {
+      clock.pass(15_000);
+      return check().ok;
+    };
+
+    const resting = [probe(), probe(), probe()];
+    signs = 0;
+    const working = [probe(), probe(), probe()];
+
+    expect(resting).toEqual([true, true, true]);
+    expect(working).toEqual([true, true, false]);
   });
 });

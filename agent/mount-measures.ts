@@ -1,0 +1,116 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
+import type { MountRead } from "./core/holds.ts";
+import { leaksIn } from "./core/leaks.ts";
+import type { Decision, NodeState } from "./core/node-state.ts";
+import type { WakeUp } from "./sources/wake-up.ts";
+
+interface MeasureParts {
+  readonly metrics: Metrics;
+  readonly wakeUp: Pick<WakeUp, "mode">;
+  readonly clock: Clock;
+}
+
+/** A mount table is read and parsed in a fraction of a millisecond, or in seconds while the kernel has its lock. */
+const READ_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
+
+const OUTCOMES = ["complete", "incomplete", "failed"] as const;
+
+/** What metrics tell of the mount table and of what was read in it. */
+export class MountMeasures {
+  readonly #seconds: Histogram;
+  readonly #reads: Counter<"outcome">;
+  readonly #malformed: Counter;
+  readonly #seen: Counter;
+  readonly #acknowledged: Counter;
+
+  constructor(parts: MeasureParts, stateOf: () => NodeState) {
+    const { metrics } = parts;
+    this.#seconds = metrics.histogram({
+      name: "mooring_mount_table_read_seconds",
+      help: "Time of a look at the mount table: to read and parse it, again where a second read has to confirm the first, and to store what came of it.",
+      buckets: READ_SECONDS,
+    });
+    this.#reads = metrics.counter({
+      name: "mooring_mount_table_reads_total",
+      help: "Looks at the mount table, by whether absences count in what was read.",
+      labels: ["outcome"],
+      known: OUTCOMES.map((outcome) => ({ outcome })),
+    });
+    this.#malformed = metrics.counter({
+      name: "mooring_mount_table_malformed_lines_total",
+      help: "Lines of the mount table that could not be read and may have hidden a volume, counted in each read.",
+    });
+    this.#seen = metrics.counter({
+      name: "mooring_releases_seen_total",
+      help: "Ends of use that this process has read in the mount table.",
+    });
+    this.#acknowledged = metrics.counter({
+      name: "mooring_releases_acknowledged_total",
+      help: "Ends of use, those of earlier processes included, that the aggregator has said may be forgotten.",
+    });
+    registerState(parts, stateOf);
+  }
+
+  /** A look that took so long; without a read it has failed. Milliseconds. */
+  looked(tookMs: number, read: MountRead | undefined): void {
+    this.#seconds.observe({}, tookMs / 1000);
+    this.#reads.increment({ outcome: outcomeOf(read) });
+    this.#malformed.increment({}, read?.damagedLines ?? 0);
+  }
+
+  decided(decisions: readonly Decision[]): void {
+    this.#seen.increment({}, decisions.filter(({ kind }) => kind === "released").length);
+  }
+
+  /** So many releases were forgotten. */
+  acknowledged(count: number): void {
+    this.#acknowledged.increment({}, count);
+  }
+}
+
+function outcomeOf(read: MountRead | undefined): (typeof OUTCOMES)[number] {
+  if (read === undefined) return "failed";
+  return read.incomplete === undefined ? "complete" : "incomplete";
+}
+
+/** What is known of the node, as numbers. */
+function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => NodeState): void {
+  const gauge = (name: `mooring_${string}`, help: string, read: (state: NodeState) => number | undefined): void =>
+    metrics.gauge({ name, help }, () => read(stateOf()));
+  const ageSeconds = (stamp: number): number => Math.max(0, clock.monotonicMs() - stamp) / 1000;
+  gauge("mooring_mount_table_polled", "1 when the kernel tells of changes, 0 when a timer does.", () =>
+    wakeUp.mode === "poll" ? 1 : 0,
+  );
+  gauge(
+    "mooring_mount_table_complete_read_age_seconds",
+    "How long ago the last read ended in which absences count; nothing before the first.",
+    ({ read }) => read && ageSeconds(read.endedAt),
+  );
+  gauge("mooring_holds", "Volumes that the mount table shows.", ({ holds }) => holds.size);
+  gauge(
+    "mooring_unacknowledged_releases",
+    "Ends of use that the aggregator has not settled yet.",
+    ({ releases }) => releases.length,
+  );
+  gauge(
+    "mooring_oldest_unacknowledged_release_age_seconds",
+    "How long ago the oldest of them ended, or this boot began if it was before that; 0 without any.",
+    ({ releases }) => (releases.length === 0 ? 0 : ageSeconds(Math.min(...releases.map(({ by }) => by)))),
+  );
+  metrics.series(
+    {
+      name: "mooring_leaked_mounts",
+      help: "Mounts that nobody has been known to use for five minutes: their pod is gone, or no pod's mount is made from them.",
+      type: "gauge",
+      labels: ["kind"],
+    },
+    () => {
+      const kinds = leaksIn(stateOf(), clock.monotonicMs()).map(({ kind }) => kind);
+      return (["orphaned", "unused-staging"] as const).map((kind) => ({
+        labels: { kind },
+        value: kinds.filter((one) => one === kind).length,
+      }));
+    },
+  );
+}

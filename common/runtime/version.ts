@@ -1,0 +1,2 @@
+/** What package.json says, too; a test compares them, since the image has no package.json. */
+export const VERSION = "0.1.0";
