@@ -1,0 +1,203 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type Authority,
+  BACKDATED_MS,
+  type CertificatePlan,
+  certificatePlan,
+  isValidAt,
+  type StoredCertificates,
+} from "../../../../aggregator/core/certificate-plan.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const NUM_RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
+const TIMES = { authorityMs: 4 * DAY, certificateMs: DAY, overlapMs: HOUR };
+const NAMES = ["a", "b"];
+/** A plan may take this many steps to come to rest. */
+const MOST_STEPS = 6;
+
+const NOTHING: StoredCertificates = {
+  authorities: [],
+  trusted: [],
+  completeSinceMs: undefined,
+  serving: undefined,
+};
+
+/** What an issuer does with a plan, without keys. */
+class Shelf {
+  stored: StoredCertificates = NOTHING;
+  nowMs = 1_790_000_000_000;
+  /** What was told and served, and from when on. */
+  readonly told: { readonly atMs: number; readonly ids: readonly string[] }[] = [];
+  readonly served: { readonly atMs: number; readonly by: string }[] = [];
+  #made = 0;
+  readonly #all = new Map<string, Authority>();
+
+  know(one: Authority): void {
+    this.#all.set(one.id, one);
+  }
+
+  next(): CertificatePlan {
+    return certificatePlan(this.nowMs, this.stored, { times: TIMES, names: NAMES });
+  }
+
+  /** Whether there was anything to do. */
+  step(): boolean {
+    const plan = this.next();
+    const { nowMs, stored } = this;
+    const notBeforeMs = nowMs - BACKDATED_MS;
+    switch (plan.kind) {
+      case "keep":
+        return false;
+      case "issue-authority": {
+        this.#made += 1;
+        const made = { id: `authority-${this.#made}`, notBeforeMs, notAfterMs: nowMs + TIMES.authorityMs };
+        this.#all.set(made.id, made);
+        this.stored = { ...stored, authorities: [...stored.authorities, made] };
+        return true;
+      }
+      case "publish": {
+        const trusted = plan.trusted.flatMap((id) => this.#all.get(id) ?? []);
+        this.stored = { ...stored, trusted, completeSinceMs: plan.completeSinceMs };
+        this.told.push({ atMs: nowMs, ids: plan.trusted });
+        return true;
+      }
+      case "issue-certificate": {
+        const { authority, previous } = plan;
+        const end = this.#all.get(authority)?.notAfterMs ?? 0;
+        const notAfterMs = Math.min(nowMs + TIMES.certificateMs, end);
+        this.stored = { ...stored, serving: { notBeforeMs, notAfterMs, names: NAMES, signedBy: authority, previous } };
+        this.served.push({ atMs: nowMs, by: authority });
+        return true;
+      }
+      case "drop-authorities":
+        this.stored = { ...stored, authorities: stored.authorities.filter(({ id }) => plan.kept.includes(id)) };
+        return true;
+    }
+  }
+
+  /** Steps until there is nothing to do. */
+  settle(): number {
+    let steps = 0;
+    while (steps <= MOST_STEPS && this.step()) steps += 1;
+    return steps;
+  }
+}
+
+/** Those of a history that were in effect at some time from `from` to `to`. */
+function inEffect<T extends { readonly atMs: number }>(history: readonly T[], from: number, to: number): readonly T[] {
+  const before = history.findLastIndex(({ atMs }) => atMs <= from);
+  return history.slice(Math.max(0, before)).filter(({ atMs }) => atMs <= to);
+}
+
+/** Minutes, hours or days go by; then the leader does so many steps before it dies, and the next one comes after `soonMs`. */
+const events = fc.array(
+  fc.record({
+    passMs: fc.oneof(
+      fc.integer({ min: 1, max: 3 * HOUR }),
+      fc.integer({ min: HOUR - 2, max: HOUR + 2 }),
+      fc.integer({ min: 3 * HOUR, max: 5 * HOUR }),
+    ),
+    steps: fc.nat(MOST_STEPS),
+    soonMs: fc.integer({ min: 1, max: 2 * HOUR }),
+  }),
+  { minLength: 20, maxLength: 100 },
+);
+
+/** What was served at some time of the last overlap, and not told at another time of it. */
+function untrusted({ served, told, nowMs }: Shelf, beganMs: number): readonly string[] {
+  const from = Math.max(beganMs, nowMs - TIMES.overlapMs + 1);
+  const bundles = inEffect(told, from, nowMs);
+  return inEffect(served, from, nowMs).flatMap(({ by }) => (bundles.every(({ ids }) => ids.includes(by)) ? [] : [by]));
+}
+
+describe("certificatePlan", () => {
+  it("never has anything served that an agent which learns late does not trust, however often leaders die", () => {
+    fc.assert(
+      fc.property(events, (story) => {
+        const shelf = new Shelf();
+        shelf.settle();
+        const beganMs = shelf.nowMs;
+        for (const { passMs, steps, soonMs } of story) {
+          shelf.nowMs += passMs;
+          for (let step = 0; step < steps; step += 1) shelf.step();
+          expect(untrusted(shelf, beganMs)).toEqual([]);
+          shelf.nowMs += soonMs;
+          shelf.settle();
+          expect(untrusted(shelf, beganMs)).toEqual([]);
+        }
+      }),
+      { numRuns: NUM_RUNS },
+    );
+  });
+
+  it("always has a valid certificate served, and rotates authorities without piling them up", () => {
+    fc.assert(
+      fc.property(events, (story) => {
+        const shelf = new Shelf();
+        for (const { passMs } of story) {
+          shelf.nowMs += passMs;
+          expect(shelf.settle()).toBeLessThanOrEqual(MOST_STEPS);
+          const { serving, authorities, trusted } = shelf.stored;
+          expect(serving && isValidAt(serving, shelf.nowMs)).toBe(true);
+          expect(authorities.length).toBeLessThanOrEqual(2);
+          expect(trusted.length).toBeLessThanOrEqual(3);
+        }
+      }),
+      { numRuns: NUM_RUNS },
+    );
+  });
+
+  const authority = fc.record({
+    id: fc.constantFrom("a", "b", "c"),
+    notBeforeMs: fc.integer({ min: -200, max: 2 }).map((days) => days * DAY + 1_790_000_000_000),
+    notAfterMs: fc.integer({ min: -2, max: 200 }).map((days) => days * DAY + 1_790_000_000_000),
+  });
+  const anything = fc.record({
+    authorities: fc.uniqueArray(authority, { selector: ({ id }) => id, maxLength: 3 }),
+    trusted: fc.uniqueArray(authority, { selector: ({ id }) => id, maxLength: 3 }),
+    completeSinceMs: fc.option(
+      fc.integer({ min: -3, max: 3 }).map((hours) => hours * HOUR + 1_790_000_000_000),
+      {
+        nil: undefined,
+      },
+    ),
+    serving: fc.option(
+      fc.record({
+        notBeforeMs: authority.map((one) => one.notBeforeMs),
+        notAfterMs: authority.map((one) => one.notAfterMs),
+        signedBy: fc.constantFrom("a", "b", "c", "d"),
+        names: fc.constantFrom(NAMES, ["x"], []),
+        previous: fc.option(
+          fc.record({
+            id: fc.constantFrom("a", "b", "c"),
+            untilMs: fc.integer({ min: -2, max: 2 }).map((hours) => hours * HOUR + 1_790_000_000_000),
+          }),
+          { nil: undefined },
+        ),
+      }),
+      { nil: undefined },
+    ),
+  });
+
+  it("comes to rest from whatever is stored, with a certificate that agents are told to trust", () => {
+    fc.assert(
+      fc.property(anything, (stored) => {
+        const shelf = new Shelf();
+        shelf.stored = stored;
+        for (const one of [...stored.trusted, ...stored.authorities]) shelf.know(one);
+
+        const steps = shelf.settle();
+
+        const { serving, trusted } = shelf.stored;
+        expect(steps).toBeLessThanOrEqual(MOST_STEPS);
+        expect(serving && isValidAt(serving, shelf.nowMs)).toBe(true);
+        expect(trusted.map(({ id }) => id)).toContain(serving?.signedBy);
+        expect(serving?.names).toEqual(NAMES);
+      }),
+      { numRuns: NUM_RUNS },
+    );
+  });
+});
