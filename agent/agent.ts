@@ -3,16 +3,18 @@ import { createEventRecorder, type EventRecorder } from "../common/kube/events.t
 import type { Informer } from "../common/kube/informer.ts";
 import type { ByteTransport } from "../common/kube/transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { type Checks, failed, PASSED } from "../common/runtime/health.ts";
 import type { Listen } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import type { Metrics } from "../common/runtime/metrics.ts";
-import { observabilityRoutes } from "../common/runtime/observability.ts";
+import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
+import type { LevelControl, Logger } from "../common/runtime/logger.ts";
+import type { Counter, Metrics } from "../common/runtime/metrics.ts";
+import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
 import { reportPath } from "../common/storage/answer-version.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
 import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
+import { agentHealth } from "./agent-health.ts";
+import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
 import { describeHolds } from "./core/debug-holds.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
@@ -36,6 +38,8 @@ export interface AgentPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Nothing where the level of the log stays as it is. */
+  readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
   readonly client: KubeClient;
@@ -78,9 +82,10 @@ const FACTS_AFTER_MS = 2_000;
 export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: AbortSignal): Promise<void> {
   const { logger, wakeUp, clock, metrics, listen } = ports;
   const agent = new Agent(config, ports);
-  metrics.gauge({ name: "mooring_api_requests", help: "Requests sent to the API server." }, ports.client.requests);
-  const health = await listen(observabilityRoutes(metrics, agent.checks()), config.listen, logger);
-  const debug = await listen(debugRoutes(agent.debug()), config.debugListen, logger);
+  agent.registerMetrics();
+  const isDraining = (): boolean => signal.aborted;
+  const health = await listen(observabilityRoutes(metrics, { ...agent.health(), isDraining }), config.listen, logger);
+  const debug = await listen([...debugRoutes(agent.debug()), ...logLevelRoutes(ports)], config.debugListen, logger);
   logger.info({ health: health.url, debug: debug.url, wakeUp: wakeUp.mode, clock: clock.rate.source }, "agent started");
   try {
     await runTogether(agent.tasks(), signal);
@@ -105,6 +110,9 @@ class Agent {
   #acceptedGeneration: number | undefined;
   #facts: NodeFacts | undefined;
   #problem: string | undefined;
+  readonly #wakeUps: Counter<"reason">;
+  /** Turns of the loop that looks at the mount table. */
+  #looks = 0;
 
   constructor(config: AgentConfig, ports: AgentPorts) {
     this.#config = config;
@@ -128,9 +136,16 @@ class Agent {
       { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
     );
     const reports = ports.metrics.counter({
-      name: "mooring_reports_total",
-      help: "Reports by outcome.",
+      name: "mooring_reports_sent_total",
+      help: "Tries to send a report, by what came of them: accepted, or the code of the error.",
       labels: ["outcome"],
+      known: [{ outcome: "accepted" }],
+    });
+    this.#wakeUps = ports.metrics.counter({
+      name: "mooring_wake_ups_total",
+      help: "Why the mount table was looked at again: it changed, somebody asked, or it was time.",
+      labels: ["reason"],
+      known: WAKE_REASONS.map((reason) => ({ reason })),
     });
     this.#sender = createReportSender(
       { ...ports, transport: ports.reportTransport, reports },
@@ -165,34 +180,18 @@ class Agent {
     logger.info({ ...facts, bootId, bootedAt }, "node looked at");
   }
 
-  checks(): { readonly live: Checks; readonly ready: Checks } {
+  /** What `/livez` and `/readyz` ask. */
+  health(): Pick<Health, "live" | "ready"> {
     const observer = this.#observer;
-    return {
-      live: { ping: () => PASSED },
-      ready: {
-        "mount-table": () =>
-          observer.isBlind()
-            ? failed(`no complete read of the mount table: ${observer.blindness ?? "too old"}`)
-            : PASSED,
-        "pod-watch": () => (this.#pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
-        reports: () => this.#reportCheck(),
-        journal: () => ({ ok: true, detail: this.#journalDetail() }),
-        affinity: this.#enforcement.check,
-      },
-    };
+    return agentHealth(
+      { ...this.#ports, observer, pods: this.#pods, sender: this.#sender, enforcement: this.#enforcement },
+      { heartbeatMs: this.#config.heartbeatMs, looks: () => this.#looks, problem: () => this.#problem },
+    );
   }
 
-  /** An agent without a journal works, and it is no reason to stop a rollout; people shall know. */
-  #journalDetail(): string {
-    const { place } = this.#ports.journal;
-    const problem = this.#observer.journalProblem;
-    if (problem !== undefined) return `without one: ${problem}`;
-    return place === undefined ? "none that outlives this process" : place;
-  }
-
-  #reportCheck(): ReturnType<Checks[string]> {
-    if (this.#problem !== undefined) return failed(this.#problem);
-    return this.#sender.acceptedAt() === undefined ? failed("no report has been accepted yet") : PASSED;
+  /** What metrics tell of the wiring; the parts register their own. */
+  registerMetrics(): void {
+    registerAgentMetrics({ ...this.#ports, pods: this.#pods, sender: this.#sender });
   }
 
   #tell(anomaly: Anomaly): void {
@@ -218,6 +217,7 @@ class Agent {
     let isAsked = true;
     let heartbeatAt = 0;
     while (!signal.aborted) {
+      this.#looks += 1;
       const decisions = await observer.look();
       const isComplete = decisions !== undefined && observer.blindness === undefined;
       // Kept apart from the wake-ups: a node on which mounts change all the time must not fall silent.
@@ -227,6 +227,7 @@ class Agent {
       if (isHeartbeat) heartbeatAt = clock.monotonicMs() + jitter(random, this.#config.heartbeatMs, 0.2);
       const restMs = Math.max(0, heartbeatAt - clock.monotonicMs());
       const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
+      this.#wakeUps.increment({ reason });
       isAsked = reason === "asked" || !isComplete;
       if (reason !== "timer") await clock.sleep(restBefore(observer.looksMs, this.#config.debounceMs), signal);
     }
@@ -250,7 +251,7 @@ class Agent {
   #isTooLarge(): boolean {
     const problem = reportProblem(this.#observer.tellable);
     if (problem !== undefined && problem !== this.#problem)
-      this.#ports.logger.error({ problem }, "state cannot be reported");
+      this.#ports.logger.error({ why: problem }, "state cannot be reported");
     this.#problem = problem;
     return problem !== undefined;
   }

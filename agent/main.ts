@@ -28,6 +28,7 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     clock,
     random: createSystemRandom(),
     logger,
+    logLevel: logger,
     metrics: createMetrics(),
     listen,
     client,

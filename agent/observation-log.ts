@@ -53,7 +53,7 @@ export class ObservationLog {
     for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#told.has(key))) {
       const { hold, mountPoint } = known;
       const fields = { kind, volume: volumeKey(hold.volume), podUid: hold.podUid, mountPoint: displayPath(mountPoint) };
-      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), key }, "mount left behind");
+      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), hold: key }, "mount left behind");
     }
     this.#told = new Set(leaks.map(({ key }) => key));
   }

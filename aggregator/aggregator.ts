@@ -46,9 +46,13 @@ export async function runAggregator(
 ): Promise<void> {
   const { metrics, listen } = ports;
   const aggregator = new Aggregator(config, ports);
-  const reports = metrics.counter({ name: "mooring_reports_total", help: "Reports by outcome.", labels: ["outcome"] });
+  const reports = metrics.counter({
+    name: "mooring_reports_received_total",
+    help: "Reports that came, by what became of them.",
+    labels: ["outcome"],
+  });
   const routes = [
-    ...observabilityRoutes(metrics, aggregator.checks()),
+    ...observabilityRoutes(metrics, { ...aggregator.checks(), isDraining: () => signal.aborted }),
     reportRoute(aggregator, reports),
     ...aggregator.listRoutes(),
   ];

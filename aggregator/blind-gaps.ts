@@ -186,10 +186,10 @@ export class BlindGaps {
     this.#words = words;
     this.#times.clear();
     for (const { gap, blind } of words) {
-      const until = formatMillisecondsUp(gap.toMs);
+      const to = formatMillisecondsUp(gap.toMs);
       const nodes = [...blind.keys()];
       this.#parts.logger.info(
-        { until, nodes: nodes.length, first: nodes.slice(0, 5) },
+        { to, nodes: nodes.length, examples: nodes.slice(0, 5) },
         "a time in which no replica watched pods is taken into account; nodes that did not watch either",
       );
     }

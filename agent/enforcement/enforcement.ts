@@ -11,6 +11,8 @@ export interface Enforcement {
   readonly onPodChange: (change: StoreChange<NodePod>) => void;
   readonly onAnswer: (answer: ReportAnswer) => void;
   readonly check: () => CheckResult;
+  /** Changes with each end of what is being done, and is nothing while nothing is. */
+  readonly signs: () => number | undefined;
   /** For `/debug/verdicts`. */
   readonly describe: () => object;
 }
@@ -24,6 +26,7 @@ export function createEnforcement(parts: EnforcerParts, options: EnforcerOptions
       onPodChange: () => {},
       onAnswer: () => {},
       check: () => ({ ok: true, detail: mode }),
+      signs: () => undefined,
       describe: () => ({ mode, pods: [] }),
     };
   }
@@ -33,6 +36,7 @@ export function createEnforcement(parts: EnforcerParts, options: EnforcerOptions
     onPodChange: (change) => enforcer.onPodChange(change),
     onAnswer: (answer) => enforcer.onAnswer(answer),
     check: () => checkOf(enforcer, options),
+    signs: () => enforcer.signs,
     describe: () => ({ mode, ...enforcer.state(), survey: enforcer.survey(), pods: enforcer.describe() }),
   };
 }

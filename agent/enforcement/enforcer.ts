@@ -106,6 +106,11 @@ export class Enforcer {
     return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal)];
   }
 
+  /** Changes with each end of a look, and is nothing while no pod is looked at. */
+  get signs(): number | undefined {
+    return this.#queue.signs;
+  }
+
   /** The pods of the node that name a claim, and how many of them are wrong here. */
   survey(): NodeSurvey {
     return this.#attention.survey();

@@ -99,13 +99,13 @@ export class LeaderLabel {
     // A leader that was killed cannot do it: its pod would go on to be reached.
     for (const { name, uid } of labelled.filter(({ name }) => name !== this.#pod)) {
       await this.#put(fenced, { name, uid, role: null }, signal);
-      logger.info({ pod: name }, "another pod is no longer labelled as the leader's");
+      logger.info({ pod: `${this.#namespace}/${name}` }, "another pod is no longer labelled as the leader's");
     }
     if (labelled.some(({ name }) => name === this.#pod)) return;
     const mine = await this.#own(signal);
     if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${this.#namespace}/${this.#pod}`);
     await this.#put(fenced, { ...mine, role: LEADER_ROLE }, signal);
-    logger.info({ pod: this.#pod }, "own pod is labelled as the leader's");
+    logger.info({ pod: `${this.#namespace}/${this.#pod}` }, "own pod is labelled as the leader's");
   }
 
   async #own(signal: AbortSignal): Promise<LabelledPod | undefined> {

@@ -1,6 +1,6 @@
 import type { KubeEvent } from "../../common/kube/events.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
+import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type Budget, fullBudget, REPORTS, spend } from "../core/budget.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
@@ -28,10 +28,15 @@ export class ClaimWarnings {
     this.#budget = budget;
     if (isAllowed) {
       const { namespace, name } = claim;
-      const { kind, ...fields } = warning;
-      logger.warn({ namespace, claim: name, warning: kind, ...fields }, "claim needs attention");
+      logger.warn({ namespace, claim: name, ...fieldsOf(warning) }, "claim needs attention");
       emit(claimEvent(claim, warning, nowMs()));
     } else if (!this.#isCut) logger.warn({}, "more claims need attention than are told one by one, see the metrics");
     this.#isCut = !isAllowed;
   }
+}
+
+function fieldsOf(warning: ClaimWarning): LogFields {
+  const { kind, ...fields } = warning;
+  if (warning.kind !== "write-refused") return { warning: kind, ...fields };
+  return { warning: kind, reason: warning.reason, err: warning.message };
 }

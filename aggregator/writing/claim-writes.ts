@@ -184,7 +184,8 @@ export class ClaimWrites {
     const now = { atMs: clock.monotonicMs(), jitter: random.fraction(), ...snapshotOf(attempt) };
     memory.trouble = nextTrouble(memory.trouble, { kind: result.kind, ...now });
     if (result.kind === "failed") this.#setbacks.note(result);
-    if (result.kind === "stale") logger.debug({ key: decision.claim.key, err: result.message }, "claim has changed");
+    const { namespace, name } = decision.claim;
+    if (result.kind === "stale") logger.debug({ namespace, claim: name, err: result.message }, "claim has changed");
     if (result.kind === "refused" && memory.toldRefusal !== result.reason) {
       memory.toldRefusal = result.reason;
       warnings.tell(decision.claim, { kind: "write-refused", reason: result.reason, message: result.message });

@@ -1,4 +1,6 @@
 import { destination, pino, stdTimeFunctions } from "pino";
+import type { LogField } from "./log-fields.ts";
+import { redact } from "./redact.ts";
 
 /** The part of a logger that Mooring uses: constant lower-case message, everything variable in the fields. */
 export interface Logger {
@@ -10,25 +12,93 @@ export interface Logger {
   readonly child: (fields: LogFields) => Logger;
 }
 
-/** Fields by STYLE's names: `node`, `namespace`, `claim`, `volume`, `podUid`, `mountPoint`, `err`. */
-export type LogFields = Readonly<Record<string, unknown>>;
+/** Fields by the names of `LOG_FIELDS`: the same thing has the same name in every line. */
+export type LogFields = Readonly<Partial<Record<LogField, unknown>>>;
 type LogFunction = (fields: LogFields, message: string) => void;
 
-/** The levels that `--log-level` takes. */
+/** The levels that `--log-level` takes, the most talkative first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** JSON lines on standard error with `ts`, `level`, `msg` and `err`; written synchronously so that a crash loses none. */
-export function createLogger(level: LogLevel, fields: LogFields = {}): Logger {
-  return pino(
+/** The least level that is logged, by a logger and all of its children. It can be changed while the process runs. */
+export interface LevelControl {
+  readonly level: () => LogLevel;
+  readonly setLevel: (level: LogLevel) => void;
+}
+
+/** Where lines go. */
+interface LogSink {
+  readonly write: (line: string) => void;
+}
+
+/**
+ * JSON lines on standard error, or where told, with `ts`, `level`, `msg` and `err`; written synchronously so that a crash loses none. What
+ * looks like a secret is cut out of each line, wherever it stands.
+ */
+export function createLogger(
+  level: LogLevel,
+  fields: LogFields = {},
+  sink: LogSink = destination({ fd: 2, sync: true }),
+): Logger & LevelControl {
+  const lines = pino(
     {
-      level,
+      level: "debug",
       base: fields,
       messageKey: "msg",
       errorKey: "err",
       timestamp: () => stdTimeFunctions.isoTime().replace('"time"', '"ts"'),
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+      hooks: { streamWrite: redact },
     },
-    destination({ fd: 2, sync: true }),
+    sink,
   );
+  const least = { level };
+  return {
+    ...levelled(lines, least),
+    level: () => least.level,
+    setLevel: (next) => {
+      least.level = next;
+    },
+  };
+}
+
+type Lines = Pick<ReturnType<typeof pino>, Exclude<keyof Logger, "child">> & {
+  readonly child: (fields: LogFields) => Lines;
+};
+
+/** pino's own children keep the level that they were made with. */
+function levelled(lines: Lines, least: { readonly level: LogLevel }): Logger {
+  const write =
+    (level: Exclude<LogLevel, "silent">): LogFunction =>
+    (fields, message) => {
+      if (LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least.level)) lines[level](fields, message);
+    };
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    fatal: (fields, message) => {
+      if (least.level !== "silent") lines.fatal(fields, message);
+    },
+    child: (fields) => levelled(lines.child(fields), least),
+  };
+}
+
+/** The longest chain of causes that is told. */
+const MOST_CAUSES = 5;
+
+/** An error by what it says and where it was made. Its other properties stay out: libraries put whole requests there. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const causes: string[] = [];
+  for (let cause = error.cause; cause instanceof Error && causes.length < MOST_CAUSES; cause = cause.cause)
+    causes.push(cause.message);
+  return {
+    type: error.name,
+    message: error.message,
+    ...(causes.length > 0 && { causes }),
+    stack: error.stack,
+  };
 }

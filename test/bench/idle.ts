@@ -67,5 +67,5 @@ async function idleCost(
 
 async function requestsOf(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^mooring_api_requests (\d+)$/m.exec(text)?.[1]);
+  return Number(/^mooring_api_requests_total (\d+)$/m.exec(text)?.[1]);
 }

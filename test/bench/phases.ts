@@ -47,7 +47,7 @@ export async function measurePhase(
     cpuPercent: (100 * (cpuMs(child.pid) - cpuBefore)) / elapsedMs,
     lagP99: quantileBound(lag, 0.99),
     lagMax: quantileBound(lag, 1),
-    requests: grown("mooring_api_requests"),
+    requests: grown("mooring_api_requests_total"),
     written,
     refused: grown(WRITES) - written,
   };

@@ -1,3 +1,4 @@
+import { LOG_FIELDS } from "../../common/runtime/log-fields.ts";
 import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 
 /** One line that was logged, with the fields of the loggers above it. */
@@ -30,6 +31,7 @@ function loggerInto(lines: LogLine[], own: LogFields): Logger {
   const write =
     (level: LogLine["level"]) =>
     (fields: LogFields, message: string): void => {
+      checkLine(fields, message);
       lines.push({ level, message, fields: { ...own, ...fields } });
     };
   return {
@@ -40,4 +42,10 @@ function loggerInto(lines: LogLine[], own: LogFields): Logger {
     fatal: write("fatal"),
     child: (fields) => loggerInto(lines, { ...own, ...fields }),
   };
+}
+
+/** The compiler does not see what is spread into a line. */
+function checkLine(fields: LogFields, message: string): void {
+  const unknown = Object.keys(fields).filter((field) => !Object.hasOwn(LOG_FIELDS, field));
+  if (unknown.length > 0) throw new TypeError(`"${message}" is logged with unknown fields: ${unknown.join(", ")}`);
 }

@@ -62,7 +62,7 @@ async function metric({ url }: Program, name: string): Promise<number> {
 /** Waits until the agent of node-a has reported `count` more times. */
 async function reported(count: number): Promise<void> {
   const [agent] = stage.agents;
-  const accepted = 'mooring_reports_total{outcome="accepted"}';
+  const accepted = 'mooring_reports_sent_total{outcome="accepted"}';
   const begin = await metric(agent, accepted);
   await waitUntil(owner, {
     what: `${count} reports`,

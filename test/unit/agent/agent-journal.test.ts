@@ -138,7 +138,7 @@ describe("an agent with a journal", () => {
       { level: "warn", fields: { why: "the disk is full" } },
     ]);
     expect(ready.status).toBe(200);
-    expect(await ready.text()).toContain("[+]journal ok: without one: the disk is full");
+    expect(await ready.text()).toContain("[+]journal ok (degraded): without one: the disk is full");
   });
 
   it("stores everything once it can be used again", async () => {

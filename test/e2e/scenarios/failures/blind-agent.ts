@@ -61,8 +61,8 @@ async function untilBlind(stage: Stage, before: readonly MooringPod[]): Promise<
 
 /** Throws a HarnessError unless the agent has had no report accepted, and each of the others some. */
 async function requireSilence(stage: Stage, blind: MooringPod, others: readonly MooringPod[]): Promise<void> {
-  const metric = 'mooring_reports_total{outcome="accepted"}';
+  const metric = 'mooring_reports_sent_total{outcome="accepted"}';
   const [none, ...some] = await Promise.all([blind, ...others].map((agent) => metricOf(stage, agent, metric)));
-  const isRight = none === undefined && some.length > 0 && !some.includes(undefined);
+  const isRight = (none ?? 0) === 0 && some.length > 0 && !some.includes(undefined);
   if (!isRight) throw new HarnessError(`${blind.name} had ${none ?? 0} reports accepted, the others ${some.join()}`);
 }

@@ -1,0 +1,76 @@
+import type { Informer } from "../common/kube/informer.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { type CheckResult, degraded, failed, PASSED } from "../common/runtime/health.ts";
+import type { Health } from "../common/runtime/observability.ts";
+import { pulseCheck } from "../common/runtime/pulse.ts";
+import type { Enforcement } from "./enforcement/enforcement.ts";
+import type { Observer } from "./observer.ts";
+import type { Journal } from "./sinks/journal.ts";
+import type { ReportSender } from "./sinks/report-sender.ts";
+import type { NodePod } from "./sources/node-pods.ts";
+
+interface HealthParts {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly observer: Observer;
+  readonly pods: Informer<NodePod>;
+  readonly sender: Pick<ReportSender, "acceptedAt" | "signs">;
+  readonly enforcement: Pick<Enforcement, "check" | "signs">;
+}
+
+interface HealthFacts {
+  readonly heartbeatMs: number;
+  /** Turns of the loop that looks at the mount table. */
+  readonly looks: () => number;
+  /** Why nothing is reported. */
+  readonly problem: () => string | undefined;
+}
+
+/** Far longer than a look and a wait take together, whatever the kernel, the disk or the network do. Milliseconds. */
+const STUCK_AFTER_MS = 300_000;
+/** The server ends each watch after ten minutes at the latest, and a request for a list is given up after one. */
+const WATCH_STUCK_AFTER_MS = 1_800_000;
+/** So many heartbeats without an answer are no accident. */
+const MISSED_HEARTBEATS = 3;
+
+/** What `/livez` and `/readyz` of an agent ask. Nothing that the agent only waits for is a reason to restart it. */
+export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health, "live" | "ready"> {
+  const { clock, observer, pods, sender, enforcement } = parts;
+  const lasting = (signs: () => number | undefined, longestMs: number): (() => CheckResult) =>
+    pulseCheck(clock, { signs, longestMs });
+  return {
+    live: {
+      ping: () => PASSED,
+      "mount-table-loop": lasting(facts.looks, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
+      "report-loop": lasting(sender.signs, STUCK_AFTER_MS * 2),
+      "pod-watch-loop": lasting(pods.signs, WATCH_STUCK_AFTER_MS),
+      "affinity-loop": lasting(enforcement.signs, WATCH_STUCK_AFTER_MS),
+    },
+    ready: {
+      "mount-table": () =>
+        observer.isBlind() ? failed(`no complete read of the mount table: ${observer.blindness ?? "too old"}`) : PASSED,
+      "pod-watch": () => (pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
+      reports: () => checkReports(parts, facts),
+      journal: () => checkJournal(parts),
+      affinity: enforcement.check,
+    },
+  };
+}
+
+/** An agent without a journal works, and it is no reason to stop a rollout; people shall know. */
+function checkJournal({ journal: { place }, observer }: HealthParts): CheckResult {
+  const problem = observer.journalProblem;
+  if (problem !== undefined) return degraded(`without one: ${problem}`);
+  return { ok: true, detail: place === undefined ? "none that outlives this process" : place };
+}
+
+/** An aggregator that is away is no reason to take the agent for broken, nor is its answer that it does not lead. */
+function checkReports({ clock, sender }: HealthParts, { heartbeatMs, problem }: HealthFacts): CheckResult {
+  const why = problem();
+  if (why !== undefined) return failed(why);
+  const acceptedAt = sender.acceptedAt();
+  if (acceptedAt === undefined) return failed("no report has been accepted yet");
+  const ageMs = clock.monotonicMs() - acceptedAt;
+  if (ageMs <= MISSED_HEARTBEATS * heartbeatMs) return PASSED;
+  return degraded(`none has been accepted for ${Math.round(ageMs / 1000)} s`);
+}
