@@ -1,6 +1,8 @@
 import type { TestProject } from "vitest/node";
+import { findBinaries } from "../control-plane/binaries.ts";
 import { startControlPlane } from "../control-plane/control-plane.ts";
-import { openOwner } from "../process/owner.ts";
+import { HarnessError } from "../process/errors.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 
 declare module "vitest" {
@@ -9,7 +11,16 @@ declare module "vitest" {
     readonly kubeconfig: string;
     /** Path of a kubectl of the control plane's version. */
     readonly kubectl: string;
+    /** Paths of the tools that check manifests, or why there are none. */
+    readonly manifestTools: ManifestTools | { readonly problem: string };
   }
+}
+
+/** What administrators check manifests and rules with. */
+export interface ManifestTools {
+  readonly helm: string;
+  readonly promtool: string;
+  readonly kubeconform: string;
 }
 
 /** Starts the control plane that all integration tests share; vitest calls the returned function at the end. */
@@ -29,9 +40,21 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
     project.provide("kubeconfig", plane.kubeconfig);
     project.provide("kubectl", plane.kubectl);
+    project.provide("manifestTools", await manifestTools(owner));
     return tearDown;
   } catch (error) {
     await tearDown();
     throw error;
+  }
+}
+
+/** Before any test begins: building them takes all of the machine for minutes. Only the tests of manifests fail without them. */
+async function manifestTools(owner: Owner): Promise<ManifestTools | { readonly problem: string }> {
+  try {
+    const path = await findBinaries(owner, ["helm", "promtool", "kubeconform"]);
+    return { helm: path("helm"), promtool: path("promtool"), kubeconform: path("kubeconform") };
+  } catch (error) {
+    if (!(error instanceof HarnessError) || owner.signal.aborted) throw error;
+    return { problem: error.message };
   }
 }

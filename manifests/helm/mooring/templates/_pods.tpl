@@ -1,0 +1,42 @@
+{{/* The image, as one text. */}}
+{{- define "mooring.image" -}}
+{{- with .Values.image -}}
+{{- if not .repository }}{{ fail "image.repository is missing: name the image that you built and pushed, such as registry.example/mooring (docs/install.md, Image)" }}{{ end -}}
+{{- if and .tag .digest }}{{ fail "image.tag and image.digest exclude each other: a digest says already which image it is" }}{{ end -}}
+{{- .repository }}{{ with .tag }}:{{ . }}{{ end }}{{ with .digest }}@{{ . }}{{ end }}
+{{- end -}}
+{{- end -}}
+
+{{/* Settings by flag as the variables that the programs read: "log-level" is MOORING_LOG_LEVEL. JSON. */}}
+{{- define "mooring.environment" -}}
+{{- $environment := dict -}}
+{{- range $flag, $value := . -}}
+{{- $_ := set $environment (printf "MOORING_%s" ($flag | upper | replace "-" "_")) (toString $value) -}}
+{{- end -}}
+{{- toJson $environment -}}
+{{- end -}}
+
+{{/* Changes a workload of files/base by what both can be told: object, values (agent or aggregator), environment, chart (the root). */}}
+{{- define "mooring.workload" -}}
+{{- $values := .values -}}
+{{- $chart := .chart -}}
+{{- $environment := .environment -}}
+{{- $template := .object.spec.template -}}
+{{- $pod := $template.spec -}}
+{{- with $values.podAnnotations }}{{ $_ := set $template.metadata "annotations" . }}{{ end -}}
+{{- with $chart.Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
+{{- $_ := set $pod "priorityClassName" $values.priorityClassName -}}
+{{- $_ := set $pod "nodeSelector" (merge (dict) $pod.nodeSelector $values.nodeSelector) -}}
+{{- range $container := concat (default list $pod.initContainers) $pod.containers -}}
+{{- $_ := set $container "image" (include "mooring.image" $chart) -}}
+{{- with $chart.Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end -}}
+{{- end -}}
+{{- $main := first $pod.containers -}}
+{{- $_ := set $main "resources" $values.resources -}}
+{{- $env := list -}}
+{{- range $entry := $main.env -}}
+{{- if not (hasKey $environment $entry.name) }}{{ $env = append $env $entry }}{{ end -}}
+{{- end -}}
+{{- range $name, $value := $environment }}{{ $env = append $env (dict "name" $name "value" $value) }}{{ end -}}
+{{- $_ := set $main "env" $env -}}
+{{- end -}}

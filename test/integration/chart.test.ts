@@ -1,0 +1,191 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import type { KubernetesObject, V1Container, V1DaemonSet, V1Deployment } from "@kubernetes/client-node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { byName, CHART, helmTemplate, kustomize, MANIFESTS, tool } from "./manifest-tools.ts";
+
+let owner: Owner;
+let signals: Disposable;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+/** An overlay of the base with components and, if told, an image. */
+async function overlay(name: string, components: readonly string[], image: object = {}): Promise<string> {
+  const folder = join(owner.folder, name);
+  await mkdir(folder);
+  const path = (to: string): string => relative(folder, `${MANIFESTS}/${to}`);
+  const kustomization = {
+    resources: [path("base")],
+    components: components.map((component) => path(`components/${component}`)),
+    images: [{ name: "mooring", ...image }],
+  };
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization));
+  return folder;
+}
+
+/** Comparable: the order of variables has no meaning as long as none refers to another. */
+function comparable(manifests: string): Readonly<Record<string, KubernetesObject>> {
+  const objects = byName(manifests);
+  for (const container of [...objects.values()].flatMap(containersOf))
+    container.env?.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return Object.fromEntries([...objects].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function isWorkload(object: KubernetesObject): object is V1DaemonSet | V1Deployment {
+  return object.kind === "DaemonSet" || object.kind === "Deployment";
+}
+
+function containersOf(object: KubernetesObject): readonly V1Container[] {
+  return isWorkload(object) ? (object.spec?.template.spec?.containers ?? []) : [];
+}
+
+describe("the chart renders the same objects as kustomize", () => {
+  it.each([
+    { values: "base", folder: "base" },
+    { values: "enforce", folder: "overlays/enforce" },
+    { values: "production", folder: "overlays/production" },
+    { values: "selinux", folder: "overlays/selinux" },
+  ])("$values-values.yaml: $folder", async ({ values, folder }) => {
+    const [ofChart, ofKustomize] = [await helmTemplate(values), await kustomize(`${MANIFESTS}/${folder}`)];
+
+    expect(Object.keys(comparable(ofChart)).length).toBeGreaterThan(15);
+    expect(comparable(ofChart)).toEqual(comparable(ofKustomize));
+  });
+
+  it("components-values.yaml: the base with those components", async () => {
+    const components = ["affinity-enforce", "affinity-delete", "critical-pods-quota"];
+    const folder = await overlay("components", components);
+
+    const [ofChart, ofKustomize] = [await helmTemplate("components"), await kustomize(folder)];
+
+    expect(comparable(ofChart)).toEqual(comparable(ofKustomize));
+  });
+
+  it.each([
+    { name: "tag", set: "tag=1.2.3", image: { newTag: "1.2.3" } },
+    {
+      name: "digest",
+      set: `digest=sha256:${"0".repeat(64)}`,
+      image: { digest: `sha256:${"0".repeat(64)}` },
+    },
+  ])("with an image by its $name", async ({ name, set, image }) => {
+    const newName = "registry.example/team/mooring";
+    const folder = await overlay(`image-${name}`, [], { newName, ...image });
+
+    const ofChart = await helmTemplate("base", "--set", `image.repository=${newName},image.${set}`);
+
+    expect(comparable(ofChart)).toEqual(comparable(await kustomize(folder)));
+  });
+});
+
+/** The one object of a kind in what the chart renders with these values. */
+async function workload(kind: string, ...set: readonly string[]): Promise<V1DaemonSet | V1Deployment> {
+  const found = [...byName(await helmTemplate("base", "--set", set.join(","))).values()].find(
+    (one) => one.kind === kind,
+  );
+  if (found === undefined || !isWorkload(found)) throw new Error(`no ${kind}`);
+  return found;
+}
+
+describe("a value", () => {
+  it("of settings becomes a variable, in place of one that the base has", async () => {
+    const { spec } = await workload(
+      "Deployment",
+      "aggregator.settings.blind-gap=keep",
+      "aggregator.settings.silent-after=2m",
+    );
+
+    const env = spec?.template.spec?.containers[0]?.env ?? [];
+    expect(env).toContainEqual({ name: "MOORING_BLIND_GAP", value: "keep" });
+    expect(env).toContainEqual({ name: "MOORING_SILENT_AFTER", value: "2m" });
+    expect(new Set(env.map(({ name }) => name)).size).toBe(env.length);
+  });
+
+  it("of resources changes what it names and keeps the rest", async () => {
+    const { spec } = await workload("DaemonSet", "agent.resources.limits.memory=300Mi");
+
+    expect(spec?.template.spec?.containers[0]?.resources).toEqual({
+      requests: { cpu: "10m", memory: "96Mi" },
+      limits: { memory: "300Mi" },
+    });
+  });
+
+  it("of a node selector is added to what the base asks of nodes", async () => {
+    const { spec } = await workload("DaemonSet", "agent.nodeSelector.pool=storage");
+
+    expect(spec?.template.spec?.nodeSelector).toEqual({ "kubernetes.io/os": "linux", pool: "storage" });
+  });
+
+  it("of the image goes to the init container, too", async () => {
+    const { spec } = await workload("DaemonSet", "image.pullPolicy=Always", "image.tag=v7");
+
+    const { initContainers = [], containers = [] } = spec?.template.spec ?? {};
+    expect([...initContainers, ...containers].map(({ image, imagePullPolicy }) => [image, imagePullPolicy])).toEqual([
+      ["mooring:v7", "Always"],
+      ["mooring:v7", "Always"],
+    ]);
+  });
+
+  it.each([
+    { name: "no image", set: "image.repository=", says: /image\.repository is missing: name the image that you built/ },
+    {
+      name: "a tag and a digest",
+      set: `image.tag=v1,image.digest=sha256:${"0".repeat(64)}`,
+      says: /exclude each other/,
+    },
+    { name: "a tag that is a number to YAML", set: "image.tag=1.10", says: /'\/image\/tag': got number, want string/ },
+    { name: "a misspelt value", set: "aggregator.replica=3", says: /'\/aggregator'.*'replica' not allowed/ },
+    {
+      name: "a misspelt flag",
+      set: "agent.settings.heartbeet=3s",
+      says: /'\/agent\/settings'.*'heartbeet' not allowed/,
+    },
+    { name: "a flag that has a value", set: "agent.settings.affinity=off", says: /'affinity' not allowed/ },
+    { name: "no aggregator", set: "aggregator.replicas=0", says: /'\/aggregator\/replicas': minimum: got 0, want 1/ },
+    { name: "a word that is none", set: "affinity.mode=on", says: /'\/affinity\/mode'.*'off', 'audit', 'enforce'/ },
+    { name: "agents that are never replaced", set: "agent.maxUnavailable=0", says: /'\/agent\/maxUnavailable'/ },
+    {
+      name: "a limit that is none",
+      set: "agent.resources.limits.memory=lots",
+      says: /limits\/memory'.*does not match/,
+    },
+    { name: "a relative path", set: "agent.journalPath=journal", says: /'\/agent\/journalPath': .*does not match/ },
+  ])("is refused before anything is installed: $name", async ({ set, says }) => {
+    await expect(helmTemplate("base", "--set", set)).rejects.toThrow(says);
+  });
+});
+
+describe("helm", () => {
+  it("finds nothing to complain of", async () => {
+    const { stdout } = await tool("helm", "lint", "--strict", CHART, "--values", `${CHART}/ci/production-values.yaml`);
+
+    expect(stdout).toContain("1 chart(s) linted, 0 chart(s) failed");
+    expect(stdout).not.toMatch(/WARNING|ERROR/);
+  });
+
+  it("packages all that the templates read", async () => {
+    await tool("helm", "package", CHART, "--destination", owner.folder);
+
+    const packaged = join(owner.folder, "mooring-0.1.0.tgz");
+    const { stdout } = await tool(
+      "helm",
+      "template",
+      "mooring",
+      packaged,
+      "--values",
+      `${CHART}/ci/production-values.yaml`,
+    );
+
+    expect(comparable(stdout)).toEqual(comparable(await helmTemplate("production")));
+  });
+});
