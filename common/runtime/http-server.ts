@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { MooringError, messageOf } from "./errors.ts";
+import { BodyEncoded, BodyTooLarge, CallerGone, readBody } from "./http-body.ts";
 import type { Logger } from "./logger.ts";
 import type { Address } from "./settings.ts";
 
@@ -8,6 +10,8 @@ export interface RouteRequest {
   /** Values of the path's `:name` parts, decoded. */
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly query: URLSearchParams;
+  /** Value of the header of that name. */
+  readonly authorization?: string | undefined;
   /** The whole body as text. Rejects with `BodyTooLarge` before more than the route's limit is kept. */
   readonly body: () => Promise<string>;
 }
@@ -17,6 +21,7 @@ export interface RouteAnswer {
   readonly status: number;
   readonly body: string;
   readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The caller is to come again over another connection, which may lead to another process. */
   readonly isLast?: boolean;
 }
@@ -41,17 +46,58 @@ export interface HttpServer {
  */
 const KEEP_ALIVE_MS = 5_000;
 
-class BodyTooLarge extends Error {}
-class CallerGone extends Error {}
+/** A certificate and its key, PEM. */
+export interface ServingPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** What a server shows to who connects by TLS. It changes while the server runs. */
+export interface ServingIdentity {
+  /** Nothing as long as there is none: then nobody can connect. */
+  readonly pair: () => ServingPair | undefined;
+  /** Tells of each new one; what is answered ends that. */
+  readonly onChange: (listener: (pair: ServingPair) => void) => () => void;
+}
+
+/** What a caller may cost. Durations in milliseconds. */
+export interface ServerLimits {
+  readonly handshakeMs: number;
+  /** Until the head of a request is there, and until all of it is. */
+  readonly headMs: number;
+  readonly requestMs: number;
+  readonly headBytes: number;
+  readonly connections: number;
+  /** How often the two times are looked at. */
+  readonly lookEveryMs: number;
+}
+
+/** Where a server listens, and how. */
+export interface ListenAt extends Address {
+  /** With it TLS 1.3 is spoken and nothing else. */
+  readonly identity?: ServingIdentity | undefined;
+  readonly limits?: Partial<ServerLimits>;
+}
+
+/** A token takes 1.5 kB of the head; each of 5,000 agents has one connection, and may open a second before the first is known to be dead. */
+const LIMITS: ServerLimits = {
+  handshakeMs: 10_000,
+  headMs: 10_000,
+  requestMs: 30_000,
+  headBytes: 16_384,
+  connections: 12_000,
+  lookEveryMs: 5_000,
+};
 
 /** Opens a server for routes; a simulation replaces just this. Rejects with `MooringError` "listen-failed". */
-export type Listen = (routes: readonly Route[], address: Address, logger: Logger) => Promise<HttpServer>;
+export type Listen = (routes: readonly Route[], at: ListenAt, logger: Logger) => Promise<HttpServer>;
 
 /** A request as it arrives, whatever brought it. */
 export interface RouteCall {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
+  readonly authorization?: string | undefined;
   /** The whole body as text. Rejects with `BodyTooLarge` before more than so many bytes are kept. */
   readonly body: (maxBytes: number) => Promise<string>;
 }
@@ -63,27 +109,61 @@ export function createRouter(routes: readonly Route[], logger: Logger): (call: R
 }
 
 /** Listens by TCP until it is closed. Throws `MooringError` "listen-failed". */
-export async function listen(routes: readonly Route[], { host, port }: Address, logger: Logger): Promise<HttpServer> {
+export async function listen(routes: readonly Route[], at: ListenAt, logger: Logger): Promise<HttpServer> {
+  const { host, identity } = at;
   const router = createRouter(routes, logger);
-  const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: KEEP_ALIVE_MS },
-    (request, response) => {
-      const { method = "", url: target = "/" } = request;
-      const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
-      void router({ method, target, body }).then((result) => send(response, result));
-    },
-  );
-  const bound = await bind(server, { host, port });
+  const { server, forget } = createFor(at, (request, response) => {
+    const { method = "", url: target = "/", headers } = request;
+    const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
+    const call = { method, target, authorization: headers.authorization, body };
+    void router(call).then((result) => send(response, result));
+  });
+  const bound = await bind(server, at);
   // A connection that cannot be accepted must not end the process.
   server.on("error", (err) => logger.error({ err }, "connection not accepted"));
   return {
-    url: `http://${urlHost(host)}:${bound}`,
+    url: `${identity === undefined ? "http" : "https"}://${urlHost(host)}:${bound}`,
     close: async () => {
+      forget();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
     },
   };
+}
+
+type OnRequest = (request: IncomingMessage, response: ServerResponse) => void;
+
+function createFor(
+  { identity, limits }: ListenAt,
+  onRequest: OnRequest,
+): { readonly server: Server; readonly forget: () => void } {
+  const { handshakeMs, headMs, requestMs, headBytes, connections, lookEveryMs } = { ...LIMITS, ...limits };
+  const options: ServerOptions = {
+    requestTimeout: requestMs,
+    headersTimeout: headMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: lookEveryMs,
+    maxHeaderSize: headBytes,
+  };
+  if (identity === undefined)
+    return { server: limited(createServer(options, onRequest), connections), forget: () => {} };
+  const pair = identity.pair();
+  const context = pair && { cert: pair.certificate, key: pair.key };
+  const server = createTlsServer(
+    { ...options, ...context, minVersion: "TLSv1.3", handshakeTimeout: handshakeMs, ALPNProtocols: ["http/1.1"] },
+    onRequest,
+  );
+  // Connections that stand go on with what they were opened with.
+  const forget = identity.onChange(({ certificate, key }) =>
+    server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" }),
+  );
+  return { server: limited(server, connections), forget };
+}
+
+function limited(server: Server, connections: number): Server {
+  server.maxConnections = connections;
+  return server;
 }
 
 function urlHost(host: string): string {
@@ -111,7 +191,10 @@ interface Pattern {
   readonly parts: readonly string[];
 }
 
-async function answer(patterns: readonly Pattern[], { method, target, body }: RouteCall): Promise<RouteAnswer> {
+async function answer(
+  patterns: readonly Pattern[],
+  { method, target, authorization, body }: RouteCall,
+): Promise<RouteAnswer> {
   const url = URL.parse(target, "http://mooring");
   if (url === null) return { status: 400, body: "bad request target\n" };
   const given = url.pathname.split("/");
@@ -124,6 +207,7 @@ async function answer(patterns: readonly Pattern[], { method, target, body }: Ro
   return await match.route.answer({
     params,
     query: url.searchParams,
+    authorization,
     body: () => body(match.route.maxBodyBytes ?? 0),
   });
 }
@@ -145,35 +229,9 @@ function matchOf({ route, parts }: Pattern, given: readonly string[]): Match | u
   return { route, params };
 }
 
-/** A caller that is still writing does not see an answer: an announced body up to so many limits is read first, and dropped. */
-const DRAINED_LIMITS = 4;
-
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
-  const tooLarge = new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
-  const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > maxBytes * DRAINED_LIMITS) throw tooLarge;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of orGone(request)) {
-    size += chunk.length;
-    if (size > Math.max(maxBytes, announced)) throw tooLarge;
-    if (announced <= maxBytes) chunks.push(chunk);
-  }
-  if (size > maxBytes) throw tooLarge;
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** A caller that goes away in the middle is its own affair, not an error of ours. */
-async function* orGone(request: IncomingMessage): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of request) yield Buffer.from(chunk);
-  } catch (cause) {
-    throw new CallerGone("the body broke off", { cause });
-  }
-}
-
 function failure(error: unknown, logger: Logger): RouteAnswer {
   if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
+  if (error instanceof BodyEncoded) return { status: 415, body: `${error.message}\n` };
   if (error instanceof CallerGone) {
     logger.debug({ err: messageOf(error.cause) }, "caller went away");
     return { status: 400, body: "the body broke off\n" };
@@ -185,9 +243,10 @@ function failure(error: unknown, logger: Logger): RouteAnswer {
 
 function send(
   response: ServerResponse,
-  { status, body, contentType = "text/plain; charset=utf-8", isLast = false }: RouteAnswer,
+  { status, body, contentType = "text/plain; charset=utf-8", headers: more = {}, isLast = false }: RouteAnswer,
 ): void {
   const headers = {
+    ...more,
     "content-type": contentType,
     "content-length": Buffer.byteLength(body),
     "x-content-type-options": "nosniff",
