@@ -7,6 +7,7 @@ import {
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
+import { type GrantAccess, grantToAll } from "./report-access.ts";
 
 /** What becomes of a report. */
 export type ReportOutcome =
@@ -27,18 +28,30 @@ export interface ReportTaker {
   readonly holdRejections: () => string | undefined;
 }
 
-/** `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. */
-export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">): Route {
+/**
+ * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. Nothing of the body is
+ * read before `grant` says that the caller may report for the node.
+ */
+export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   return {
     method: "PUT",
     path: "/v1/nodes/:node/report",
     maxBodyBytes: MAX_REPORT_BYTES,
-    answer: async ({ params, query, body }) => {
+    answer: async ({ params, query, authorization, body }) => {
+      const access = await grant({ authorization, node: params.node ?? "" });
+      if (access.kind === "refused") {
+        reports.increment({ outcome: access.outcome });
+        return access.answer;
+      }
       const decoded = decodeNodeMessage(parseJson(await body()));
       if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
       const report = decoded.value;
       if (report.node !== params.node)
         return refuse(reports, `the report is of node "${report.node}", the path names "${params.node}"`);
+      if (access.podUid !== undefined && report.podUid !== access.podUid) {
+        reports.increment({ outcome: "forbidden" });
+        return { status: 403, body: "the report is of another pod than the token's\n" };
+      }
       const outcome = taker.onReport(report);
       reports.increment({ outcome: outcome.kind });
       // The next connection may lead to who does lead.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { GrantAccess } from "../../../../aggregator/sources/report-access.ts";
 import { type ReportOutcome, reportRoute } from "../../../../aggregator/sources/report-server.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { reportWith } from "../world.ts";
@@ -8,9 +9,15 @@ interface PutOptions {
   readonly outcome?: ReportOutcome;
   readonly query?: string;
   readonly hold?: string | undefined;
+  readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, query = "", hold }: PutOptions = {}) {
+async function put(body: string, { node = "n1", outcome, query = "", hold, grant }: PutOptions = {}) {
+  let isRead = false;
+  const read = async (): Promise<string> => {
+    isRead = true;
+    return body;
+  };
   const received: NodeMessage[] = [];
   const counted: string[] = [];
   const route = reportRoute(
@@ -22,9 +29,11 @@ async function put(body: string, { node = "n1", outcome, query = "", hold }: Put
       holdRejections: () => hold,
     },
     { increment: (labels) => counted.push(labels.outcome) },
+    grant,
   );
-  const answer = await route.answer({ params: { node }, query: new URLSearchParams(query), body: async () => body });
-  return { answer, received, counted };
+  const call = { params: { node }, query: new URLSearchParams(query), authorization: "Bearer a.b.c", body: read };
+  const answer = await route.answer(call);
+  return { answer, received, counted, isRead };
 }
 
 const valid = JSON.stringify(reportWith());
@@ -63,6 +72,38 @@ describe("reportRoute", () => {
 
     expect(answer).toMatchObject({ status: 400, body: 'the report is of node "n1", the path names "n2"\n' });
     expect(received).toEqual([]);
+  });
+
+  it("reads nothing of the body of who may not report", async () => {
+    const refusal = { status: 401, body: "a token is needed\n" };
+    const grant: GrantAccess = async () => ({ kind: "refused", outcome: "unauthenticated", answer: refusal });
+
+    const { answer, received, counted, isRead } = await put(valid, { grant });
+
+    expect(answer).toEqual(refusal);
+    expect([received, counted, isRead]).toEqual([[], ["unauthenticated"], false]);
+  });
+
+  it("asks whether the caller may report for the node that the path names", async () => {
+    const asked: object[] = [];
+    const grant: GrantAccess = async (request) => {
+      asked.push(request);
+      return { kind: "granted", podUid: reportWith().podUid };
+    };
+
+    const { answer } = await put(valid, { grant });
+
+    expect(answer.status).toBe(200);
+    expect(asked).toEqual([{ node: "n1", authorization: "Bearer a.b.c" }]);
+  });
+
+  it("refuses a report of another pod than the token's", async () => {
+    const grant: GrantAccess = async () => ({ kind: "granted", podUid: "another" });
+
+    const { answer, received, counted } = await put(valid, { grant });
+
+    expect(answer.status).toBe(403);
+    expect([received, counted]).toEqual([[], ["forbidden"]]);
   });
 
   it("a stale report is a success for its sender, acknowledges nothing, and is not to be taken for known", async () => {

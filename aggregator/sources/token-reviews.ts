@@ -1,0 +1,84 @@
+import * as v from "valibot";
+import type { KubeClient } from "../../common/kube/client.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { withDeadline } from "../../common/runtime/deadline.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import type { TokenVerdict } from "../core/reporter.ts";
+
+/** Asks the API server whose token it is. Rejects with `MooringError` when it does not say. */
+export type ReviewToken = (token: string) => Promise<TokenVerdict>;
+
+/** As many at a time: after a change of leaders there is one for each node, and each would have a connection of its own. */
+const MOST_AT_A_TIME = 64;
+/** Less than an agent waits for its answer. Milliseconds. */
+const REVIEW_LIMIT_MS = 5_000;
+
+const strings = v.array(v.string());
+const answer = v.object({
+  status: v.optional(
+    v.object({
+      // Absent, not false, where the token is refused.
+      authenticated: v.optional(v.boolean(), false),
+      audiences: v.nullish(strings),
+      user: v.nullish(v.object({ username: v.nullish(v.string()), extra: v.nullish(v.record(v.string(), strings)) })),
+    }),
+    {},
+  ),
+});
+
+/** Asks with the audience: without it the API server would take its own tokens for good. */
+export function createTokenReviews(
+  { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
+  audience: string,
+): ReviewToken {
+  const enter = createGate(MOST_AT_A_TIME);
+  const { signal } = new AbortController();
+  const ask = async (token: string, limited: AbortSignal): Promise<TokenVerdict> => {
+    const leave = await enter();
+    try {
+      // Who waited for too long is not answered any more.
+      if (limited.aborted) throw new MooringError("transport-failed", "too many tokens are asked about");
+      return verdictOf(await client.request(reviewOf(token, audience), limited));
+    } finally {
+      leave();
+    }
+  };
+  return (token) => withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) => ask(token, limited));
+}
+
+function reviewOf(token: string, audience: string): Parameters<KubeClient["request"]>[0] {
+  const [apiVersion, kind] = ["authentication.k8s.io/v1", "TokenReview"];
+  return {
+    method: "POST",
+    path: `/apis/${apiVersion}/tokenreviews`,
+    body: { apiVersion, kind, spec: { token, audiences: [audience] } },
+  };
+}
+
+function verdictOf(body: unknown): TokenVerdict {
+  const read = v.safeParse(answer, body);
+  if (!read.success) throw new MooringError("transport-failed", "the answer is no review of a token");
+  const { authenticated, audiences, user } = read.output.status;
+  return {
+    isAuthenticated: authenticated,
+    audiences: audiences ?? [],
+    userName: user?.username ?? "",
+    extra: user?.extra ?? {},
+  };
+}
+
+/** Lets so many in; the others wait in their order. Whoever is in leaves by what it gets. */
+function createGate(most: number): () => Promise<() => void> {
+  const waiting: (() => void)[] = [];
+  let inside = 0;
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) inside -= 1;
+    else next();
+  };
+  return async () => {
+    if (inside < most) inside += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    return leave;
+  };
+}

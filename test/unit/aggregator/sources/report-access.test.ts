@@ -1,0 +1,245 @@
+import { describe, expect, it } from "vitest";
+import type { TokenVerdict } from "../../../../aggregator/core/reporter.ts";
+import { type Access, createReportAccess } from "../../../../aggregator/sources/report-access.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+
+const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", account: "mooring-agent" };
+
+function verdictFor(node: string): TokenVerdict {
+  return {
+    isAuthenticated: true,
+    audiences: ["mooring-aggregator"],
+    userName: "system:serviceaccount:mooring-agents:mooring-agent",
+    extra: {
+      "authentication.kubernetes.io/node-name": [node],
+      "authentication.kubernetes.io/pod-uid": [`uid-on-${node}`],
+    },
+  };
+}
+
+/** A token that the fake API server knows as that of a node's agent for so long. */
+function tokenOf(node: string, expiresInMs: number | undefined, wallMs: number): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const claims = expiresInMs === undefined ? {} : { exp: (wallMs + expiresInMs) / 1000 };
+  return `${part({ alg: "RS256" })}.${part({ ...claims, node })}.c2lnbmF0dXJl`;
+}
+
+function setUp() {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  const asked: string[] = [];
+  const outcomes: string[] = [];
+  let answer = async (token: string): Promise<TokenVerdict> => {
+    const { node } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+    return verdictFor(String(node));
+  };
+  const grant = createReportAccess(
+    {
+      clock,
+      logger,
+      nowMs: clock.wallMs,
+      review: async (token) => {
+        asked.push(token);
+        return await answer(token);
+      },
+      reviews: { increment: ({ outcome }) => outcomes.push(outcome) },
+    },
+    RULE,
+  );
+  return {
+    clock,
+    logger,
+    asked,
+    outcomes,
+    token: (node: string, expiresInMs: number | undefined = 600_000) => tokenOf(node, expiresInMs, clock.wallMs()),
+    setAnswer: (next: typeof answer) => {
+      answer = next;
+    },
+    report: (token: string | undefined, node = "n1"): Promise<Access> =>
+      grant({ authorization: token && `Bearer ${token}`, node }),
+    grant,
+  };
+}
+
+function statusOf(access: Access): number {
+  return access.kind === "granted" ? 200 : access.answer.status;
+}
+
+describe("report access", () => {
+  it("takes an agent's reports for its own node, and names its pod", async () => {
+    const { report, token } = setUp();
+
+    expect(await report(token("n1"))).toEqual({ kind: "granted", podUid: "uid-on-n1" });
+  });
+
+  it("refuses an agent's report for another node", async () => {
+    const { report, token } = setUp();
+
+    expect(await report(token("n1"), "n2")).toMatchObject({ outcome: "forbidden", answer: { status: 403 } });
+  });
+
+  it.each([
+    { name: "no header", authorization: undefined },
+    { name: "an empty header", authorization: "" },
+    { name: "an empty token", authorization: "Bearer " },
+    { name: "another scheme", authorization: "Basic YTpi" },
+    { name: "what is no token", authorization: "Bearer secret" },
+    { name: "a token with a line break", authorization: "Bearer a.b.c\nx" },
+    { name: "an oversized token", authorization: `Bearer ${"a".repeat(9_000)}.b.c` },
+  ])("refuses $name without asking anybody", async ({ authorization }) => {
+    const { grant, asked } = setUp();
+
+    const access = await grant({ authorization, node: "n1" });
+
+    expect(access).toMatchObject({ outcome: "unauthenticated", answer: { status: 401 } });
+    expect(asked).toEqual([]);
+  });
+
+  it("asks once for many reports, those at the same time included", async () => {
+    const { report, token, asked } = setUp();
+    const mine = token("n1");
+
+    await Promise.all([report(mine), report(mine), report(mine)]);
+    await report(mine);
+
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    { name: "for two minutes", expiresInMs: 600_000, believedMs: 120_000 },
+    { name: "no longer than the token lives", expiresInMs: 30_000, believedMs: 30_000 },
+    { name: "not at all where the token does not say when it ends", expiresInMs: undefined, believedMs: 0 },
+    { name: "not at all when it has ended by our clock", expiresInMs: -1_000, believedMs: 0 },
+  ])("believes a token $name", async ({ expiresInMs, believedMs }) => {
+    const { report, token, asked, clock } = setUp();
+    const mine = expiresInMs === undefined ? tokenOf("n1", undefined, 0) : token("n1", expiresInMs);
+
+    await report(mine);
+    clock.pass(Math.max(0, believedMs - 1));
+    await report(mine);
+    const within = asked.length;
+    clock.pass(1);
+    await report(mine);
+
+    expect([within, asked.length]).toEqual(believedMs === 0 ? [2, 3] : [1, 2]);
+  });
+
+  it("refuses a token that has been withdrawn, at the next review", async () => {
+    const { report, token, clock, setAnswer } = setUp();
+    const mine = token("n1");
+    await report(mine);
+    setAnswer(async () => ({ ...verdictFor("n1"), isAuthenticated: false, audiences: [] }));
+
+    const early = await report(mine);
+    clock.pass(120_000);
+    const late = await report(mine);
+
+    expect([early, late].map(statusOf)).toEqual([200, 401]);
+  });
+
+  it("asks again after five seconds about a token that was refused: its pod may have been too young", async () => {
+    const { report, token, clock, setAnswer, asked } = setUp();
+    const mine = token("n1");
+    setAnswer(async () => ({ ...verdictFor("n1"), isAuthenticated: false }));
+    const refusals = [await report(mine), await report(mine)];
+    setAnswer(async () => verdictFor("n1"));
+
+    clock.pass(5_000);
+    const later = await report(mine);
+
+    expect([...refusals, later].map(statusOf)).toEqual([401, 401, 200]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("says that it cannot tell, rather than that the token is bad, when the API server does not answer", async () => {
+    const { report, token, setAnswer, logger, outcomes } = setUp();
+    setAnswer(async () => {
+      throw new MooringError("transport-failed", "no answer");
+    });
+    const mine = token("n1");
+
+    const failed = await report(mine);
+    setAnswer(async () => verdictFor("n1"));
+    const later = await report(mine);
+
+    expect(failed).toMatchObject({ outcome: "review-failed", answer: { status: 503 } });
+    expect(statusOf(later)).toBe(200);
+    expect(outcomes).toEqual(["failed", "agent"]);
+    expect(logger.messages()).toEqual(["token not reviewed, report refused", "tokens are reviewed again"]);
+  });
+
+  it("goes on taking reports of who is believed while the API server does not answer", async () => {
+    const { report, token, setAnswer } = setUp();
+    const mine = token("n1");
+    await report(mine);
+    setAnswer(() => new Promise(() => {}));
+
+    expect(statusOf(await report(mine))).toBe(200);
+  });
+
+  it("does not hide a bug as a failed review", async () => {
+    const { report, token, setAnswer } = setUp();
+    setAnswer(async () => {
+      throw new TypeError("a bug");
+    });
+
+    await expect(report(token("n1"))).rejects.toThrow("a bug");
+  });
+
+  it("limits how often a node reports, and lets it go on later", async () => {
+    const { report, token, clock } = setUp();
+    const mine = token("n1");
+    const statuses: number[] = [];
+    for (let count = 0; count < 101; count += 1) statuses.push(statusOf(await report(mine)));
+    const other = statusOf(await report(token("n2"), "n2"));
+
+    clock.pass(50);
+    const later = statusOf(await report(mine));
+
+    expect(statuses.filter((status) => status === 200)).toHaveLength(100);
+    expect([statuses.at(-1), other, later]).toEqual([429, 200, 200]);
+  });
+
+  it("limits how many unknown tokens are reviewed for a node, and takes the reports of who is known all the same", async () => {
+    const { report, token, asked, clock } = setUp();
+    const mine = token("n1");
+    await report(mine);
+
+    const statuses: number[] = [];
+    for (let count = 0; count < 40; count += 1)
+      statuses.push(statusOf(await report(tokenOf("n9", 1_000 + count * 1_000, clock.wallMs()))));
+
+    expect(new Set(statuses)).toEqual(new Set([403, 429]));
+    expect(asked.length).toBe(20);
+    expect(statusOf(await report(mine))).toBe(200);
+  });
+
+  it("limits how many unknown tokens are reviewed in all", async () => {
+    const { report, token, asked } = setUp();
+
+    const statuses = new Set<number>();
+    for (let count = 0; count < 6_100; count += 1)
+      statuses.add(statusOf(await report(token(`n${count}`), `n${count}`)));
+
+    expect(asked.length).toBe(6_000);
+    expect(statuses).toEqual(new Set([200, 429]));
+  });
+
+  it("never logs a token", async () => {
+    const { report, token, logger, setAnswer } = setUp();
+    const mine = token("n1");
+    setAnswer(async () => {
+      throw new MooringError("transport-failed", "no answer");
+    });
+    await report(mine);
+    await settle();
+    setAnswer(async () => ({ ...verdictFor("n1"), isAuthenticated: false }));
+
+    await report(mine);
+
+    const told = JSON.stringify(logger.lines);
+    for (const part of mine.split(".")) expect(told).not.toContain(part);
+  });
+});
