@@ -1,19 +1,22 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { type CheckResult, type Checks, PASSED } from "../common/runtime/health.ts";
+import type { CheckResult } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
-import type { Logger } from "../common/runtime/logger.ts";
+import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
+import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
-import { observabilityRoutes } from "../common/runtime/observability.ts";
+import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
+import { aggregatorHealth } from "./aggregator-health.ts";
+import { registerClaimMetrics } from "./claim-metrics.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { claimKeysOf } from "./core/references.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
-import { checkNodes } from "./node-check.ts";
+import { createMeasures, type Measures } from "./measures.ts";
 import { LIST_PATHS } from "./read-api.ts";
 import { Rejections, registerRejectionGauges } from "./rejections.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
@@ -23,13 +26,15 @@ import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
 import { checkStart } from "./start-check.ts";
 import { Term } from "./term.ts";
 import { UnsettledEnds } from "./unsettled-ends.ts";
-import { checkWrites, registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
+import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Nothing where the level of the log stays as it is. */
+  readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
   readonly client: KubeClient;
@@ -52,18 +57,20 @@ export async function runAggregator(
     labels: ["outcome"],
   });
   const routes = [
-    ...observabilityRoutes(metrics, { ...aggregator.checks(), isDraining: () => signal.aborted }),
+    ...observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted }),
     reportRoute(aggregator, reports),
     ...aggregator.listRoutes(),
   ];
   const server = await listen(routes, config.listen, ports.logger);
-  ports.logger.info({ url: server.url, server: ports.client.server }, "aggregator started");
+  const { debugListen } = config;
+  const debug = debugListen && (await listen(logLevelRoutes(ports), debugListen, ports.logger));
+  ports.logger.info({ url: server.url, debug: debug?.url, server: ports.client.server }, "aggregator started");
   if (config.allowInsecureReports)
     ports.logger.warn({ url: server.url }, "reports are taken unencrypted from anybody: for tests only");
   try {
     await runTogether(aggregator.tasks(), signal);
   } finally {
-    await server.close();
+    await Promise.all([server.close(), debug?.close()]);
     ports.logger.info({}, "aggregator stopped");
   }
 }
@@ -81,6 +88,7 @@ class Aggregator {
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
+  readonly #measures: Measures;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
   #term: Term | undefined;
   /** Nothing was left undone at the end of the last one. */
@@ -113,9 +121,12 @@ class Aggregator {
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
+    this.#measures = createMeasures(ports.metrics);
     registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
     registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
     registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
+    if (config.claimMetrics)
+      registerClaimMetrics(ports.metrics, () => (this.#term === undefined ? [] : this.#cluster.claims()));
   }
 
   #newLeadership(): Leadership {
@@ -141,17 +152,14 @@ class Aggregator {
     ];
   }
 
-  checks(): { readonly live: Checks; readonly ready: Checks } {
-    const { check } = this.#leadership;
-    return {
-      live: { ping: () => PASSED },
-      ready: {
-        cluster: () => this.#checkStart(),
-        nodes: () => checkNodes(this.#term),
-        writes: () => (this.#term === undefined ? PASSED : checkWrites(this.#term.reconciler.writes)),
-        ...(check && { leader: check }),
-      },
-    };
+  /** What `/livez` and `/readyz` ask. */
+  health(): Pick<Health, "live" | "ready"> {
+    return aggregatorHealth({
+      ...this.#ports,
+      cluster: this.#cluster,
+      leadership: this.#leadership,
+      term: () => this.#term,
+    });
   }
 
   #checkStart(): CheckResult {
@@ -176,6 +184,7 @@ class Aggregator {
         writing: this.#writing,
         coverage: this.#leadership.coverage,
         clusterUid: this.#identity.uid,
+        measures: this.#measures,
         onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
         nowMs: () => this.#nowMs(),
       },

@@ -8,6 +8,7 @@ import {
   describeSettings,
   durationSetting,
   isLoopback,
+  optionalAddress,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -96,6 +97,14 @@ export const AGGREGATOR_SETTINGS = {
     { min: 3_000, max: 300_000 },
     "15s",
   ),
+  claimMetrics: switchSetting({
+    name: "claim-metrics",
+    description: "also metrics of single claims, by namespace and name, of the leader; of 20,000 claims at most",
+  }),
+  debugListen: optionalAddress({
+    name: "debug-listen",
+    description: "loopback address of /debug/log-level; without it there is none",
+  }),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -114,6 +123,9 @@ export interface AggregatorConfig {
   readonly upstreamCondition: UpstreamSetting;
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
+  readonly claimMetrics: boolean;
+  /** A loopback address, or nothing. */
+  readonly debugListen: Address | undefined;
   readonly logLevel: LogLevel;
 }
 
@@ -133,7 +145,7 @@ export type AggregatorCommand =
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const reader = readSettings(settings, input, [listenProblems, electionProblems]);
+  const reader = readSettings(settings, input, [listenProblems, debugProblems, electionProblems]);
   const { get } = reader;
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
@@ -147,6 +159,8 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     holdRejectionsAt: get(AGGREGATOR_SETTINGS.holdRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
+    claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
+    debugListen: get(AGGREGATOR_SETTINGS.debugListen),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
   return { kind: "run", config };
@@ -163,6 +177,11 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   return [
     `--listen: ${host || "every address"} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
   ];
+}
+
+function debugProblems({ get }: SettingsReader): readonly string[] {
+  const host = get(AGGREGATOR_SETTINGS.debugListen)?.host;
+  return host === undefined || isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */

@@ -90,6 +90,12 @@ export class FleetState {
     return heard && this.#clock.monotonicMs() - heard.readEndedAt;
   }
 
+  /** The same of all nodes. */
+  reportAges(): readonly (readonly [node: string, ageMs: number])[] {
+    const now = this.#clock.monotonicMs();
+    return [...this.#heard].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
+  }
+
   get size(): number {
     return this.#views.size;
   }

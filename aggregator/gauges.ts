@@ -1,6 +1,9 @@
+import { registerApi, registerWatches } from "../common/kube/api-metrics.ts";
 import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
+import { registerProcess } from "../common/runtime/process-metrics.ts";
+import { QUEUES } from "./measures.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { Term } from "./term.ts";
 
@@ -12,54 +15,61 @@ interface Watched {
   readonly term: () => Term | undefined;
 }
 
+const STANDINGS = ["agent", "silent", "agentless", "gone"] as const;
+
 /** What metrics tell of the cluster, its nodes and this process. */
 export function registerGauges(metrics: Metrics, watched: Watched): void {
-  const { client, term } = watched;
-  metrics.gauge(
-    { name: "mooring_queue_depth", help: "Claims that wait to be looked at." },
-    () => term()?.reconciler.depth,
-  );
-  metrics.gauge({ name: "mooring_api_requests", help: "Requests sent to the API server." }, client.requests);
-  metrics.gauge({ name: "process_resident_memory_bytes", help: "Resident memory of the process." }, () =>
-    process.memoryUsage.rss(),
-  );
-  metrics.gauge({ name: "mooring_wall_clock_skew_seconds", help: "Own wall clock minus the API server's." }, () =>
-    skewSeconds(watched),
-  );
+  registerProcess({ ...watched, metrics }, "aggregator");
+  registerApi({ ...watched, metrics });
+  registerWatches(metrics, watched.cluster.informers);
+  registerQueueGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
-  registerStoreGauges(metrics, watched.cluster);
 }
 
-function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
-  const gauge = (name: `mooring_${string}`, help: string, read: (term: Term) => number): void =>
-    metrics.gauge({ name, help }, () => {
+function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
+  metrics.series(
+    {
+      name: "mooring_queue_depth",
+      help: "What wants work now: claims to be looked at, claims to be written, nodes to be looked at.",
+      type: "gauge",
+      labels: ["queue"],
+    },
+    () => {
       const present = term();
-      return present && read(present);
-    });
-  gauge("mooring_nodes_reporting", "Nodes that have reported.", ({ fleet }) => fleet.size);
-  gauge("mooring_nodes_silent", "Nodes whose reports are expected and do not come.", ({ standings }) =>
-    standings.count("silent"),
-  );
-  gauge("mooring_nodes_agentless", "Nodes on which no agent belongs or is.", ({ standings }) =>
-    standings.count("agentless"),
-  );
-  gauge(
-    "mooring_nodes_gone",
-    "Nodes that are assumed to be off for good and whose mounts to have ended.",
-    ({ standings }) => standings.count("gone"),
+      if (present === undefined) return [];
+      const { reconciler, standings } = present;
+      const depths = { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: standings.depth };
+      return QUEUES.map((queue) => ({ labels: { queue }, value: depths[queue] }));
+    },
   );
 }
 
-function registerStoreGauges(metrics: Metrics, cluster: Cluster): void {
-  const gauge = (name: `mooring_${string}`, help: string, read: () => number): void =>
-    metrics.gauge({ name, help }, read);
-  gauge("mooring_undecodable_objects", "How often an API object was not understood.", cluster.undecodable);
-  gauge("mooring_unreadable_objects", "API objects that are not understood now.", cluster.unreadable);
-  gauge("mooring_store_drift_objects", "Objects that a check found other than the API server has them.", cluster.drift);
-}
-
-/** Against the middle of what the server's clock can show; nothing before its first answer. */
-function skewSeconds({ client, clock }: Watched): number | undefined {
-  const server = client.serverTime();
-  return server && (clock.wallMs() - (server.latestMs - server.widthMs / 2)) / 1000;
+/** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */
+function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
+  metrics.gauge(
+    { name: "mooring_nodes_reporting", help: "Nodes that have reported to this leader." },
+    () => term()?.fleet.size,
+  );
+  metrics.series(
+    {
+      name: "mooring_nodes",
+      help: "Nodes by what they are taken for: agent, their reports come or are about to; silent, they are expected and do not come; agentless, no agent belongs there; gone, they are assumed to be off for good.",
+      type: "gauge",
+      labels: ["state"],
+    },
+    () => {
+      const present = term();
+      if (present === undefined) return [];
+      return STANDINGS.map((state) => ({ labels: { state }, value: present.standings.count(state) }));
+    },
+  );
+  metrics.series(
+    {
+      name: "mooring_node_report_age_seconds",
+      help: "How long ago the last report of a node was accepted.",
+      type: "gauge",
+      labels: ["node"],
+    },
+    () => (term()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
+  );
 }

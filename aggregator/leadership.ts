@@ -22,6 +22,8 @@ export interface Leadership {
   readonly fenced: KubeClient;
   /** Who leads; nothing where there is nobody else. */
   readonly check: (() => CheckResult) | undefined;
+  /** Changes with each try to read or write the Lease; nothing where there is none. */
+  readonly signs: () => number | undefined;
   /** What pods were watched. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
@@ -50,6 +52,7 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
     mayAct: () => true,
     fenced: client,
     check: undefined,
+    signs: () => undefined,
     coverage,
     run: async (lead, signal) => {
       // There is no Lease to read: nobody is known to have watched before.
@@ -84,6 +87,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     mayAct,
     fenced,
     coverage,
+    signs: () => elector.view().tries,
     check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {

@@ -21,7 +21,7 @@ async function run(config: AggregatorConfig, signal: AbortSignal): Promise<void>
   const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
   const metrics = createMetrics();
-  const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client };
+  const ports = { clock, random: createSystemRandom(), logger, logLevel: logger, metrics, listen, client };
   const aggregate = (limited: AbortSignal): Promise<void> => runAggregator(config, ports, limited);
   try {
     await runTogether([aggregate, (limited) => watchEventLoop({ clock, metrics }, limited)], signal);

@@ -1,4 +1,4 @@
-import { WorkQueue } from "../common/kube/work-queue.ts";
+import { type QueueObserver, WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
@@ -36,6 +36,8 @@ export interface ReconcilerParts {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
+  /** Nothing where nobody measures. */
+  readonly queues?: Readonly<Record<"claims" | "writes", QueueObserver>>;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -61,7 +63,7 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts);
+    this.#queue = new WorkQueue(parts, undefined, parts.queues?.claims);
     const { fleet, standings } = parts;
     this.#words = {
       viewOf: (node) => fleet.view(node),
@@ -84,6 +86,11 @@ export class Reconciler {
 
   get depth(): number {
     return this.#queue.depth;
+  }
+
+  /** Changes with each end of a look, and is nothing while no claim is looked at. */
+  get signs(): number | undefined {
+    return this.#queue.signs;
   }
 
   /** Whatever has been told so far was looked at, and what came of it was written. */

@@ -1,4 +1,4 @@
-import { WorkQueue } from "../common/kube/work-queue.ts";
+import { type QueueObserver, WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
@@ -42,6 +42,8 @@ export interface StandingsParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly onChange: (change: StandingChange) => void;
+  /** Nothing where nobody measures. */
+  readonly queues?: Readonly<Record<"nodes", QueueObserver>>;
   /** The node is gone, and what it showed is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
@@ -81,7 +83,7 @@ export class Standings {
   constructor(parts: StandingsParts, limits: StandingLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#queue = new WorkQueue(parts, 1);
+    this.#queue = new WorkQueue(parts, 1, parts.queues?.nodes);
     this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
     this.#startedAt = parts.clock.monotonicMs();
   }
@@ -115,6 +117,11 @@ export class Standings {
   /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
   assumedEnd(node: string): AssumedEnd | undefined {
     return (this.#tracks.get(node) ?? this.#look(node)).assumed;
+  }
+
+  /** Nodes that want to be looked at now. */
+  get depth(): number {
+    return this.#queue.depth;
   }
 
   /** How many of the nodes that are known have a standing. */

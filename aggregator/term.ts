@@ -10,7 +10,9 @@ import type { AggregatorConfig } from "./config.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import type { Volume } from "./core/cluster-objects.ts";
+import { newUnmounts } from "./core/unmount-latency.ts";
 import { FleetState } from "./fleet-state.ts";
+import type { Measures } from "./measures.ts";
 import type { PodCoverage } from "./pod-coverage.ts";
 import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
@@ -32,6 +34,8 @@ export interface TermParts {
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
   readonly clusterUid: () => string | undefined;
+  /** Nothing where nobody measures. */
+  readonly measures?: Measures;
   /** Which pods of a node wait for a volume that excludes it. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -63,7 +67,8 @@ export class Term {
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
-    this.reconciler = new Reconciler({ ...parts, fleet, standings, writer, warnings, policy, unseenOf, nowMs }, config);
+    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, unseenOf, nowMs };
+    this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.#api = new ReadApi({
       ...parts,
       cluster,
@@ -80,6 +85,7 @@ export class Term {
     const { client, cluster, nowMs } = this.#parts;
     const parts = {
       ...this.#parts,
+      ...queuesOf(this.#parts),
       cluster,
       nowMs,
       fleet: this.fleet,
@@ -148,6 +154,7 @@ export class Term {
     const nodeBootId = cluster.node(report.node)?.bootId;
     const wasExpected = this.fleet.anyExpected !== undefined;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
+    const before = this.fleet.view(report.node);
     const change = this.fleet.accept(report, receipt);
     if (change.kind === "stale") {
       logger.info({ node: report.node, why: change.why }, "stale report dropped");
@@ -161,7 +168,10 @@ export class Term {
         "node's boot clock went back, taken as it is now",
       );
     this.#gaps.onReport(report, receipt, setBackMs !== undefined);
-    if (change.touched.length > 0) this.#api.onReport(change.view);
+    if (change.touched.length > 0) {
+      this.#api.onReport(change.view);
+      this.#parts.measures?.unmounted(newUnmounts(before, change.view, cluster));
+    }
     const reach = this.reconciler.awaitedVersion(change.view);
     const look = this.#gaps.isAwaited(report.node) || undefined;
     this.standings.onReport(report.node);
@@ -187,4 +197,9 @@ export class Term {
     this.#asks = budget;
     return isAllowed;
   }
+}
+
+/** What measures the queues of a time of leading. */
+function queuesOf({ measures }: TermParts): Pick<Measures, "queues"> | undefined {
+  return measures && { queues: measures.queues };
 }

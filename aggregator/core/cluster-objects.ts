@@ -20,6 +20,8 @@ export interface Pod {
   readonly isAgent?: boolean | undefined;
   /** When it was made, whole seconds cut off. */
   readonly createdAtMs?: number | undefined;
+  /** When its deletion was asked for, whole seconds cut off; nothing while nobody has. */
+  readonly deletedAtMs?: number | undefined;
   /** An agent rejected it: a volume's node affinity excludes its node. */
   readonly rejection?: RejectionMark | undefined;
 }

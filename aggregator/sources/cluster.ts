@@ -49,12 +49,8 @@ export interface Cluster extends Directory {
   readonly volumeOrder: SortedList<string>;
   /** The collections that have not been listed yet. */
   readonly unsynced: () => readonly string[];
-  /** How often an object was not understood. */
-  readonly undecodable: () => number;
-  /** How many objects are not understood now. */
-  readonly unreadable: () => number;
-  /** In how many objects a check found that a store differed from the API server; it was listed anew. */
-  readonly drift: () => number;
+  /** What is watched, by the names of the API. */
+  readonly informers: Readonly<Record<string, Informer<Stored>>>;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -70,8 +66,6 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     ["volumeattachments", nodes.attachments],
     ["persistentvolumeclaims", claims.informer],
   ];
-  const total = (count: (informer: Informer<Stored>) => number): number =>
-    informers.reduce((sum, [, informer]) => sum + count(informer), 0);
   return {
     claim: claims.informer.get,
     claims: claims.informer.all,
@@ -88,9 +82,7 @@ export function createCluster(parts: KubeParts, listener: ClusterListener): Clus
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
-    undecodable: () => total(({ undecodable }) => undecodable()),
-    unreadable: () => total(({ unreadable }) => unreadable()),
-    drift: () => total(({ drift }) => drift()),
+    informers: Object.fromEntries(informers),
     run: (signal) =>
       runTogether(
         informers.map(([, { run }]) => run),

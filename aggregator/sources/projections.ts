@@ -17,7 +17,12 @@ const containerStatuses = v.optional(v.array(containerStatus), []);
 const annotations = v.nullish(v.object({ [REJECTED_ANNOTATION]: v.optional(v.string()) }));
 
 const podSchema = v.object({
-  metadata: v.object({ ...metadata.entries, annotations }),
+  metadata: v.object({
+    ...metadata.entries,
+    annotations,
+    deletionTimestamp: v.nullish(v.string()),
+    deletionGracePeriodSeconds: v.nullish(v.number()),
+  }),
   spec: v.object({
     nodeName: v.optional(v.string()),
     volumes: v.optional(
@@ -71,8 +76,18 @@ export function projectPod(object: unknown): Projected<Pod> {
     ),
     isAgent: meta.labels?.[AGENT.label] === AGENT.value ? true : undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
+    deletedAtMs: deletedAt(meta),
     rejection: rejectionMark({ ...status, annotations: meta.annotations }),
   };
+}
+
+/** A deletion timestamp is when the grace period is over (`BeforeDelete` in k8s.io/apiserver). */
+function deletedAt({
+  deletionTimestamp,
+  deletionGracePeriodSeconds,
+}: v.InferOutput<typeof podSchema>["metadata"]): number | undefined {
+  const endMs = deletionTimestamp ? parseTimestamp(deletionTimestamp) : undefined;
+  return endMs === undefined ? undefined : endMs - (deletionGracePeriodSeconds ?? 0) * 1_000;
 }
 
 const volumeSchema = v.object({

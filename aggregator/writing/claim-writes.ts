@@ -1,4 +1,4 @@
-import { WorkQueue } from "../../common/kube/work-queue.ts";
+import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -22,6 +22,8 @@ export interface ClaimWritesParts {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
+  /** Nothing where nobody measures. */
+  readonly queues?: Readonly<Record<"writes", QueueObserver>>;
   /** Decides on the newest of everything; nothing for a claim that is gone. */
   readonly decide: (key: string) => DesiredClaim | undefined;
   /** What the API server has now, which a watch may not have shown yet. */
@@ -52,7 +54,7 @@ export class ClaimWrites {
 
   constructor(parts: ClaimWritesParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts, MOST_WRITES);
+    this.#queue = new WorkQueue(parts, MOST_WRITES, parts.queues?.writes);
     this.#limiter = new WriteLimiter(parts.clock);
     this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
     this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);
@@ -63,6 +65,11 @@ export class ClaimWrites {
   /** Claims that want to be written now. */
   get depth(): number {
     return this.#queue.depth;
+  }
+
+  /** Changes with each end of a write, and is nothing while none is under way. */
+  get signs(): number | undefined {
+    return this.#queue.signs;
   }
 
   /** No claim wants to be written now, and no write is under way. */

@@ -70,7 +70,6 @@ export function registerWriteGauges(metrics: Metrics, writes: () => ClaimWrites 
       const present = writes();
       return present && read(present);
     });
-  gauge("mooring_status_writes_waiting", "Claims that wait to be written.", ({ depth }) => depth);
   gauge(
     "mooring_status_writes_limit",
     "How many writes may be under way at once, as the API server answers.",

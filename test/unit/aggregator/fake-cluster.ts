@@ -71,8 +71,6 @@ export class FakeCluster implements Cluster {
     return order;
   }
   readonly unsynced = (): readonly string[] => [];
-  readonly undecodable = (): number => 0;
-  readonly unreadable = (): number => 0;
-  readonly drift = (): number => 0;
+  readonly informers = {};
   readonly run = async (): Promise<void> => {};
 }

@@ -462,7 +462,9 @@ describe("createCluster", () => {
     await start();
 
     expect(cluster.nodeNames()).toEqual(["n1"]);
-    expect([cluster.undecodable(), cluster.unreadable(), cluster.drift()]).toEqual([1, 1, 0]);
+    const { nodes, pods } = cluster.informers;
+    expect([nodes?.undecodable(), nodes?.unreadable(), nodes?.drift()]).toEqual([1, 1, 0]);
+    expect(pods?.undecodable()).toBe(0);
     await stop();
   });
 

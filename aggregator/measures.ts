@@ -1,0 +1,52 @@
+import type { QueueObserver } from "../common/kube/work-queue.ts";
+import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
+import type { Unmount } from "./core/unmount-latency.ts";
+
+/** What is measured of times of leading: made once, since a registry takes each name once. */
+export interface Measures {
+  readonly queues: Readonly<Record<QueueName, QueueObserver>>;
+  readonly unmounted: (unmounts: readonly Unmount[]) => void;
+}
+
+/** Claims to be looked at, claims to be written, nodes whose standing may change. */
+export type QueueName = (typeof QUEUES)[number];
+export const QUEUES = ["claims", "writes", "nodes"] as const;
+
+/** Seconds. A look takes a fraction of a millisecond, a write milliseconds; with 200,000 claims after a start they wait for minutes. */
+const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
+/** Seconds, the pod's own grace period included: 30 s unless told. */
+const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
+/** Whoever may create PVs chooses the names of drivers. */
+const MOST_DRIVERS = 30;
+
+export function createMeasures(metrics: Metrics): Measures {
+  const waits = metrics.histogram({
+    name: "mooring_queue_wait_seconds",
+    help: "How long what wanted work had to wait for it.",
+    labels: ["queue"],
+    buckets: QUEUE_SECONDS,
+  });
+  const works = metrics.histogram({
+    name: "mooring_queue_work_seconds",
+    help: "How long one piece of work took, whatever came of it.",
+    labels: ["queue"],
+    buckets: QUEUE_SECONDS,
+  });
+  const unmounts = metrics.histogram({
+    name: "mooring_unmount_latency_seconds",
+    help: "From the moment at which a pod's deletion was asked for, its grace period included, to the unmount of a volume of it.",
+    labels: ["driver"],
+    buckets: UNMOUNT_SECONDS,
+  });
+  const label = boundedLabel(MOST_DRIVERS);
+  const observer = (queue: QueueName): QueueObserver => ({
+    waited: (ms) => waits.observe({ queue }, ms / 1000),
+    worked: (ms) => works.observe({ queue }, ms / 1000),
+  });
+  return {
+    queues: { claims: observer("claims"), writes: observer("writes"), nodes: observer("nodes") },
+    unmounted: (all) => {
+      for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);
+    },
+  };
+}
