@@ -11,6 +11,7 @@ COPY LICENSE ./
 COPY agent agent
 COPY aggregator aggregator
 COPY common common
+COPY uninstall uninstall
 RUN ["node", ".ci/launch.mjs", ".ci/bundle.ts", "/app"]
 
 FROM ${NODE_IMAGE}

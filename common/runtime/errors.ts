@@ -11,7 +11,9 @@ export type ErrorCode =
   | "report-refused"
   | "journal-unusable"
   | "listen-failed"
-  | "not-leading";
+  | "certificate-invalid"
+  | "not-leading"
+  | "traces-left";
 
 /** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */
 export class MooringError extends Error {

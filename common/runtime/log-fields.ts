@@ -4,7 +4,7 @@
  */
 export const LOG_FIELDS = {
   // Who writes, and about what.
-  component: "`agent` or `aggregator`",
+  component: "`agent`, `aggregator` or `uninstall`",
   node: "name of the node",
   namespace: "namespace of the object that the line is about",
   pod: "pod, as `namespace/name`",

@@ -205,6 +205,23 @@ const forbiddenArrows = [
   { from: "agent/core/y.ts", to: ["../enforcement/x.ts"] },
   { from: "agent/sources/y.ts", to: ["../enforcement/x.ts"] },
   { from: "agent/sinks/y.ts", to: ["../enforcement/x.ts"] },
+  {
+    from: "aggregator/certificates/x.ts",
+    to: [
+      "../aggregator.ts",
+      "../main.ts",
+      "../config.ts",
+      "../sources/x.ts",
+      "../sinks/x.ts",
+      "../writing/x.ts",
+      "../../agent/core/x.ts",
+      "../../cli/x.ts",
+      "../../test/fakes/x.ts",
+      "undici",
+    ],
+  },
+  { from: "aggregator/core/z.ts", to: ["../certificates/x.ts"] },
+  { from: "aggregator/sources/z.ts", to: ["../certificates/x.ts"] },
   { from: "aggregator/core/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sources/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sinks/y.ts", to: ["../writing/x.ts"] },
@@ -218,6 +235,10 @@ const forbiddenArrows = [
       "../test/fakes/x.ts",
       "pino",
     ],
+  },
+  {
+    from: "uninstall/x.ts",
+    to: ["../agent/sinks/x.ts", "../aggregator/core/x.ts", "../cli/x.ts", "pino", "commander"],
   },
 ];
 
@@ -277,7 +298,19 @@ const allowedArrows = [
     from: "agent/enforcement/x.ts",
     to: ["./y.ts", "../core/affinity/y.ts", "../sources/y.ts", "../sinks/y.ts", "../../common/kube/y.ts"],
   },
-  { from: "aggregator/aggregator.ts", to: ["./writing/y.ts"] },
+  { from: "aggregator/aggregator.ts", to: ["./writing/y.ts", "./certificates/y.ts"] },
+  {
+    from: "aggregator/certificates/x.ts",
+    to: [
+      "./y.ts",
+      "../core/y.ts",
+      "../../common/kube/y.ts",
+      "node:crypto",
+      "valibot",
+      "@peculiar/x509",
+      "reflect-metadata",
+    ],
+  },
   {
     from: "aggregator/writing/x.ts",
     to: ["./y.ts", "../core/y.ts", "../sources/y.ts", "../sinks/y.ts", "../../common/kube/y.ts", "node:os"],
@@ -286,6 +319,7 @@ const allowedArrows = [
     from: "cli/x.ts",
     to: ["./y.ts", "./part/y.ts", "../common/storage/y.ts", "node:util", "node:fs/promises", "commander", "valibot"],
   },
+  { from: "uninstall/x.ts", to: ["./y.ts", "../common/storage/y.ts", "../common/kube/y.ts", "node:fs", "valibot"] },
   { from: "test/unit/agent/x.test.ts", to: ["../../../agent/main.ts", "../../../.ci/totals.mjs", "../../fakes/x.ts"] },
 ];
 

@@ -1,0 +1,116 @@
+import * as v from "valibot";
+import { ApiError, type KubeClient } from "../common/kube/client.ts";
+import { list } from "../common/kube/list.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../common/storage/claim-status.ts";
+import { readUpstream, UPSTREAM_TYPE } from "../common/storage/upstream-unused.ts";
+
+const CLAIMS = "/api/v1/persistentvolumeclaims";
+const PAGE = "500";
+/** Requests under way at a time. */
+const WIDTH = 8;
+const ROUNDS = 10;
+const PAUSE_MS = 2_000;
+
+/** What removing needs. */
+export interface RemovalPorts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The removal of all that Mooring wrote to one claim. */
+export interface Removal {
+  readonly namespace: string;
+  readonly claim: string;
+  readonly path: string;
+  /** A strategic merge patch of the claim's status. It holds of exactly the claim, in exactly the state, that was seen. */
+  readonly body: object;
+}
+
+const Condition = v.object({ type: v.string() });
+const Claim = v.object({
+  metadata: v.object({
+    namespace: v.string(),
+    name: v.string(),
+    uid: v.pipe(v.string(), v.minLength(1)),
+    resourceVersion: v.pipe(v.string(), v.minLength(1)),
+    annotations: v.nullish(v.record(v.string(), v.string()), {}),
+    managedFields: v.optional(v.unknown()),
+  }),
+  status: v.nullish(v.object({ conditions: v.nullish(v.array(v.looseObject(Condition.entries)), []) }), {
+    conditions: [],
+  }),
+});
+
+/**
+ * What is to be removed from a claim, undecoded as the API server has it; nothing when it has no trace of Mooring. Our condition and
+ * annotations go whoever owns them by now, for nobody will ever set them right again; Kubernetes' own condition goes only where it is
+ * Mooring's alone, that is where no controller keeps it.
+ */
+export function removalFrom(object: unknown): Removal | undefined {
+  const { metadata, status } = v.parse(Claim, object);
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const conditions = status?.conditions ?? [];
+  const theirs = conditions.find(({ type }) => type === UPSTREAM_TYPE);
+  const types = [
+    ...(conditions.some(({ type }) => type === CONDITION_TYPE) ? [CONDITION_TYPE] : []),
+    ...(readUpstream(theirs, metadata.managedFields)?.owner === "mooring" ? [UPSTREAM_TYPE] : []),
+  ];
+  const present = [UNUSED_SINCE, MOUNTED_ON, LAST_USE].filter((key) => Object.hasOwn(metadata.annotations ?? {}, key));
+  if (types.length + present.length === 0) return undefined;
+  const annotations = Object.fromEntries(present.map((key) => [key, null]));
+  return {
+    namespace,
+    claim: name,
+    path: `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}/status`,
+    body: {
+      metadata: { uid, resourceVersion, annotations },
+      status: { conditions: types.map((type) => ({ type, $patch: "delete" })) },
+    },
+  };
+}
+
+/**
+ * Takes everything that Mooring wrote off all claims, and looks again until there is nothing left. Throws `MooringError` "traces-left"
+ * when there still is after ten rounds: then an aggregator is at work.
+ */
+export async function removeClaimTraces({ client, clock, logger }: RemovalPorts, signal: AbortSignal): Promise<void> {
+  for (let round = 1; round <= ROUNDS && !signal.aborted; round += 1) {
+    const removals = await removalsIn(client, signal);
+    if (removals.length === 0) return logger.info({}, "no claim has a trace of mooring");
+    logger.info({ claims: removals.length }, "removing what mooring wrote to claims");
+    for (let begin = 0; begin < removals.length; begin += WIDTH) {
+      await Promise.all(
+        removals.slice(begin, begin + WIDTH).map((one) => remove({ client, clock, logger }, one, signal)),
+      );
+    }
+    if (round > 1) await clock.sleep(PAUSE_MS, signal);
+  }
+  throw new MooringError("traces-left", "claims are written again and again: is an aggregator still running?");
+}
+
+async function removalsIn(client: KubeClient, signal: AbortSignal): Promise<readonly Removal[]> {
+  const removals: Removal[] = [];
+  const collection = { path: CLAIMS, firstList: "quorum" } as const;
+  await list(client, { collection, query: { limit: PAGE }, signal }, (items) => {
+    for (const item of items) removals.push(...[removalFrom(item) ?? []].flat());
+  });
+  return removals;
+}
+
+/** What is refused is looked at again in the next round: it changed meanwhile, is gone, or the server had too much to do. */
+async function remove({ client, logger }: RemovalPorts, removal: Removal, signal: AbortSignal): Promise<void> {
+  const { namespace, claim, path, body } = removal;
+  const request = { method: "PATCH", path, body, contentType: "application/strategic-merge-patch+json" } as const;
+  try {
+    await client.request(request, signal);
+  } catch (error) {
+    if (!(error instanceof MooringError)) throw error;
+    // A right that is missing will be missing in the next round as well.
+    if (error instanceof ApiError && (error.status === 401 || error.status === 403)) throw error;
+    logger.debug({ namespace, claim, err: error }, "a claim is looked at again");
+  }
+}
