@@ -1,4 +1,5 @@
 import type { KubeClient } from "../common/kube/client.ts";
+import { countEvents } from "../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../common/kube/events.ts";
 import type { Informer } from "../common/kube/informer.ts";
 import type { ByteTransport } from "../common/kube/transport.ts";
@@ -124,7 +125,11 @@ class Agent {
       onChange: (change) => this.#enforcement.onPodChange(change),
     });
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
-    this.#events = createEventRecorder(ports, { controller: "mooring.dev/agent", instance: node });
+    this.#events = createEventRecorder(ports, {
+      controller: "mooring.dev/agent",
+      instance: node,
+      outcomes: countEvents(ports.metrics),
+    });
     const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
     this.#observer = new Observer(
       { ...ports, pods: this.#pods, onAnomaly },

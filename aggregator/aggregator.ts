@@ -9,6 +9,7 @@ import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
+import { isLoopback } from "../common/runtime/settings.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { aggregatorHealth } from "./aggregator-health.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
@@ -60,17 +61,17 @@ export async function runAggregator(
     ...observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted }),
     reportRoute(aggregator, reports),
     ...aggregator.listRoutes(),
+    // Whoever else could reach it could make the log say too much, or nothing.
+    ...(isLoopback(config.listen.host) ? logLevelRoutes(ports) : []),
   ];
   const server = await listen(routes, config.listen, ports.logger);
-  const { debugListen } = config;
-  const debug = debugListen && (await listen(logLevelRoutes(ports), debugListen, ports.logger));
-  ports.logger.info({ url: server.url, debug: debug?.url, server: ports.client.server }, "aggregator started");
+  ports.logger.info({ url: server.url, server: ports.client.server }, "aggregator started");
   if (config.allowInsecureReports)
     ports.logger.warn({ url: server.url }, "reports are taken unencrypted from anybody: for tests only");
   try {
     await runTogether(aggregator.tasks(), signal);
   } finally {
-    await Promise.all([server.close(), debug?.close()]);
+    await server.close();
     ports.logger.info({}, "aggregator stopped");
   }
 }

@@ -8,7 +8,6 @@ import {
   describeSettings,
   durationSetting,
   isLoopback,
-  optionalAddress,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -101,10 +100,6 @@ export const AGGREGATOR_SETTINGS = {
     name: "claim-metrics",
     description: "also metrics of single claims, by namespace and name, of the leader; of 20,000 claims at most",
   }),
-  debugListen: optionalAddress({
-    name: "debug-listen",
-    description: "loopback address of /debug/log-level; without it there is none",
-  }),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -124,8 +119,6 @@ export interface AggregatorConfig {
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
   readonly claimMetrics: boolean;
-  /** A loopback address, or nothing. */
-  readonly debugListen: Address | undefined;
   readonly logLevel: LogLevel;
 }
 
@@ -145,7 +138,7 @@ export type AggregatorCommand =
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const reader = readSettings(settings, input, [listenProblems, debugProblems, electionProblems]);
+  const reader = readSettings(settings, input, [listenProblems, electionProblems]);
   const { get } = reader;
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
@@ -160,7 +153,6 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
-    debugListen: get(AGGREGATOR_SETTINGS.debugListen),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
   return { kind: "run", config };
@@ -177,11 +169,6 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   return [
     `--listen: ${host || "every address"} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
   ];
-}
-
-function debugProblems({ get }: SettingsReader): readonly string[] {
-  const host = get(AGGREGATOR_SETTINGS.debugListen)?.host;
-  return host === undefined || isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import type { KubeParts } from "../../common/kube/client.ts";
+import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
 import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
@@ -46,7 +47,11 @@ export class StatusWriting {
       writes: metrics.counter(counter),
       seconds: metrics.histogram({ ...histogram, buckets: WRITE_SECONDS }),
     });
-    this.#events = createEventRecorder(parts, { controller: "mooring.dev/aggregator", instance: hostname() });
+    this.#events = createEventRecorder(parts, {
+      controller: "mooring.dev/aggregator",
+      instance: hostname(),
+      outcomes: countEvents(metrics),
+    });
     this.warnings = new ClaimWarnings({ ...parts, emit: this.#events.emit });
     this.#version = createServerVersion(parts, ({ major, minor }) => {
       logger.info({ version: `${major}.${minor}`, upstreamCondition: this.policy() }, "version of the API server read");

@@ -1,5 +1,7 @@
 import { MooringError, messageOf } from "../runtime/errors.ts";
+import type { Counter } from "../runtime/metrics.ts";
 import { ApiError, type KubeParts } from "./client.ts";
+import { EventSeries } from "./event-series.ts";
 
 /** What happened to an object, for people who describe it. */
 export interface KubeEvent {
@@ -26,6 +28,9 @@ export interface KubeEvent {
   readonly once?: string | undefined;
 }
 
+/** What becomes of an event: written anew, told or counted as one more of a series, there already, or lost. */
+export const EVENT_OUTCOMES = ["written", "repeated", "known", "failed", "dropped"] as const;
+
 /** Writes events (events.k8s.io/v1), one after the other. An event that cannot be written is lost: events are a courtesy. */
 export interface EventRecorder {
   readonly emit: (event: KubeEvent) => void;
@@ -36,36 +41,28 @@ export interface EventRecorder {
 const MAX_WAITING = 100;
 const LONGEST_IDLE_MS = 3_600_000;
 
-/** `controller` is who speaks, `instance` which of them. */
-export function createEventRecorder(
-  { client, clock, random, logger }: KubeParts,
-  { controller, instance }: { readonly controller: string; readonly instance: string },
-): EventRecorder {
-  const waiting: KubeEvent[] = [];
-  let woken = new AbortController();
+/** Who speaks. */
+interface Speaker {
+  readonly controller: string;
+  /** Which of them. */
+  readonly instance: string;
+  /** Nothing where nobody counts. */
+  readonly outcomes?: Counter<"outcome">;
+}
 
-  const write = async ({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<void> => {
-    const { namespace, name } = event.regarding;
-    const metadata = { namespace, name: nameOf(name, once ?? random.id().slice(0, 16)) };
-    const speaker = { reportingController: controller, reportingInstance: instance };
-    const body = {
-      apiVersion: "events.k8s.io/v1",
-      kind: "Event",
-      metadata,
-      ...speaker,
-      ...event,
-      note: event.note.slice(0, 1024),
-    };
-    await client.request(
-      { method: "POST", path: `/apis/events.k8s.io/v1/namespaces/${namespace}/events`, body },
-      signal,
-    );
-  };
+export function createEventRecorder(parts: KubeParts, speaker: Speaker): EventRecorder {
+  const { clock, logger } = parts;
+  const waiting: KubeEvent[] = [];
+  const writer = new EventWriter(parts, speaker);
+  let woken = new AbortController();
 
   return {
     emit: (event) => {
       if (waiting.length < MAX_WAITING) waiting.push(event);
-      else logger.warn({ reason: event.reason }, "event dropped, too many are waiting");
+      else {
+        logger.warn({ reason: event.reason }, "event dropped, too many are waiting");
+        speaker.outcomes?.increment({ outcome: "dropped" });
+      }
       woken.abort("woken");
     },
     run: async (signal) => {
@@ -76,15 +73,86 @@ export function createEventRecorder(
           await clock.sleep(LONGEST_IDLE_MS, AbortSignal.any([signal, woken.signal]));
           continue;
         }
-        await write(event, signal).catch((error: unknown) => {
-          if (!(error instanceof MooringError)) throw error;
-          if (event.once !== undefined && isThereAlready(error)) return;
-          if (!signal.aborted) logger.warn({ reason: event.reason, err: messageOf(error) }, "event not written");
-        });
+        await writer.write(event, signal);
       }
     },
   };
 }
+
+class EventWriter {
+  readonly #parts: KubeParts;
+  readonly #speaker: Speaker;
+  readonly #series = new EventSeries();
+
+  constructor(parts: KubeParts, speaker: Speaker) {
+    this.#parts = parts;
+    this.#speaker = speaker;
+  }
+
+  async write(event: KubeEvent, signal: AbortSignal): Promise<void> {
+    const { logger } = this.#parts;
+    try {
+      const outcome = await this.#told(event, signal);
+      this.#speaker.outcomes?.increment({ outcome });
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      const isKnown = event.once !== undefined && isThereAlready(error);
+      this.#speaker.outcomes?.increment({ outcome: isKnown ? "known" : "failed" });
+      if (!isKnown && !signal.aborted)
+        logger.warn({ reason: event.reason, err: messageOf(error) }, "event not written");
+    }
+  }
+
+  async #told(event: KubeEvent, signal: AbortSignal): Promise<(typeof EVENT_OUTCOMES)[number]> {
+    const now = this.#parts.clock.monotonicMs();
+    // What is one event, however often it is emitted, is no series.
+    const step = event.once === undefined ? this.#series.next(event, now) : ({ kind: "write" } as const);
+    if (step.kind === "count") return "repeated";
+    if (step.kind === "repeat" && (await this.#repeat(event, step, signal))) return "repeated";
+    const path = await this.#create(event, signal);
+    if (event.once === undefined) this.#series.written(event, path, now);
+    return "written";
+  }
+
+  /** False when there is no such event any more: the API server keeps them for an hour. */
+  async #repeat(
+    { eventTime, ...event }: KubeEvent,
+    { path, count }: { readonly path: string; readonly count: number },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const body = { series: { count, lastObservedTime: eventTime } };
+    try {
+      await this.#parts.client.request({ method: "PATCH", path, body, contentType: MERGE_PATCH }, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      this.#series.forget({ eventTime, ...event });
+      return false;
+    }
+  }
+
+  /** Answers its path. */
+  async #create({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<string> {
+    const { client, random } = this.#parts;
+    const { controller, instance } = this.#speaker;
+    const { namespace, name: about } = event.regarding;
+    const name = nameOf(about, once ?? random.id().slice(0, 16));
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    const body = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { namespace, name },
+      reportingController: controller,
+      reportingInstance: instance,
+      ...event,
+      note: event.note.slice(0, 1024),
+    };
+    await client.request({ method: "POST", path, body }, signal);
+    return `${path}/${name}`;
+  }
+}
+
+const MERGE_PATCH = "application/merge-patch+json";
 
 /** At most 253 characters, as every name of an object. A name that is cut must not end with a dot or dash before the next dot. */
 function nameOf(object: string, suffix: string): string {

@@ -26,6 +26,7 @@ export const LOG_FIELDS = {
   run: "ID of a run of the agent",
   // Decisions.
   why: "reason of a decision or a state, for people",
+  finding: "what a self-test has found, a constant word",
   verdict: "what was found of a pod and the node affinity of its volumes",
   standing: "what a node is taken for: `agent`, `silent`, `agentless` or `gone`",
   unused: "whether the claim is unused",

@@ -110,12 +110,6 @@ export function addressSetting({ name, description }: Description, fallback: str
   });
 }
 
-/** The same that may be left out: then nothing listens. */
-export function optionalAddress(about: Description): Setting<Address | undefined> {
-  const { parse } = addressSetting(about, "");
-  return setting(about, undefined, (text) => (text === undefined || text === "" ? undefined : parse(text)));
-}
-
 /** Where a server listens. */
 export interface Address {
   /** Empty for every address. */

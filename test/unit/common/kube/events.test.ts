@@ -21,9 +21,9 @@ const ALREADY_EXISTS = { kind: "Status", code: 409, reason: "AlreadyExists", mes
 /** A recorder whose API server answers with these, one after the other, and then with 201. */
 function start(answers: readonly (number | "AlreadyExists")[] = []) {
   const left = [...answers];
-  const sent: { readonly path: string; readonly body: unknown }[] = [];
-  const transport = createFakeTransport(({ path, body }) => {
-    sent.push({ path, body: JSON.parse(body ?? "") });
+  const sent: { readonly method: string; readonly path: string; readonly body: unknown }[] = [];
+  const transport = createFakeTransport(({ method, path, body }) => {
+    sent.push({ method, path, body: JSON.parse(body ?? "") });
     const answer = left.shift() ?? 201;
     return answer === "AlreadyExists" ? json(ALREADY_EXISTS, 409) : json({}, answer);
   });
@@ -39,7 +39,7 @@ function start(answers: readonly (number | "AlreadyExists")[] = []) {
     stop.abort();
     await running;
   };
-  return { recorder, sent, logger, end };
+  return { recorder, sent, logger, clock, end };
 }
 
 describe("an event recorder", () => {
@@ -140,5 +140,53 @@ describe("an event recorder", () => {
 
     expect(sent.length).toBeLessThanOrEqual(101);
     expect(logger.messages("warn")).toContain("event dropped, too many are waiting");
+  });
+
+  it("makes a series of events that are alike, and tells how many there were at most once a minute", async () => {
+    const { recorder, sent, clock, end } = start();
+
+    for (let second = 0; second <= 150; second += 10) {
+      recorder.emit({ ...EVENT, eventTime: `at ${second} s` });
+      await clock.advance(10_000);
+    }
+    await end();
+
+    expect(sent.map(({ method }) => method)).toEqual(["POST", "PATCH", "PATCH", "PATCH"]);
+    expect(sent.slice(1).map(({ body }) => body)).toEqual([
+      { series: { count: 2, lastObservedTime: "at 10 s" } },
+      { series: { count: 8, lastObservedTime: "at 70 s" } },
+      { series: { count: 14, lastObservedTime: "at 130 s" } },
+    ]);
+    expect(sent[1]?.path).toMatch(/^\/apis\/events\.k8s\.io\/v1\/namespaces\/team\/events\/web\./);
+  });
+
+  it.each([
+    { name: "of another object", change: { regarding: { ...EVENT.regarding, uid: "u2" } } },
+    { name: "for another reason", change: { reason: "SomethingElse" } },
+    { name: "that say something else", change: { note: "another sentence" } },
+  ])("makes no series of events $name", async ({ change }) => {
+    const { recorder, sent, end } = start();
+
+    recorder.emit(EVENT);
+    recorder.emit({ ...EVENT, ...change });
+    await end();
+
+    expect(sent.map(({ method }) => method)).toEqual(["POST", "POST"]);
+  });
+
+  it("begins a new event after six minutes without one, and where the API server no longer has the old one", async () => {
+    const { recorder, sent, clock, end } = start([201, 201, 404, 201, 201]);
+
+    recorder.emit(EVENT);
+    await clock.advance(360_001);
+    recorder.emit(EVENT);
+    await clock.advance(1_000);
+    recorder.emit(EVENT);
+    await clock.advance(1_000);
+    recorder.emit(EVENT);
+    await end();
+
+    expect(sent.map(({ method }) => method)).toEqual(["POST", "POST", "PATCH", "POST", "PATCH"]);
+    expect(sent.at(-1)?.body).toMatchObject({ series: { count: 2 } });
   });
 });
