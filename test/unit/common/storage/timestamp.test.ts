@@ -58,6 +58,10 @@ describe("timestamps", () => {
   it.each([
     { text: undefined },
     { text: null },
+    // Rounded up, or in UTC, their years would have five digits, or a sign: nobody could read what is written.
+    { text: "9999-12-31T23:59:59.9Z" },
+    { text: "9999-12-31T23:59:59-14:00" },
+    { text: "0000-01-01T00:00:00+14:00" },
     { text: "" },
     { text: "2026-11-21" },
     { text: "2026-11-21T10:00:00" },
