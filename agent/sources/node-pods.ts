@@ -51,7 +51,8 @@ type Pod = v.InferOutput<typeof pod>;
 /** Most pods of a node have none: they share it. */
 const NO_CLAIMS: readonly string[] = [];
 
-function projectPod(object: unknown): NodePod {
+/** Throws `ValiError` for what is no pod. */
+export function projectPod(object: unknown): NodePod {
   const parsed = v.parse(pod, object);
   const { metadata, spec, status } = parsed;
   const phase = status?.phase ?? "";

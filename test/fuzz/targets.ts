@@ -1,0 +1,21 @@
+import { HarnessError } from "../process/errors.ts";
+import type { FuzzTarget } from "./target.ts";
+import { annotations, apiObjects, headers, selectors } from "./targets/api-objects.ts";
+import { journalFile, journalRows } from "./targets/journal.ts";
+import { mountTable } from "./targets/mount-table.ts";
+import { claimPages, nodeFacts, requests, settings } from "./targets/programs.ts";
+import { fleet, reportAnswers, reports } from "./targets/reports.ts";
+import { listPages, watchStream } from "./targets/streams.ts";
+
+/** Everything that reads what others wrote. */
+export const TARGETS: readonly FuzzTarget[] = [
+  ...[mountTable, reports, fleet, reportAnswers, requests, apiObjects, annotations, selectors],
+  ...[watchStream, listPages, headers, journalRows, journalFile, settings, claimPages, nodeFacts],
+];
+
+/** Throws `HarnessError` when there is none of that name. */
+export function targetOf(name: string): FuzzTarget {
+  const found = TARGETS.find((target) => target.name === name);
+  if (found !== undefined) return found;
+  throw new HarnessError(`there is no target ${name}; there are ${TARGETS.map((one) => one.name).join(", ")}`);
+}

@@ -1,0 +1,143 @@
+import { hash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NodeState } from "../../../agent/core/node-state.ts";
+import { reportOf } from "../../../agent/core/report.ts";
+import { recollect } from "../../../agent/core/restore.ts";
+import { DamagedFile, headRow, type Row, RowDigest, stateIn } from "../../../agent/sinks/journal-rows.ts";
+import { createSqliteJournal, JOURNAL_FILE } from "../../../agent/sinks/sqlite-journal.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
+import { type FuzzTarget, inputOf, promise, utf8Of } from "../target.ts";
+
+const SUSPENDED = { by: 21, podVersion: "7", isAnomaly: true };
+const FULL = nodeState({
+  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { suspended: SUSPENDED })),
+  releases: [releaseOf(4), releaseOf(5, 40)],
+  marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
+});
+
+const noPause = (): undefined => undefined;
+
+/** What a state that was read is worth: whatever its journal said, the aggregator understands what the agent makes of it. */
+function takeState(stored: NodeState): void {
+  const now = { bootId: "boot-1", clock: "monotonic-raw", nowMs: 100 };
+  for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
+    const { past } = recollect(stored, place);
+    const read = { beganAt: place.nowMs, endedAt: place.nowMs };
+    const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], marks: [] };
+    const report = reportOf({ node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200 }, seen, place.nowMs);
+    const decoded = decodeNodeMessage(JSON.parse(JSON.stringify(report)));
+    promise(decoded.ok, `what is remembered can be told: ${decoded.ok ? "" : decoded.problems.join("; ")}`);
+  }
+}
+
+function rowLine({ kind, key, body }: Row): string {
+  return `${kind}\t${key}\t${body}`;
+}
+
+const ROWS: readonly Row[] = [
+  { kind: "head", key: "", body: headRow("node-1", FULL, "").body.slice(65) },
+  ...[...FULL.holds].map(([key, { hold, ...known }]) => {
+    return { kind: "hold", key, body: JSON.stringify({ ...hold, ...known }) } as const;
+  }),
+  ...FULL.releases.map((one) => ({ kind: "release", key: one.id, body: JSON.stringify(one) }) as const),
+];
+
+/** The rows of a journal, a line each; the digests are made to fit, which hide what is behind them from all but their maker. */
+export const journalRows: FuzzTarget = {
+  name: "journal-rows",
+  about: "the rows of a journal, from whoever may write into its directory",
+  seeds: [inputOf(ROWS.map(rowLine).join("\n"))],
+  words: ["head", "hold", "release", "suspended", "leakedSince", "blind", "marks", "generation", "mountPoint", "\t"],
+  take: async (input) => {
+    const rows = utf8Of(input).split("\n").map(rowIn);
+    const digest = new RowDigest();
+    for (const row of rows) if (row.kind !== "head") digest.put(row);
+    try {
+      const found = await stateIn(
+        rows.map((row) => withSums(row, digest.text)),
+        { digest: digest.text, pause: noPause },
+      );
+      if (found !== undefined) takeState(found.state);
+    } catch (error) {
+      if (!(error instanceof DamagedFile)) throw error;
+    }
+  },
+};
+
+function rowIn(line: string): Row {
+  const [kind = "", key = "", ...body] = line.split("\t");
+  return { kind: kind === "hold" || kind === "release" ? kind : "head", key, body: body.join("\t") };
+}
+
+function withSums(row: Row, digest: string): Row {
+  if (row.kind !== "head") return row;
+  const text = row.body.replace(/"digest":"[^"]*"/, `"digest":"${digest}"`);
+  const { body } = headRow("", FULL, "");
+  // The sum of another text, or of this one: both have to be taken.
+  return { ...row, body: text.includes(digest) ? sumOf(text) : body };
+}
+
+function sumOf(text: string): string {
+  // `headRow` sums up the text that it makes: this one is its own.
+  return `${hash("sha256", text)} ${text}`;
+}
+
+/** In memory where there is such a place: a disk would take most of the time. */
+const BASE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(BASE, "mooring-fuzz-"));
+  return work(folder).finally(() => rmSync(folder, { recursive: true, force: true }));
+}
+
+function journalIn(folder: string) {
+  const parts = { clock: createFakeClock(), logger: createFakeLogger(), metrics: createMetrics() };
+  return createSqliteJournal({ ...parts, bringToDisk: async () => {} }, { directory: folder, node: "node-1" });
+}
+
+/** The database of a journal that has been closed in order: 12 kB. */
+const DATABASE = await inFolder(async (folder) => {
+  const journal = journalIn(folder);
+  await journal.load();
+  await journal.store(FULL);
+  await journal.close?.();
+  return readFileSync(join(folder, JOURNAL_FILE), "latin1");
+});
+
+/** The file of a journal, page by page. */
+export const journalFile: FuzzTarget = {
+  name: "journal-file",
+  about: "the database file of a journal, after a broken disk or from whoever may write into its directory",
+  seeds: [DATABASE, DATABASE.slice(0, 4096), ""],
+  words: [
+    "SQLite format 3\0",
+    "MOOR",
+    "CREATE TABLE row",
+    "CREATE VIEW row AS",
+    "CREATE TRIGGER",
+    "STRICT",
+    "head",
+    "\0\0\0\u0001",
+  ],
+  take: (input) =>
+    inFolder(async (folder) => {
+      writeFileSync(join(folder, JOURNAL_FILE), input, "latin1");
+      const journal = journalIn(folder);
+      try {
+        const state = await journal.load();
+        if (state !== undefined) takeState(state);
+        await journal.store(FULL);
+      } catch (error) {
+        if (!(error instanceof MooringError && error.code === "journal-unusable")) throw error;
+      } finally {
+        await journal.close?.();
+      }
+    }),
+};

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readAgentCommand } from "../../../agent/config.ts";
+import { enforcesItself } from "../../../agent/core/affinity/kubelet-version.ts";
+import { createNodeFacts } from "../../../agent/sources/node-facts.ts";
+import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import { CLAIM_PARAMETERS } from "../../../aggregator/core/claim-query.ts";
+import { Pager } from "../../../aggregator/sources/list-pager.ts";
+import { listRoute } from "../../../aggregator/sources/list-route.ts";
+import { writeToken } from "../../../aggregator/sources/list-token.ts";
+import { reportRoute } from "../../../aggregator/sources/report-server.ts";
+import { decodeClaimsPage } from "../../../cli/aggregator-answer.ts";
+import { readClaimsCommand } from "../../../cli/flags.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
+import { createRouter } from "../../../common/runtime/http-server.ts";
+import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
+import { createFakeLogger } from "../../fakes/logger.ts";
+import { reportWith } from "../../unit/aggregator/world.ts";
+import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
+
+const isConfigInvalid = (error: unknown): boolean => error instanceof MooringError && error.code === "config-invalid";
+
+/** Arguments, a line each; those with a name in capitals and `=` are the environment. */
+export const settings: FuzzTarget = {
+  name: "settings",
+  about: "flags and environment variables of the agent, the aggregator and the kubectl plugin",
+  seeds: [
+    "--node=n1\n--pod-uid=u1\n--aggregator-url=http://127.0.0.1:9809\n--journal-dir=/var/lib/mooring\n--heartbeat=30s",
+    "--listen=127.0.0.1:9809\n--silent-after=90s\n--log-level=info\nMOORING_LISTEN=[::1]:0\nMOORING_LEADER_ELECT=true",
+    "-A\n-o\njson\n--namespace\nshop\n--aggregator=http://127.0.0.1:9809\nMOORING_AGGREGATOR=none",
+    "--dry-run\n--output=json\n--kubelet-root=/var/lib/kubelet",
+  ],
+  words: [
+    "--",
+    "=",
+    "--help",
+    "--dry-run",
+    "--affinity=enforce",
+    "MOORING_",
+    "[::1]:",
+    "https://",
+    "999999h",
+    "--no-",
+    "\u0000",
+    "%",
+  ],
+  take: (input) => {
+    const lines = utf8Of(input).split("\n");
+    const isVariable = (line: string): boolean => /^[A-Z_]+=/.test(line);
+    const env = Object.fromEntries(lines.filter(isVariable).map((line) => line.split(/=(.*)/s, 2)));
+    const given = { argv: lines.filter((line) => !isVariable(line)), env };
+    unless(isConfigInvalid, () => readAgentCommand(given));
+    unless(isConfigInvalid, () => readAggregatorCommand(given));
+    readClaimsCommand(given);
+  },
+};
+
+const QUERY = "namespace=shop&status=Unused&unusedFor=30d&sort=since&limit=10";
+
+/** A request: method and target on the first line, the body behind it. */
+export const requests: FuzzTarget = {
+  name: "requests",
+  about: "methods, paths, queries and bodies that reach the aggregator's server",
+  seeds: [
+    `GET /v1/claims?${QUERY}\n`,
+    `GET /v1/claims?continue=${writeToken("since", { key: "shop/data", sinceMs: 1_789_000_000_000 })}\n`,
+    `PUT /v1/nodes/n1/report?answer=2\n${JSON.stringify(reportWith())}`,
+    "GET /livez\n",
+  ].map(inputOf),
+  words: [
+    "/v1/",
+    "%2F",
+    "%",
+    "%ff",
+    "..",
+    "//",
+    "?",
+    "&",
+    "continue=",
+    "limit=",
+    "http://",
+    "@",
+    "#",
+    "[",
+    "eyJ",
+    "\u0000",
+  ],
+  take: async (input) => {
+    const [line = "", ...rest] = input.split("\n");
+    const [method = "", target = ""] = line.split(" ");
+    const logger = createFakeLogger();
+    const router = createRouter(routes(), logger);
+    const { status, body } = await router({ method, target, body: async () => utf8Of(rest.join("\n")) });
+    promise(status < 500, `an answer is never our own fault: ${JSON.stringify(logger.lines)}`);
+    promise(body.length < 16_384 * 8, "no answer is much longer than what was asked");
+  },
+};
+
+function routes() {
+  const pager = new Pager(createFakeClock(), new AbortController().signal);
+  const head = () => ({
+    synced: true as const,
+    cluster: null,
+    serverTime: "2026-11-22T02:00:00Z",
+    nodes: { total: 0, silent: 0, unheard: 0 },
+  });
+  const claims = {
+    ...{ path: "/v1/claims", kind: "ClaimList", parameters: Object.values(CLAIM_PARAMETERS) },
+    orderOf: () => "since",
+    open: () => ({ batch: () => ({ entries: [], reached: undefined }), item: () => undefined }),
+  };
+  const taker = {
+    onReport: () => ({ kind: "accepted" as const, answer: { forget: [] } }),
+    holdRejections: () => undefined,
+  };
+  return [reportRoute(taker, { increment: () => {} }), listRoute(claims, { pager, head })];
+}
+
+const PAGE = {
+  ...{ apiVersion: "api.mooring.dev/v1", kind: "ClaimList", cluster: "uid", serverTime: "2026-11-22T02:00:00Z" },
+  ...{ nodes: { total: 1, silent: 0, unheard: 0 }, continue: null, items: [] },
+};
+
+/** A page of the aggregator's list, as the kubectl plugin reads it. */
+export const claimPages: FuzzTarget = {
+  name: "claim-pages",
+  about: "pages of claims, from whatever answers at the address that the kubectl plugin is told",
+  seeds: [inputOf(JSON.stringify(PAGE))],
+  words: ["items", "serverTime", "continue", "status", "condition", "lastUse", "live", "Unused", "mountedOn"],
+  take: (input) => {
+    decodeClaimsPage(jsonOrText(input));
+  },
+};
+
+/** Files of the kernel that tell of the node, all with the same text, and the kubelet's version. */
+export const nodeFacts: FuzzTarget = {
+  name: "node-facts",
+  about: "files of procfs and the kubelet's version, which distributions write as they like",
+  seeds: ["btime 1789000000\nnodev\tselinuxfs\n", "v1.36.3+k3s1", "5b7a6f4e-0000-4000-8000-000000000001\n", "Y\n"],
+  words: ["btime ", "nodev\t", "selinuxfs", "v1.", "-eks-", "+", "\t", "\u00e4"],
+  take: async (input) => {
+    enforcesItself(utf8Of(input), [1, 37, 0]);
+    const folder = mkdtempSync(join(tmpdir(), "mooring-fuzz-"));
+    const file = join(folder, "file");
+    writeFileSync(file, input, "latin1");
+    const paths = {
+      mountInfo: file,
+      ownMountInfo: `${file}-none`,
+      bootId: file,
+      stat: file,
+      filesystems: file,
+      apparmor: file,
+    };
+    try {
+      const found = await createNodeFacts(paths, { clock: createFakeClock() }).read(new AbortController().signal);
+      const decoded = decodeNodeMessage(JSON.parse(JSON.stringify({ ...reportWith(), facts: found.facts })));
+      promise(decoded.ok, "what is found out about a node can be told");
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};

@@ -1,0 +1,131 @@
+import {
+  decodeNodeMessage,
+  decodeReportAnswer,
+  isReport,
+  type NodeMessage,
+  type NodeReport,
+} from "../../../common/storage/node-report.ts";
+import { Harness } from "../../unit/aggregator/harness.ts";
+import {
+  claimWith,
+  holdOf,
+  nodeWith,
+  podWith,
+  releaseOf,
+  reportWith,
+  volumeWith,
+} from "../../unit/aggregator/world.ts";
+import { type FuzzTarget, inputOf, jsonOrText, promise } from "../target.ts";
+
+const FULL: NodeReport = reportWith({
+  holds: [holdOf("pod-1"), holdOf(undefined), { ...holdOf("pod-2", "pv-2"), pod: "shop/web-1", seenAt: 900 }],
+  releases: [releaseOf("pod-3", { after: 900, by: 950 })],
+  blind: [{ to: 100 }, { from: 200, to: 500 }],
+  marks: [{ at: 400, ms: 1_788_999_999_000 }],
+  facts: { kernel: "6.1.0", architecture: "x64", selinux: false },
+});
+const { holds: _, releases: __, ...BEAT } = FULL;
+const DEVICE = { by: "device", plugin: "iscsi", path: "10.0.0.1:3260-iqn.2026-11.dev:disk-lun-0" } as const;
+const HANDLE = { by: "handle", driver: "csi.mooring.dev", handleHash: "0".repeat(64) } as const;
+
+const ODD_PLACES: NodeReport = reportWith({
+  ...{ bootId: "boot-2", instance: "run-2", generation: 7, driftPpm: 200 },
+  holds: [
+    { kind: "staging", volume: HANDLE, since: 800 },
+    { kind: "block", volume: DEVICE, podUid: "pod-4", since: 800 },
+  ],
+  releases: [{ id: "other-boot/0/pod-5", volume: { by: "name", name: "pv-1" }, podUid: "pod-5", by: 0 }],
+});
+
+const WORDS = [
+  "holds",
+  "releases",
+  "blind",
+  "marks",
+  "by",
+  "after",
+  "seenAt",
+  "handle",
+  "device",
+  "n1",
+  "pv-1",
+  "boot-1",
+  "pod-1",
+];
+
+/** The body of `PUT /v1/nodes/<node>/report`, and what comes of a report that is understood. */
+export const reports: FuzzTarget = {
+  name: "reports",
+  about: "the body of a report, from whoever has an agent's token",
+  seeds: [FULL, BEAT, ODD_PLACES].map((report) => inputOf(JSON.stringify(report))),
+  words: WORDS,
+  take: (input) => {
+    const decoded = decodeNodeMessage(jsonOrText(input));
+    if (!decoded.ok) {
+      promise(decoded.problems.length > 0 && decoded.problems.length <= 10, "a refusal says why, and not at length");
+      return;
+    }
+    const again = decodeNodeMessage(JSON.parse(JSON.stringify(decoded.value)));
+    promise(again.ok, "what is understood is understood again");
+  },
+};
+
+/** Reports one behind the other, a line each, that an aggregator gets which has a claim, its volume and two nodes. */
+export const fleet: FuzzTarget = {
+  name: "fleet",
+  about: "what a leading aggregator makes of reports that it understands, up to the status that it writes",
+  seeds: [
+    [FULL, BEAT, { ...FULL, generation: 2, holds: [], releases: [releaseOf("pod-1", { after: 1_000, by: 1_001 })] }],
+    [ODD_PLACES, FULL, { ...BEAT, instance: "run-3" }],
+    [{ ...FULL, node: "n2" }, { ...ODD_PLACES, node: "n3" }, FULL],
+  ].map((lines) => inputOf(lines.map((line) => JSON.stringify(line)).join("\n"))),
+  words: WORDS,
+  take: async (input) => {
+    const messages = input.split("\n").slice(0, 8).flatMap(messageIn);
+    if (messages.length > 0) await play(messages);
+  },
+};
+
+function messageIn(line: string): readonly NodeMessage[] {
+  const decoded = decodeNodeMessage(jsonOrText(line));
+  return decoded.ok ? [decoded.value] : [];
+}
+
+async function play(messages: readonly NodeMessage[]): Promise<void> {
+  const nodes = [nodeWith("n1"), nodeWith("n2")];
+  const harness = await new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes }).start();
+  await harness.putPod(podWith());
+  const told = new Set(messages.filter(isReport).flatMap(({ releases }) => releases.map(({ id }) => id)));
+  for (const message of messages) {
+    const forgotten = await harness.report(message);
+    promise(
+      (forgotten ?? []).every((id) => told.has(id)),
+      "nothing is to be forgotten that nobody told",
+    );
+    await harness.advance(1_000);
+  }
+  await harness.removePod("pod-1", "201");
+  await harness.advance(200_000);
+  const now = harness.clock.wallMs();
+  for (const { sinceMs, lastUse } of harness.writes) {
+    promise(sinceMs <= now + 1_000, "no claim is unused since a time to come");
+    promise((lastUse?.releasedAtMs ?? 0) <= now + 1_000, "no use ends in a time to come");
+  }
+  // Rejects when one of its loops met a bug.
+  await harness.stop();
+}
+
+/** The aggregator's answer, as an agent reads it. */
+export const reportAnswers: FuzzTarget = {
+  name: "report-answers",
+  about: "the answer to a report, from whatever answers at the aggregator's address",
+  seeds: [
+    { forget: ["boot-1/5/pod-1"], nowMs: 1_789_000_000_000, volumes: [{ name: "pv-1", resourceVersion: "7" }] },
+    { forget: [], whole: true, look: true, holdRejections: "too many nodes at once" },
+  ].map((answer) => inputOf(JSON.stringify(answer))),
+  words: ["forget", "look", "whole", "nowMs", "volumes", "holdRejections", "name", "resourceVersion"],
+  take: (input) => {
+    const decoded = decodeReportAnswer(jsonOrText(input));
+    if (decoded.ok) promise(decodeReportAnswer(JSON.parse(JSON.stringify(decoded.value))).ok, "it is understood again");
+  },
+};
