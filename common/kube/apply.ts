@@ -20,6 +20,9 @@ export interface Applied {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly spec?: unknown;
   readonly status?: unknown;
+  /** Of objects that hold texts. */
+  readonly data?: unknown;
+  readonly type?: string;
 }
 
 /** How a server-side apply is made. */
@@ -87,8 +90,34 @@ export function patchObject(
   return write(client, { target, request }, signal);
 }
 
+/**
+ * Creates an object by a server-side apply, whose right can be given for one name, which that of a POST cannot. Where there is one of the
+ * name that holds anything else, it is not touched: that is a conflict of managers, because `creator` is one that has never written before.
+ */
+export function createObject(
+  client: KubeClient,
+  {
+    target,
+    fields,
+    creator,
+  }: {
+    readonly target: Omit<WriteTarget, "uid" | "resourceVersion">;
+    readonly fields: Applied;
+    readonly creator: string;
+  },
+  signal: AbortSignal,
+): Promise<WriteOutcome> {
+  const { apiVersion, kind, namespace, name } = target;
+  const request = {
+    query: { fieldManager: creator },
+    contentType: "application/apply-patch+yaml",
+    body: { ...fields, apiVersion, kind, metadata: { ...fields.metadata, ...(namespace && { namespace }), name } },
+  };
+  return write(client, { target, request }, signal);
+}
+
 interface Write {
-  readonly target: WriteTarget;
+  readonly target: Pick<WriteTarget, "path" | "subresource" | "name">;
   readonly request: Pick<ApiRequest, "query" | "contentType" | "body">;
 }
 

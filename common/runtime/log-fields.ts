@@ -72,6 +72,10 @@ export const LOG_FIELDS = {
   nodes: "number of nodes, or their names",
   claims: "number of claims",
   aside: "where a file was put",
+  // Certificates of the reports' server.
+  names: "names and addresses that a certificate is for",
+  authorities: "number of authorities",
+  lifetimeMs: "how long a certificate lasts",
   // What kind of node it is.
   kernel: "release of the kernel",
   architecture: "architecture of the machine",

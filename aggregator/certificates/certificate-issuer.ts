@@ -1,0 +1,94 @@
+import { createBackOff } from "../../common/kube/back-off.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { jitter } from "../../common/runtime/random.ts";
+import { type CertificatePlan, type CertificateTimes, certificatePlan } from "../core/certificate-plan.ts";
+import { type CertificatePlaces, type CertificateShelf, readCertificates } from "./certificate-store.ts";
+import { issueAuthority, issueCertificate } from "./issuing.ts";
+
+/** Whose certificates, and for how long they last. */
+export interface IssuerConfig extends CertificatePlaces {
+  /** Names and IP addresses that agents reach the aggregator by. */
+  readonly names: readonly string[];
+  readonly times: CertificateTimes;
+  /** Whoever changes or deletes something is corrected after this time. Milliseconds. */
+  readonly lookEveryMs: number;
+}
+
+/** `client` writes only while this process leads. */
+interface IssuerParts extends KubeParts {
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+export const LOOK_EVERY_MS = 60_000;
+
+const RETRY = { firstMs: 500, maxMs: 60_000 } as const;
+/** From whatever is stored it takes five (aggregator/core/certificate-plan.ts); more means that somebody works against us. */
+const MOST_STEPS = 8;
+
+/** Keeps certificates issued, told and renewed; only the leader runs it. Resolves when the signal is aborted. */
+export async function keepCertificates(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
+  const { clock, random, logger } = parts;
+  const backOff = createBackOff(random, RETRY);
+  let problem: string | undefined;
+  while (!signal.aborted) {
+    const failure = await settle(parts, config, signal).then(() => undefined, operational);
+    if (signal.aborted) return;
+    const why = failure && messageOf(failure);
+    if (why !== undefined && why !== problem) logger.warn({ err: why }, "certificates cannot be kept");
+    problem = why;
+    if (why === undefined) backOff.reset();
+    await clock.sleep(why === undefined ? jitter(random, config.lookEveryMs, 0.2) : backOff.next(failure), signal);
+  }
+}
+
+async function settle(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
+  const names = [...new Set(config.names)].toSorted();
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    const shelf = await readCertificates(parts, config, signal);
+    const plan = certificatePlan(parts.nowMs(), shelf.stored, { times: config.times, names });
+    if (plan.kind === "keep") return;
+    await carryOut(plan, shelf, { parts, times: config.times, names });
+  }
+  throw new MooringError("certificate-invalid", "what is stored changes again and again");
+}
+
+interface Issuing {
+  readonly parts: IssuerParts;
+  readonly times: CertificateTimes;
+  readonly names: readonly string[];
+}
+
+async function carryOut(
+  plan: CertificatePlan,
+  shelf: CertificateShelf,
+  { parts: { logger, nowMs }, times, names }: Issuing,
+): Promise<void> {
+  switch (plan.kind) {
+    case "keep":
+      return;
+    case "issue-authority":
+      await shelf.addAuthority(await issueAuthority({ nowMs: nowMs(), lifetimeMs: times.authorityMs }));
+      return logger.info({ lifetimeMs: times.authorityMs }, "certificate authority made");
+    case "publish":
+      await shelf.publish(plan);
+      return logger.info({ authorities: plan.trusted.length }, "agents told which authorities to trust");
+    case "issue-certificate": {
+      const signer = shelf.signer(plan.authority);
+      if (signer === undefined) throw new MooringError("certificate-invalid", "the authority cannot sign any more");
+      const term = { nowMs: nowMs(), lifetimeMs: times.certificateMs };
+      await shelf.serve(await issueCertificate(term, names, signer), plan.previous);
+      return logger.info({ names, lifetimeMs: times.certificateMs }, "certificate issued");
+    }
+    case "drop-authorities":
+      await shelf.keepAuthorities(plan.kept);
+      return logger.info({ authorities: plan.kept.length }, "keys of authorities forgotten");
+  }
+}
+
+/** Anything else is a bug. */
+function operational(error: unknown): MooringError {
+  if (error instanceof MooringError) return error;
+  throw error;
+}

@@ -1,0 +1,103 @@
+import * as v from "valibot";
+import { createObject, patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
+import { ApiError, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+
+/** Which object. */
+export interface ObjectPlace {
+  readonly kind: "Secret" | "ConfigMap";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** An object that holds texts, as it was read. */
+export interface TextObject {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly texts: Readonly<Record<string, string>>;
+}
+
+/** What an object is to hold from now on: these texts and no others, and these annotations of ours. */
+export interface TextContent {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string | null>>;
+  /** Of a Secret; it cannot be changed. */
+  readonly type?: string;
+}
+
+const FIELD_MANAGER = "mooring-aggregator";
+const LABELS = { "app.kubernetes.io/name": "mooring-aggregator", "app.kubernetes.io/part-of": "mooring" };
+const RESOURCES = { Secret: "secrets", ConfigMap: "configmaps" } as const;
+
+const object = v.object({
+  metadata: v.object({
+    uid: v.pipe(v.string(), v.minLength(1)),
+    resourceVersion: v.pipe(v.string(), v.minLength(1)),
+    annotations: v.nullish(v.record(v.string(), v.string())),
+  }),
+  data: v.nullish(v.record(v.string(), v.string())),
+});
+
+/** Nothing where there is no such object. Throws `MooringError`. */
+export async function readTexts(
+  client: KubeClient,
+  place: ObjectPlace,
+  signal: AbortSignal,
+): Promise<TextObject | undefined> {
+  const body = await client.request({ method: "GET", path: pathOf(place) }, signal).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404 && error.details.name === place.name) return undefined;
+    throw error;
+  });
+  return body === undefined ? undefined : textsOf(place.kind, body);
+}
+
+/** Reads such an object. Throws `MooringError` for what is none. */
+export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
+  const read = v.safeParse(object, body);
+  if (!read.success) throw new MooringError("transport-failed", `the answer is no ${kind}`);
+  const { metadata, data } = read.output;
+  const { uid, resourceVersion, annotations } = metadata;
+  const decode = (text: string): string => (kind === "Secret" ? Buffer.from(text, "base64").toString("utf8") : text);
+  const texts = Object.fromEntries(Object.entries(data ?? {}).map(([key, text]) => [key, decode(text)]));
+  return { uid, resourceVersion, annotations: annotations ?? {}, texts };
+}
+
+/**
+ * Writes an object as it was decided on `seen`: where it has changed since, or has come or gone, nothing is written. Nothing is answered
+ * when it is done, else why it is not; throws `MooringError` for what may get better by itself.
+ */
+export async function writeTexts(
+  { client, random }: Pick<KubeParts, "client" | "random">,
+  {
+    place,
+    seen,
+    content,
+  }: { readonly place: ObjectPlace; readonly seen: TextObject | undefined; readonly content: TextContent },
+  signal: AbortSignal,
+): Promise<void> {
+  const { kind, namespace, name } = place;
+  const target = { apiVersion: "v1", kind, path: pathOf(place), namespace, name } as const;
+  const { texts, annotations = {}, type } = content;
+  const encode = (text: string): string => (kind === "Secret" ? Buffer.from(text, "utf8").toString("base64") : text);
+  const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, encode(text)]));
+  if (seen === undefined) {
+    const fields = { metadata: { labels: LABELS, annotations }, data, ...(type && { type }) };
+    return expectDone(
+      await createObject(client, { target, fields, creator: `${FIELD_MANAGER}-${random.id()}` }, signal),
+    );
+  }
+  const gone = Object.fromEntries(Object.keys(seen.texts).map((key) => [key, null]));
+  const { uid, resourceVersion } = seen;
+  const patch = { metadata: { labels: LABELS, annotations }, data: { ...gone, ...data } };
+  const identified = { ...target, uid, resourceVersion };
+  return expectDone(await patchObject(client, { target: identified, patch, fieldManager: FIELD_MANAGER }, signal));
+}
+
+function expectDone(outcome: WriteOutcome): void {
+  if (outcome.kind !== "applied") throw new MooringError("api-rejected", outcome.message);
+}
+
+function pathOf({ kind, namespace, name }: ObjectPlace): string {
+  return `/api/v1/namespaces/${namespace}/${RESOURCES[kind]}/${name}`;
+}

@@ -1,0 +1,129 @@
+import { basename, dirname } from "node:path";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { readIdentity } from "../../common/kube/identity.ts";
+import { createInformer } from "../../common/kube/informer.ts";
+import { createRotatingFolder } from "../../common/kube/rotating-file.ts";
+import type { Stored } from "../../common/kube/store.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { type CheckResult, failed } from "../../common/runtime/health.ts";
+import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import { SERVING_SECRET, servingPairOf } from "./certificate-store.ts";
+import { textsOf } from "./objects.ts";
+import { readPair } from "./pem.ts";
+
+/** What is served, and where it comes from. */
+export interface Serving extends ServingIdentity {
+  /** Follows it until the signal is aborted. */
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  /** `nowMs` is the time by which certificates end, milliseconds since the epoch. */
+  readonly check: (nowMs: number) => CheckResult;
+  /** When it ends, milliseconds since the epoch; nothing as long as there is none. */
+  readonly endsAtMs: () => number | undefined;
+}
+
+/** Files are looked at so often; what has not changed is not read (common/kube/rotating-file.ts). Milliseconds. */
+const LOOK_MS = 1_000;
+
+interface StoredPair extends Stored {
+  readonly pair: ServingPair | undefined;
+}
+
+/** What the leader stored, the same for all replicas: whoever leads next serves it already. */
+export function createSecretServing(parts: KubeParts, namespace: string): Serving {
+  const shown = createShown(parts.logger);
+  const secrets = createInformer<StoredPair>(parts, {
+    collection: {
+      path: `/api/v1/namespaces/${namespace}/secrets`,
+      query: { fieldSelector: `metadata.name=${SERVING_SECRET}` },
+      firstList: "cache",
+    },
+    project: (object) => {
+      const identity = readIdentity(object);
+      if (identity === undefined) throw new MooringError("list-invalid", "this is no Secret");
+      return { ...identity, pair: servingPairOf(textsOf("Secret", object)) };
+    },
+    // One that is deleted is served until there is another one.
+    onChange: ({ kind, object }) => {
+      if (kind !== "deleted") shown.show(object.pair);
+    },
+  });
+  return { ...shown.serving, run: secrets.run };
+}
+
+/** Files that somebody else keeps, such as cert-manager. */
+export function createFileServing(
+  parts: { readonly clock: Clock; readonly logger: Logger },
+  { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
+): Serving {
+  const { clock, logger } = parts;
+  const shown = createShown(logger);
+  const folders = [certificateFile, keyFile].map((file) => createRotatingFolder(dirname(file), parts));
+  const files = [certificateFile, keyFile].map((file, index) => folders[index]?.file(basename(file)));
+  let problem: string | undefined;
+  const look = async (): Promise<void> => {
+    try {
+      const [certificate = "", key = ""] = await Promise.all(files.map((file) => file?.read() ?? ""));
+      shown.show({ certificate, key });
+      problem = undefined;
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      if (problem !== error.message) logger.warn({ err: messageOf(error) }, "certificate cannot be read");
+      problem = error.message;
+    }
+  };
+  return {
+    ...shown.serving,
+    run: async (signal) => {
+      for (const folder of folders) folder.follow();
+      while (!signal.aborted) {
+        await look();
+        await clock.sleep(LOOK_MS, signal);
+      }
+      await Promise.all(folders.map((folder) => folder.close()));
+    },
+  };
+}
+
+interface Shown {
+  readonly serving: Omit<Serving, "run">;
+  /** What cannot be used, such as files in the middle of a change, is not shown: what was before is. */
+  readonly show: (pair: ServingPair | undefined) => void;
+}
+
+function createShown(logger: Logger): Shown {
+  const listeners = new Set<(pair: ServingPair) => void>();
+  let current: { readonly pair: ServingPair; readonly endsAtMs: number } | undefined;
+  let isBad = false;
+  return {
+    show: (pair) => {
+      if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) return;
+      const read = pair && readPair(pair);
+      if (pair === undefined || read === undefined) {
+        if (!isBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
+        isBad = true;
+        return;
+      }
+      isBad = false;
+      current = { pair, endsAtMs: read.notAfterMs };
+      logger.info({ names: read.names }, "new certificate served");
+      for (const listener of listeners) listener(pair);
+    },
+    serving: {
+      pair: () => current?.pair,
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      endsAtMs: () => current?.endsAtMs,
+      check: (nowMs) => checkOf(current?.endsAtMs, nowMs),
+    },
+  };
+}
+
+function checkOf(endsAtMs: number | undefined, nowMs: number): CheckResult {
+  if (endsAtMs === undefined) return failed("there is no certificate yet: agents cannot connect");
+  if (endsAtMs <= nowMs) return failed("the certificate has ended: agents refuse it");
+  return { ok: true, detail: `it lasts for ${Math.floor((endsAtMs - nowMs) / 3_600_000)} h` };
+}
