@@ -22,7 +22,7 @@ export interface Leadership {
   readonly fenced: KubeClient;
   /** Who leads; nothing where there is nobody else. */
   readonly check: (() => CheckResult) | undefined;
-  /** Changes with each try to read or write the Lease; nothing where there is none. */
+  /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
   readonly signs: () => number | undefined;
   /** What pods were watched. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
@@ -87,7 +87,8 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     mayAct,
     fenced,
     coverage,
-    signs: () => elector.view().tries,
+    // Nobody competes before everything has been listed: until then nothing can be stuck.
+    signs: () => elector.view().tries || undefined,
     check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {

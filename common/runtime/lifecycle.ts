@@ -1,9 +1,33 @@
+import { type Clock, createSystemClock } from "./clock.ts";
 import { MooringError, messageOf } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
+/** What has not ended by then never will; less than the 30 s after which a kubelet kills, so that the log tells. Milliseconds. */
+export const DRAIN_LIMIT_MS = 25_000;
+
+/** Calls `onLate` when `main` has not ended so long after its signal was aborted. */
+export async function drainInTime(
+  main: () => Promise<void>,
+  { clock, signal, onLate }: { readonly clock: Clock; readonly signal: AbortSignal; readonly onLate: () => void },
+): Promise<void> {
+  const ended = new AbortController();
+  const watch = async (): Promise<void> => {
+    await clock.sleep(DRAIN_LIMIT_MS, ended.signal);
+    if (!ended.signal.aborted) onLate();
+  };
+  const begin = (): void => void watch();
+  signal.addEventListener("abort", begin, { once: true });
+  try {
+    await main();
+  } finally {
+    signal.removeEventListener("abort", begin);
+    ended.abort("ended");
+  }
+}
+
 /**
- * Runs a process until SIGTERM or SIGINT, which abort the signal that `main` gets. A second one ends it at once. A
- * configuration problem is printed as it is and ends it with 1; a bug ends it with a fatal line, for the supervisor to start
+ * Runs a process until SIGTERM or SIGINT, which abort the signal that `main` gets. A second one ends it at once, and so does a stop that
+ * takes longer than `DRAIN_LIMIT_MS`. A configuration problem is printed as it is and ends it with 1; a bug ends it with a fatal line, for the supervisor to start
  * it again.
  */
 export async function runProcess(main: (signal: AbortSignal) => Promise<void>, logger: () => Logger): Promise<void> {
@@ -22,7 +46,11 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
   };
   // What is thrown where nobody catches it is a bug like any other; a rejection that nobody handles comes here, too.
   process.on("uncaughtException", die);
-  await main(stop.signal).catch(die);
+  const onLate = (): void => {
+    logger().error({ waitMs: DRAIN_LIMIT_MS }, "not stopped in time, what was begun is left undone");
+    process.exit(1);
+  };
+  await drainInTime(() => main(stop.signal), { clock: createSystemClock(), signal: stop.signal, onLate }).catch(die);
 }
 
 /** Runs all tasks until the first ends or fails, then stops the rest and waits for them. Rejects with the first failure. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { runTogether } from "../../../../common/runtime/lifecycle.ts";
+import { DRAIN_LIMIT_MS, drainInTime, runTogether } from "../../../../common/runtime/lifecycle.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 const FOREVER = 1e9;
@@ -64,6 +64,32 @@ describe("runTogether", () => {
     const running = runTogether([(signal) => clock.sleep(FOREVER, signal), broken], new AbortController().signal);
 
     await expect(running).rejects.toThrow("at once");
+    expect(clock.sleeps()).toEqual([]);
+  });
+});
+
+describe("drainInTime", () => {
+  it.each([
+    { name: "ends before it is told to stop", workMs: 1_000, stopMs: undefined, late: 0 },
+    { name: "ends in time after it was told to stop", workMs: 40_000, stopMs: 20_000, late: 0 },
+    { name: "does not end in time", workMs: 60_000, stopMs: 20_000, late: 1 },
+  ])("of what $name", async ({ workMs, stopMs, late }) => {
+    const clock = createFakeClock();
+    const stop = new AbortController();
+    let calls = 0;
+    const onLate = (): void => {
+      calls += 1;
+    };
+
+    const running = drainInTime(() => clock.sleep(workMs), { clock, signal: stop.signal, onLate });
+    if (stopMs !== undefined) {
+      await clock.advance(stopMs);
+      stop.abort();
+    }
+    await clock.advance(workMs + 2 * DRAIN_LIMIT_MS);
+    await running;
+
+    expect(calls).toBe(late);
     expect(clock.sleeps()).toEqual([]);
   });
 });

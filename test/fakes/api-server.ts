@@ -1,0 +1,99 @@
+import type { HttpRequest } from "../../common/kube/transport.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import { httpDate } from "../simulation/engine/times.ts";
+import { createFakeByteStream, type FakeByteStream } from "./byte-stream.ts";
+import type { FakeClock } from "./clock.ts";
+import { createFakeTransport, type FakeAnswer, type FakeTransport, json } from "./transport.ts";
+
+/** How an API server is away: it refuses connections, takes requests and never answers, or a proxy answers in its place. */
+export type Absence = "broken" | "silence" | "unavailable";
+
+interface FakeObject {
+  readonly metadata: { readonly name: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
+}
+
+/** An API server with a few objects that never change but for one Lease, and that can go away. */
+export interface FakeApiServer {
+  readonly transport: FakeTransport;
+  /** Ends all watches, and answers nothing until it is back. */
+  readonly goAway: (how: Absence) => void;
+  readonly comeBack: () => void;
+  /** What is said to whoever watches `path`. */
+  readonly tell: (path: string, event: unknown) => void;
+}
+
+/** `objects` are lists by the end of their path, such as `pods`. */
+export function createFakeApiServer(
+  clock: FakeClock,
+  objects: Readonly<Record<string, readonly FakeObject[]>> = {},
+): FakeApiServer {
+  let absence: Absence | undefined;
+  const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
+  const lease = createFakeLease();
+  const answer = (request: HttpRequest): FakeAnswer => {
+    if (absence !== undefined) return ABSENT[absence];
+    const { pathname, searchParams } = new URL(request.path, "https://fake");
+    if (searchParams.get("watch") === "true") {
+      const stream = createFakeByteStream();
+      watches.add({ path: pathname, stream });
+      const timeoutSeconds = Number(searchParams.get("timeoutSeconds") ?? 300);
+      void clock.sleep(timeoutSeconds * 1_000).then(stream.end);
+      return { body: stream };
+    }
+    if (pathname.includes("/leases")) return lease(request);
+    if (request.method !== "GET") return json(JSON.parse(request.body ?? "{}"));
+    if (pathname === "/version") return json({ major: "1", minor: "36" });
+    const items = (objects[pathname.split("/").at(-1) ?? ""] ?? []).filter(isSelected(searchParams));
+    return json({ metadata: { resourceVersion: "100" }, items });
+  };
+  return {
+    transport: createFakeTransport((request) => dated(answer(request), clock.wallMs())),
+    goAway: (how) => {
+      absence = how;
+      for (const { stream } of watches) stream.fail(new MooringError("transport-failed", "the connection broke"));
+      watches.clear();
+    },
+    comeBack: () => {
+      absence = undefined;
+    },
+    tell: (path, event) => {
+      for (const watch of watches) if (watch.path === path) watch.stream.writeLine(event);
+    },
+  };
+}
+
+const ABSENT: Readonly<Record<Absence, FakeAnswer>> = {
+  broken: "broken",
+  silence: "silence",
+  unavailable: { status: 503, body: "<html>upstream connect error</html>" },
+};
+
+function isSelected(search: URLSearchParams): (object: FakeObject) => boolean {
+  const name = /^metadata\.name=(.*)$/.exec(search.get("fieldSelector") ?? "")?.[1];
+  const isLabelled = search.has("labelSelector");
+  return ({ metadata }) => !isLabelled && (name === undefined || metadata.name === name);
+}
+
+function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
+  return typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: httpDate(nowMs) } };
+}
+
+/** One Lease, made by the first who asks for it and merged with what is patched. */
+function createFakeLease(): (request: HttpRequest) => FakeAnswer {
+  let present: { readonly metadata: object; readonly spec: object } | undefined;
+  let version = 0;
+  return ({ method, body }) => {
+    const given = JSON.parse(body ?? "{}");
+    if (method === "GET" && present === undefined) {
+      return json({ kind: "Status", code: 404, reason: "NotFound", details: { name: "mooring-aggregator" } }, 404);
+    }
+    if (method !== "GET") {
+      version += 1;
+      const { annotations } = given.metadata ?? {};
+      const metadata = { ...present?.metadata, uid: "lease-1", resourceVersion: String(version), annotations };
+      present = { metadata, spec: { ...present?.spec, ...given.spec } };
+    }
+    return json(present);
+  };
+}

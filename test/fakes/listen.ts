@@ -1,0 +1,37 @@
+import { createRouter, type Listen, type RouteAnswer } from "../../common/runtime/http-server.ts";
+
+/** Servers without a network: what listens can be asked by its own routes. */
+export interface FakeListen {
+  readonly listen: Listen;
+  /** The answer of the first server that is open and knows the path. */
+  readonly get: (target: string) => Promise<RouteAnswer>;
+  /** The same, of a PUT with a body. */
+  readonly put: (target: string, body: string) => Promise<RouteAnswer>;
+}
+
+export function createFakeListen(): FakeListen {
+  const open = new Set<ReturnType<typeof createRouter>>();
+  let count = 0;
+  const ask = async (method: string, target: string, body: string): Promise<RouteAnswer> => {
+    for (const router of open) {
+      const answer = await router({ method, target, body: async () => body });
+      if (answer.status !== 404) return answer;
+    }
+    return { status: 404, body: "nobody listens" };
+  };
+  return {
+    listen: async (routes, _, logger) => {
+      const router = createRouter(routes, logger);
+      open.add(router);
+      count += 1;
+      return {
+        url: `http://fake-${count}`,
+        close: async () => {
+          open.delete(router);
+        },
+      };
+    },
+    get: (target) => ask("GET", target, ""),
+    put: (target, body) => ask("PUT", target, body),
+  };
+}
