@@ -28,6 +28,7 @@ import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { prepareJournalDirectory } from "./sinks/journal-directory.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
+import { createReportTransport } from "./sinks/report-transport.ts";
 import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
 import { createMountInfoFile, type MountInfoSource } from "./sources/mount-table.ts";
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
@@ -66,6 +67,14 @@ export function createAgentPorts(
       journalDir === undefined ? createMemoryJournal() : createSqliteJournal(ports, { directory: journalDir, node }),
     nodeFacts: createNodeFacts(config, ports),
   };
+}
+
+/** The way that the reports take. */
+export function createReportWay(
+  config: AgentConfig,
+  parts: { readonly clock: Clock; readonly logger: Logger },
+): ByteTransport {
+  return createReportTransport(config, parts);
 }
 
 /** What has to be done on a node before an agent runs there, by who may do more than an agent. */

@@ -28,9 +28,13 @@ export const AGENT_SETTINGS = {
     name: "aggregator-url",
     description: "where reports go; http only to a loopback address",
   }),
-  allowInsecureReports: switchSetting({
-    name: "allow-insecure-reports",
-    description: "send reports by http to any address, for tests: whoever is in between reads and changes them",
+  aggregatorCaFile: optionalPath({
+    name: "aggregator-ca-file",
+    description: "authorities that the aggregator's certificate may be of; default: those that the system trusts",
+  }),
+  aggregatorTokenFile: optionalPath({
+    name: "aggregator-token-file",
+    description: "service account token for the audience mooring-aggregator; needed with https",
   }),
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
   mountInfo: textSetting({ name: "mountinfo", description: "the node's mount table" }, "/proc/1/mountinfo"),
@@ -73,6 +77,8 @@ export interface AgentConfig {
   readonly node: string;
   readonly podUid: string;
   readonly aggregatorUrl: string;
+  readonly aggregatorCaFile: string | undefined;
+  readonly aggregatorTokenFile: string | undefined;
   readonly kubeconfig: string | undefined;
   readonly mountInfo: string;
   readonly bootId: string;
@@ -121,6 +127,8 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     node: get(AGENT_SETTINGS.node) ?? "",
     podUid: get(AGENT_SETTINGS.podUid) ?? "",
     aggregatorUrl: get(AGENT_SETTINGS.aggregatorUrl) ?? "",
+    aggregatorCaFile: get(AGENT_SETTINGS.aggregatorCaFile),
+    aggregatorTokenFile: get(AGENT_SETTINGS.aggregatorTokenFile),
     kubeconfig: get(AGENT_SETTINGS.kubeconfig),
     journalDir: get(AGENT_SETTINGS.journalDir),
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
@@ -156,19 +164,19 @@ function debugProblems({ get }: SettingsReader): readonly string[] {
 function aggregatorProblems({ get }: SettingsReader): readonly string[] {
   const url = get(AGENT_SETTINGS.aggregatorUrl);
   if (url === undefined || get(AGENT_SETTINGS.dryRun)) return [];
-  return urlProblems(url, get(AGENT_SETTINGS.allowInsecureReports));
+  return urlProblems(url, get(AGENT_SETTINGS.aggregatorTokenFile) !== undefined);
 }
 
-function urlProblems(text: string, allowInsecure: boolean): readonly string[] {
+function urlProblems(text: string, hasToken: boolean): readonly string[] {
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))
     return [`--aggregator-url "${text}" is no http or https URL`];
   // Not repeated: it may hold a password.
   if (url.username !== "" || url.password !== "") return ["--aggregator-url must not name a user"];
   if (url.search !== "" || url.hash !== "") return [`--aggregator-url "${text}" must not have a query or a fragment`];
-  const isSafe = url.protocol === "https:" || isLoopback(url.hostname.replace(/^\[|\]$/g, ""));
-  if (isSafe || allowInsecure) return [];
-  return [
-    `--aggregator-url "${text}" would send reports unencrypted; http is for loopback addresses only (or, for tests, --allow-insecure-reports)`,
-  ];
+  if (url.protocol === "https:")
+    return hasToken ? [] : ["--aggregator-token-file is missing: without a token no report is taken over https"];
+  if (hasToken) return ["--aggregator-token-file: a token is sent over https only"];
+  if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];
+  return [`--aggregator-url "${text}" would send reports unencrypted; http is for loopback addresses only`];
 }

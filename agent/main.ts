@@ -1,14 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { createKubeClient } from "../common/kube/client.ts";
 import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
-import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import { createSystemClock } from "../common/runtime/clock.ts";
 import { listen } from "../common/runtime/http-server.ts";
 import { runProcess } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
 import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
-import { createAgentPorts, prepareNode, runAgent } from "./agent.ts";
+import { createAgentPorts, createReportWay, prepareNode, runAgent } from "./agent.ts";
 import { type AgentConfig, readAgentCommand } from "./config.ts";
 import { dryRun } from "./dry-run.ts";
 
@@ -22,7 +21,7 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
-  const reportTransport = createUndiciTransport({ origin: new URL(config.aggregatorUrl).origin, maxConnections: 1 });
+  const reportTransport = createReportWay(config, { clock, logger });
   const bootId = (await readFile(config.bootId, "utf8")).trim();
   const ports = createAgentPorts(config, {
     clock,

@@ -17,6 +17,8 @@ interface HealthParts {
   readonly leadership: Pick<Leadership, "check" | "signs">;
   /** The present time of leading. */
   readonly term: () => Term | undefined;
+  /** What agents see; nothing where reports are taken from this machine alone. */
+  readonly certificate?: (() => CheckResult) | undefined;
 }
 
 /** The server ends each watch after ten minutes at the latest, a write may be put off for five, and each request is given up after one. */
@@ -28,7 +30,7 @@ const SILENT_SHARE = 0.1;
 
 /** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
-  const { clock, cluster, leadership, term } = parts;
+  const { clock, cluster, leadership, term, certificate } = parts;
   const lasting = (signs: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
     pulseCheck(clock, { signs, longestMs });
   const watches = Object.entries(cluster.informers).map(([resource, { signs }]) => [
@@ -49,6 +51,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       nodes: () => withSilence(checkNodes(term()), term()),
       writes: () => checkTerm(term()),
       ...(leadership.check && { leader: leadership.check }),
+      ...(certificate && { certificate }),
     },
   };
 }

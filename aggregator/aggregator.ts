@@ -1,7 +1,7 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import type { CheckResult } from "../common/runtime/health.ts";
+import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
@@ -9,7 +9,6 @@ import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
-import { isLoopback } from "../common/runtime/settings.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { aggregatorHealth } from "./aggregator-health.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
@@ -20,6 +19,8 @@ import { createElectedLeadership, createSoleLeadership, type Leadership } from "
 import { createMeasures, type Measures } from "./measures.ts";
 import { LIST_PATHS } from "./read-api.ts";
 import { Rejections, registerRejectionGauges } from "./rejections.ts";
+import { createReportServing, type ReportServing } from "./report-serving.ts";
+import { openServers } from "./servers.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { PodEnd } from "./sources/pods.ts";
@@ -57,21 +58,23 @@ export async function runAggregator(
     help: "Reports that came, by what became of them.",
     labels: ["outcome"],
   });
-  const routes = [
-    ...observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted }),
-    reportRoute(aggregator, reports),
-    ...aggregator.listRoutes(),
-    // Whoever else could reach it could make the log say too much, or nothing.
-    ...(isLoopback(config.listen.host) ? logLevelRoutes(ports) : []),
-  ];
-  const server = await listen(routes, config.listen, ports.logger);
-  ports.logger.info({ url: server.url, server: ports.client.server }, "aggregator started");
-  if (config.allowInsecureReports)
-    ports.logger.warn({ url: server.url }, "reports are taken unencrypted from anybody: for tests only");
+  const { reporting } = aggregator;
+  const observability = observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted });
+  const report = reportRoute(aggregator, reports, reporting?.grant);
+  const local = [...observability, ...aggregator.listRoutes(), ...logLevelRoutes(ports)];
+  const servers = await openServers(config, listen, {
+    logger: ports.logger,
+    // Without an address of their own reports come from this machine alone.
+    local: reporting === undefined ? [...local, report] : local,
+    health: observability,
+    reports: [report],
+    identity: reporting?.serving,
+  });
+  ports.logger.info({ ...servers.urls, server: ports.client.server }, "aggregator started");
   try {
     await runTogether(aggregator.tasks(), signal);
   } finally {
-    await server.close();
+    await servers.close();
     ports.logger.info({}, "aggregator stopped");
   }
 }
@@ -90,6 +93,8 @@ class Aggregator {
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
   readonly #measures: Measures;
+  /** Nothing where reports are taken from this machine alone. */
+  readonly reporting: ReportServing | undefined;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
   #term: Term | undefined;
   /** Nothing was left undone at the end of the last one. */
@@ -123,6 +128,7 @@ class Aggregator {
     );
     this.#identity = createClusterIdentity(ports);
     this.#measures = createMeasures(ports.metrics);
+    this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
     registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
     registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
     registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
@@ -147,6 +153,7 @@ class Aggregator {
       () => this.#cluster.run(led.signal),
       this.#identity.run,
       this.#writing.watch,
+      ...(this.reporting ? [this.reporting.serving.run] : []),
       // Also before it leads: its first times are to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#ports, signal),
       (signal) => this.#leadWhenListed(signal).finally(() => led.abort()),
@@ -160,6 +167,7 @@ class Aggregator {
       cluster: this.#cluster,
       leadership: this.#leadership,
       term: () => this.#term,
+      certificate: this.reporting && (() => this.reporting?.serving.check(this.#nowMs()) ?? PASSED),
     });
   }
 
@@ -194,12 +202,19 @@ class Aggregator {
     this.#term = term;
     this.#lists = term.routes(signal);
     try {
-      await runTogether([(limited) => term.run(this.#ends.open, limited), this.#writing.tell], signal);
+      const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
+      await runTogether([(limited) => term.run(this.#ends.open, limited), this.#writing.tell, keep], signal);
     } finally {
       this.#wasAtRest = term.reconciler.isAtRest;
       this.#term = undefined;
       this.#lists = [];
     }
+  }
+
+  async #keepCertificates(signal: AbortSignal): Promise<void> {
+    await this.reporting?.keep(this.#leadership.fenced, signal);
+    // Where there is nothing to keep this is not to be the first task that ends.
+    while (!signal.aborted) await this.#ports.clock.sleep(3_600_000, signal);
   }
 
   #onPodEnded(end: PodEnd): void {

@@ -8,6 +8,7 @@ import {
   describeSettings,
   durationSetting,
   isLoopback,
+  optionalAddress,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -16,6 +17,7 @@ import {
 } from "../common/runtime/settings.ts";
 import { BLIND_GAP_SETTINGS, type BlindGapSetting } from "./core/claim-gap.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
+import { REPORT_SETTINGS, type ReportConfig, readReportConfig, reportProblems } from "./report-settings.ts";
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
@@ -23,15 +25,15 @@ export const AGGREGATOR_SETTINGS = {
   listen: addressSetting(
     {
       name: "listen",
-      description: "address of reports, health and metrics; loopback only as long as reports are not authenticated",
+      description: "loopback address of lists, health and metrics, and of reports without --report-listen",
     },
     "127.0.0.1:9809",
   ),
-  allowInsecureReports: switchSetting({
-    name: "allow-insecure-reports",
-    description:
-      "listen on any address, for tests: whoever reaches it reads the lists and can say anything of any node",
+  healthListen: optionalAddress({
+    name: "health-listen",
+    description: "a further address of health and metrics, for probes and scrapes",
   }),
+  ...REPORT_SETTINGS,
   silentAfter: durationSetting(
     { name: "silent-after", description: "a node without a report for this long is silent; three heartbeats" },
     { min: 1_000, max: 3_600_000 },
@@ -106,8 +108,11 @@ export const AGGREGATOR_SETTINGS = {
 /** What an aggregator runs with. Durations in milliseconds. */
 export interface AggregatorConfig {
   readonly kubeconfig: string | undefined;
+  /** A loopback address. */
   readonly listen: Address;
-  readonly allowInsecureReports: boolean;
+  readonly healthListen: Address | undefined;
+  /** Nothing where reports are taken from this machine alone. */
+  readonly reports: ReportConfig | undefined;
   readonly silentAfterMs: number;
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
@@ -138,12 +143,13 @@ export type AggregatorCommand =
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const reader = readSettings(settings, input, [listenProblems, electionProblems]);
+  const reader = readSettings(settings, input, [listenProblems, electionProblems, tlsProblems]);
   const { get } = reader;
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
     listen: get(AGGREGATOR_SETTINGS.listen),
-    allowInsecureReports: get(AGGREGATOR_SETTINGS.allowInsecureReports),
+    healthListen: get(AGGREGATOR_SETTINGS.healthListen),
+    reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
     silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
@@ -162,13 +168,17 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
   return `Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.\n\n${describeSettings(settings)}`;
 }
 
-/** Reports are not authenticated yet: whoever reaches the address could say anything about any node. */
+/** Lists name claims and pods, and reports are taken from whoever reaches the address: `kubectl port-forward` asks who that is. */
 function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
-  if (isLoopback(host) || get(AGGREGATOR_SETTINGS.allowInsecureReports)) return [];
+  if (isLoopback(host)) return [];
   return [
-    `--listen: ${host || "every address"} is no loopback address; reports are not authenticated yet, so only 127.0.0.1 or ::1 will do (or, for tests, --allow-insecure-reports)`,
+    `--listen: ${host || "every address"} is no loopback address; probes and metrics have --health-listen, reports --report-listen`,
   ];
+}
+
+function tlsProblems(reader: SettingsReader): readonly string[] {
+  return reportProblems(reader, reader.get(AGGREGATOR_SETTINGS.podNamespace));
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../runtime/clock.ts";
-import { MooringError, messageOf } from "../runtime/errors.ts";
+import { type ErrorCode, MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 
 /** A file that is replaced from time to time, such as a token or the certificate of an authority. */
 export interface RotatingFile {
-  /** Its text, read from the disk only when it may have changed. Throws `MooringError` "kubeconfig-invalid" until it could be read once. */
+  /** Its text, read from the disk only when it may have changed. Throws a `MooringError` until it could be read once. */
   readonly read: () => Promise<string>;
   /** Its text as it is on the disk at this moment. */
   readonly readAnew: () => Promise<string>;
@@ -30,6 +30,8 @@ interface RotatingFolderParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly watch?: FolderWatch;
+  /** Of the error when a file cannot be read. */
+  readonly code?: ErrorCode;
 }
 
 /** A text is not believed for longer, also where changes are noticed: client-go reads its token as often. Milliseconds. */
@@ -44,7 +46,7 @@ interface Known {
 
 /** The files of one folder, watched once for all of them. */
 export function createRotatingFolder(folder: string, parts: RotatingFolderParts): RotatingFolder {
-  const { clock, logger, watch = watchFolder } = parts;
+  const { clock, logger, watch = watchFolder, code = "kubeconfig-invalid" } = parts;
   const known = new Map<string, Known>();
   const unreadable = new Set<string>();
   let changes = 0;
@@ -69,9 +71,9 @@ export function createRotatingFolder(folder: string, parts: RotatingFolderParts)
       unreadable.delete(name);
       return text;
     } catch (cause) {
-      const message = `cannot read the service account's ${name}: ${messageOf(cause)}`;
+      const message = `cannot read ${name}: ${messageOf(cause)}`;
       const last = known.get(name);
-      if (last === undefined) throw new MooringError("kubeconfig-invalid", message, { cause });
+      if (last === undefined) throw new MooringError(code, message, { cause });
       // What was good a moment ago most likely still is; the server decides that.
       if (!unreadable.has(name)) logger.warn({ file: name, err: messageOf(cause) }, "rotated file cannot be read now");
       unreadable.add(name);

@@ -12,6 +12,7 @@ export type ErrorCode =
   | "journal-unusable"
   | "listen-failed"
   | "certificate-invalid"
+  | "file-unreadable"
   | "not-leading"
   | "traces-left";
 

@@ -57,8 +57,9 @@ export const LOG_FIELDS = {
   file: "name of a file",
   folder: "folder of files that are followed",
   // Numbers and addresses of this process.
-  url: "address of reports, health and metrics",
-  health: "address of an agent's health and metrics",
+  url: "address of the aggregator's lists, health and metrics",
+  health: "address of health and metrics",
+  reports: "address of reports",
   debug: "address of what only the pod itself can ask",
   level: "level of the log from now on",
   wakeUp: "how changes of the mount table are noticed: `poll` or `timer`",

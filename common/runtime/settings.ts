@@ -110,6 +110,12 @@ export function addressSetting({ name, description }: Description, fallback: str
   });
 }
 
+/** The same, which may be left out. */
+export function optionalAddress({ name, description }: Description): Setting<Address | undefined> {
+  const given = addressSetting({ name, description }, "");
+  return setting({ name, description }, undefined, (text) => (text ? given.parse(text) : undefined));
+}
+
 /** Where a server listens. */
 export interface Address {
   /** Empty for every address. */

@@ -9,7 +9,7 @@ export const AGENT_CONFIG: AgentConfig = agentDefaults();
 export const AGGREGATOR_CONFIG: AggregatorConfig & { readonly election: ElectionConfig } = aggregatorDefaults();
 
 function agentDefaults(): AgentConfig {
-  const identity = ["--node", "node", "--pod-uid", "uid", "--affinity", "off"];
+  const identity = ["--node", "node", "--pod-uid", "uid", "--affinity", "off", "--aggregator-token-file", "/token"];
   const argv = [...identity, "--aggregator-url", "https://mooring-aggregator.mooring"];
   const command = readAgentCommand({ argv, env: {} });
   if (command.kind !== "run") throw new Error("the agent's defaults are no configuration");

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { readAgentCommand } from "../../../agent/config.ts";
 
-const NEEDED = ["--node", "node-1", "--pod-uid", "uid-1", "--aggregator-url", "https://mooring.example"];
+const TOKEN = "--aggregator-token-file=/var/run/mooring/token";
+const WHO = ["--node", "node-1", "--pod-uid", "uid-1"];
+const NEEDED = [...WHO, "--aggregator-url", "https://mooring.example", TOKEN];
 
 function run(argv: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const command = readAgentCommand({ argv, env });
@@ -24,6 +26,8 @@ describe("the agent's configuration", () => {
       node: "node-1",
       podUid: "uid-1",
       aggregatorUrl: "https://mooring.example",
+      aggregatorCaFile: undefined,
+      aggregatorTokenFile: "/var/run/mooring/token",
       kubeconfig: undefined,
       mountInfo: "/proc/1/mountinfo",
       bootId: "/proc/sys/kernel/random/boot_id",
@@ -49,7 +53,7 @@ describe("the agent's configuration", () => {
   it("takes flags before environment variables", () => {
     const env = { MOORING_NODE: "from-env", MOORING_HEARTBEAT: "5s", MOORING_POD_UID: "uid-2" };
 
-    const config = run(["--node=from-flag", "--aggregator-url=https://a"], env);
+    const config = run(["--node=from-flag", "--aggregator-url=https://a", TOKEN], env);
 
     expect(config).toMatchObject({ node: "from-flag", heartbeatMs: 5_000, podUid: "uid-2" });
   });
@@ -128,15 +132,20 @@ describe("the agent's configuration", () => {
     ]);
   });
 
+  it.each([{ url: "https://mooring.mooring-system.svc:8443" }, { url: "https://gateway.example/mooring" }])(
+    "sends reports to $url with a token",
+    ({ url }) => {
+      expect(problems([...WHO, TOKEN, "--aggregator-url", url])).toBe("");
+    },
+  );
+
   it.each([
-    { url: "https://mooring.mooring-system.svc:8443" },
-    { url: "https://gateway.example/mooring" },
     { url: "http://127.0.0.1:9809" },
     { url: "http://127.1:9809" },
     { url: "http://localhost:9809" },
     { url: "http://[::1]:9809" },
-  ])("sends reports to $url", ({ url }) => {
-    expect(problems([...NEEDED, "--aggregator-url", url])).toBe("");
+  ])("sends reports to $url without one", ({ url }) => {
+    expect(problems([...WHO, "--aggregator-url", url])).toBe("");
   });
 
   it.each([
@@ -151,29 +160,20 @@ describe("the agent's configuration", () => {
     { url: "https://user:secret@mooring.example", why: "user" },
     { url: "https://mooring.example/?cluster=a", why: "query" },
     { url: "https://mooring.example/#a", why: "query" },
+    { url: "https://mooring.example", why: "--aggregator-token-file is missing" },
   ])("refuses to send reports to $url", ({ url, why }) => {
-    expect(problems([...NEEDED, "--aggregator-url", url])).toContain(why);
+    expect(problems([...WHO, "--aggregator-url", url])).toContain(why);
   });
 
-  it.each([
-    { given: "as a flag", argv: ["--allow-insecure-reports"], env: {} },
-    { given: "in the environment", argv: [], env: { MOORING_ALLOW_INSECURE_REPORTS: "true" } },
-  ])("sends reports unencrypted to another machine where that is allowed $given", ({ argv, env }) => {
-    const url = "http://mooring-aggregator.mooring:9809";
+  it.each([{ url: "http://127.0.0.1:9809" }, { url: "http://mooring.example" }])(
+    "refuses to show a token at $url",
+    ({ url }) => {
+      expect(problems([...WHO, TOKEN, "--aggregator-url", url])).toContain("a token is sent over https only");
+    },
+  );
 
-    expect(run([...NEEDED, "--aggregator-url", url, ...argv], env).aggregatorUrl).toBe(url);
-  });
-
-  it.each([
-    { url: "ftp://mooring.example", why: "no http or https URL" },
-    { url: "http://user:secret@mooring.example", why: "user" },
-    { url: "http://mooring.example/?cluster=a", why: "query" },
-  ])("refuses $url also where unencrypted reports are allowed", ({ url, why }) => {
-    expect(problems([...NEEDED, "--aggregator-url", url, "--allow-insecure-reports"])).toContain(why);
-  });
-
-  it("says how to allow unencrypted reports", () => {
-    expect(problems([...NEEDED, "--aggregator-url", "http://mooring.example"])).toContain("--allow-insecure-reports");
+  it("knows no way to send reports unencrypted", () => {
+    expect(problems([...NEEDED, "--allow-insecure-reports"])).toContain("unknown flag");
   });
 
   it("does not repeat a password in its refusal", () => {

@@ -6,7 +6,7 @@ import { listen } from "../../../common/runtime/http-server.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { decodeNodeMessage, isReport, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeByteStream } from "../../fakes/byte-stream.ts";
-import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
+import { createFakeClock, eventually, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
@@ -22,6 +22,8 @@ const CONFIG: AgentConfig = {
   node: "node-1",
   podUid: "agent-1",
   aggregatorUrl: "https://gateway.example/mooring/",
+  aggregatorCaFile: undefined,
+  aggregatorTokenFile: "/var/run/mooring/token",
   kubeconfig: undefined,
   mountInfo: "/proc/1/mountinfo",
   bootId: "/boot_id",
@@ -53,6 +55,9 @@ export async function stopAgents(): Promise<void> {
 interface Setting {
   readonly mounts?: readonly string[];
   readonly answer?: () => FakeAnswer;
+  readonly clock?: FakeClock;
+  /** What is done about pods on the wrong node; nothing unless told. */
+  readonly mode?: AgentConfig["affinity"]["mode"];
   readonly ports?: (ports: AgentPorts) => Partial<AgentPorts>;
 }
 
@@ -60,9 +65,10 @@ interface Setting {
 export async function startAgent({
   mounts = [TOKEN],
   answer = () => json({ forget: [] }),
+  clock = createFakeClock(),
+  mode = "off",
   ports: change = () => ({}),
 }: Setting = {}) {
-  const clock = createFakeClock();
   const logger = createFakeLogger();
   const table = createFakeMountTable(
     clock,
@@ -111,7 +117,11 @@ export async function startAgent({
     bootId: "boot-1",
   };
   const stop = new AbortController();
-  const running = runAgent(CONFIG, { ...base, ...change(base) }, stop.signal);
+  const running = runAgent(
+    { ...CONFIG, affinity: { ...CONFIG.affinity, mode } },
+    { ...base, ...change(base) },
+    stop.signal,
+  );
   cleanUps.push(async () => {
     stop.abort();
     await running;

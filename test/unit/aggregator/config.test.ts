@@ -8,7 +8,8 @@ describe("readAggregatorCommand", () => {
       config: {
         kubeconfig: undefined,
         listen: { host: "127.0.0.1", port: 9809 },
-        allowInsecureReports: false,
+        healthListen: undefined,
+        reports: undefined,
         claimMetrics: false,
         silentAfterMs: 90_000,
         agentlessAfterMs: 600_000,
@@ -32,19 +33,60 @@ describe("readAggregatorCommand", () => {
     expect(readAggregatorCommand({ argv: ["--listen", listen], env: {} }).kind).toBe("run");
   });
 
-  it.each([
-    { given: "as a flag", argv: ["--allow-insecure-reports"], env: {} },
-    { given: "in the environment", argv: [], env: { MOORING_ALLOW_INSECURE_REPORTS: "true" } },
-  ])("listens where others can reach it if insecure reports are allowed $given", ({ argv, env }) => {
-    const command = readAggregatorCommand({ argv: ["--listen", "0.0.0.0:9809", ...argv], env });
+  it("answers probes and scrapes elsewhere", () => {
+    const command = readAggregatorCommand({ argv: ["--health-listen", ":9808"], env: {} });
 
-    expect(command).toMatchObject({ config: { listen: { host: "0.0.0.0" }, allowInsecureReports: true } });
+    expect(command).toMatchObject({ config: { healthListen: { host: "", port: 9808 } } });
   });
 
-  it("says how to allow insecure reports", () => {
-    const input = { argv: ["--listen", "10.0.0.1:9809"], env: {} };
+  const REPORTS = ["--report-listen", ":8443", "--pod-namespace", "mooring"];
+  const HOUR = 3_600_000;
 
-    expect(() => readAggregatorCommand(input)).toThrow("--allow-insecure-reports");
+  it("takes reports elsewhere from agents' pods, with certificates of its own", () => {
+    expect(readAggregatorCommand({ argv: REPORTS, env: {} })).toMatchObject({
+      config: {
+        reports: {
+          listen: { host: "", port: 8443 },
+          agents: { namespace: "mooring-agents", account: "mooring-agent" },
+          certificate: {
+            kind: "issued",
+            namespace: "mooring",
+            agentNamespace: "mooring-agents",
+            names: ["mooring-aggregator.mooring.svc"],
+            times: { authorityMs: 8_760 * HOUR, certificateMs: 720 * HOUR, overlapMs: HOUR },
+          },
+        },
+      },
+    });
+  });
+
+  it("takes another account, other names and other lifetimes", () => {
+    const argv = [
+      ...REPORTS,
+      ...["--agent-account", "a/b", "--tls-names", "mooring.example, 10.0.0.1,fd00::1"],
+      ...["--tls-certificate-lifetime", "6h", "--tls-authority-lifetime", "24h"],
+    ];
+
+    expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
+      config: {
+        reports: {
+          agents: { namespace: "a", account: "b" },
+          certificate: {
+            agentNamespace: "a",
+            names: ["mooring.example", "10.0.0.1", "fd00::1"],
+            times: { authorityMs: 24 * HOUR, certificateMs: 6 * HOUR },
+          },
+        },
+      },
+    });
+  });
+
+  it("serves files that somebody else keeps, and issues nothing then", () => {
+    const argv = ["--report-listen", ":8443", "--tls-cert-file", "/tls/tls.crt", "--tls-key-file", "/tls/tls.key"];
+
+    expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
+      config: { reports: { certificate: { kind: "files", certificateFile: "/tls/tls.crt", keyFile: "/tls/tls.key" } } },
+    });
   });
 
   it.each([
@@ -64,6 +106,19 @@ describe("readAggregatorCommand", () => {
       problem: "whole seconds",
     },
     { name: "a lease that is too short", argv: ["--lease-duration", "1s"], problem: "lease-duration" },
+    { name: "an account without a namespace", argv: ["--agent-account", "a"], problem: "must be namespace/name" },
+    { name: "an account that no object can have", argv: ["--agent-account", "a/B"], problem: "must be namespace/name" },
+    { name: "a certificate without its key", argv: ["--tls-cert-file", "/a"], problem: "belong together" },
+    { name: "a key without its certificate", argv: ["--tls-key-file", "/a"], problem: "belong together" },
+    { name: "own certificates nowhere", argv: ["--report-listen", ":1"], problem: "--pod-namespace is missing" },
+    {
+      name: "an authority that ends before what it signed",
+      argv: [...REPORTS, "--tls-authority-lifetime", "720h"],
+      problem: "at least four times",
+    },
+    { name: "a name that is none", argv: [...REPORTS, "--tls-names", "a,*"], problem: '"*" is no name' },
+    { name: "an empty name", argv: [...REPORTS, "--tls-names", "a,,b"], problem: '"" is no name' },
+    { name: "a flag that is gone", argv: ["--allow-insecure-reports"], problem: "unknown flag" },
     { name: "an unknown word", argv: ["--upstream-condition", "sometimes"], problem: "upstream-condition" },
     { name: "an unknown level", argv: ["--log-level", "loud"], problem: "log-level" },
     { name: "an unknown flag", argv: ["--colour"], problem: "colour" },

@@ -42,8 +42,8 @@ const RULES: readonly { readonly rule: string; readonly of: (template: Template)
     { rule: "does not overrule its user", of: ({ container }) => container.securityContext?.runAsUser, is: undefined },
     {
       rule: "takes no port of the host",
-      of: ({ container }) => container.ports?.map((port) => port.hostPort),
-      is: [undefined],
+      of: ({ container }) => container.ports?.filter((port) => port.hostPort !== undefined),
+      is: [],
     },
     {
       rule: "has a limit of memory",
@@ -67,14 +67,19 @@ describe.each(WORKLOADS)("$name", (workload) => {
 describe("what is mounted", () => {
   const [agent, aggregator] = WORKLOADS;
 
-  it("is the node's /proc for the agent, to read, and a directory of its own", () => {
-    expect(agent.pod.volumes).toEqual([
+  it("is the node's /proc for the agent, to read, and a directory of its own, beside a token and whom to trust", () => {
+    expect(agent.pod.volumes?.filter(({ projected }) => projected === undefined)).toEqual([
       { name: "host-proc", hostPath: { path: "/proc", type: "Directory" } },
       { name: "journal", hostPath: { path: JOURNAL_DIR, type: "DirectoryOrCreate" } },
     ]);
     expect(agent.container.volumeMounts).toEqual([
       { name: "host-proc", mountPath: "/host/proc", readOnly: true },
       { name: "journal", mountPath: JOURNAL_DIR },
+      { name: "aggregator-access", mountPath: "/var/run/mooring", readOnly: true },
+    ]);
+    expect(agent.pod.volumes?.[0]?.projected?.sources?.map((source) => Object.keys(source))).toEqual([
+      ["serviceAccountToken"],
+      ["configMap"],
     ]);
   });
 

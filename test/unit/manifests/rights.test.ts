@@ -6,6 +6,7 @@ import type {
   V1RoleBinding,
 } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
+import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
 import { LEASE_NAME } from "../../../aggregator/leadership.ts";
 import { objectsIn } from "./objects.ts";
 
@@ -60,6 +61,7 @@ describe("the rights", () => {
         ...followed,
         ...[...read, "batch/jobs"].map((resource) => `everywhere: get ${resource}`),
         "everywhere: create events.k8s.io/events",
+        "everywhere: patch events.k8s.io/events",
       ].toSorted(),
     );
   });
@@ -82,6 +84,7 @@ describe("the rights", () => {
       [
         ...seen.flatMap((resource) => [`everywhere: list ${resource}`, `everywhere: watch ${resource}`]),
         "everywhere: create events.k8s.io/events",
+        "everywhere: patch events.k8s.io/events",
         "everywhere: get namespaces kube-system",
         "everywhere: patch persistentvolumeclaims/status",
         "kube-node-lease: list coordination.k8s.io/leases",
@@ -89,6 +92,12 @@ describe("the rights", () => {
         `mooring: get coordination.k8s.io/leases ${LEASE_NAME}`,
         `mooring: patch coordination.k8s.io/leases ${LEASE_NAME}`,
         "mooring: patch pods",
+        ...["get", "list", "watch", "create", "patch"].flatMap((verb) => [
+          `mooring: ${verb} secrets ${SERVING_SECRET}`,
+          `mooring: ${verb} secrets ${AUTHORITY_NAME}`,
+        ]),
+        ...["get", "create", "patch"].map((verb) => `mooring-agents: ${verb} configmaps ${AUTHORITY_NAME}`),
+        "everywhere: create authentication.k8s.io/tokenreviews",
       ].toSorted(),
     );
   });
@@ -104,6 +113,7 @@ describe("the rights", () => {
       { role: "everywhere: ClusterRole mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "kube-node-lease: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "mooring: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+      { role: "mooring-agents: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
     ]);
   });
 });

@@ -1,6 +1,7 @@
-import type { V1PodDisruptionBudget, V1Probe, V1Service } from "@kubernetes/client-node";
+import type { V1Container as Container, V1PodDisruptionBudget, V1Probe, V1Service } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS, readAgentCommand } from "../../../agent/config.ts";
+import { AUTHORITY_NAME } from "../../../aggregator/certificates/certificate-store.ts";
 import { AGGREGATOR_SETTINGS, readAggregatorCommand } from "../../../aggregator/config.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { projectPod } from "../../../aggregator/sources/projections.ts";
@@ -40,37 +41,84 @@ describe("what the programs are told", () => {
     });
   });
 
-  it("lacks one word for an aggregator, which the base must not say: that anybody may report", () => {
-    const env = environmentOf(aggregator.container);
-
-    expect(() => readAggregatorCommand({ argv: [], env })).toThrow("reports are not authenticated yet");
-    expect(readAggregatorCommand({ argv: ["--allow-insecure-reports"], env })).toMatchObject({
-      config: { election: { pod: "value-of-metadata.name", namespace: "value-of-metadata.namespace" } },
+  it("is complete for an aggregator", () => {
+    expect(readAggregatorCommand({ argv: [], env: environmentOf(aggregator.container) })).toMatchObject({
+      kind: "run",
+      config: {
+        election: { pod: "value-of-metadata.name", namespace: "value-of-metadata.namespace" },
+        healthListen: { host: "", port: 9808 },
+        reports: { listen: { host: "", port: 8443 }, certificate: { kind: "issued" } },
+      },
     });
   });
 
-  it.each(["agent.yaml", "aggregator.yaml"])("allows insecure reports in the test overlay alone: %s", (file) => {
-    expect(textOf(`base/${file}`)).not.toMatch(/insecure/i);
-    expect(textOf(`overlays/test/${file}`)).toContain('MOORING_ALLOW_INSECURE_REPORTS\n              value: "true"');
-  });
+  it.each(["base/agent.yaml", "base/aggregator.yaml", "overlays/test/agent.yaml", "overlays/test/aggregator.yaml"])(
+    "lets nobody report insecurely, not even for tests: %s",
+    (file) => {
+      expect(textOf(file)).not.toMatch(/insecure|http:/i);
+    },
+  );
 });
 
 describe("what has to fit together", () => {
-  const health = daemonSet.spec?.template.spec?.containers[0]?.ports?.[0];
+  const portOf = (container: Container, name: string): number | undefined =>
+    container.ports?.find((port) => port.name === name)?.containerPort;
+  const reports = service.spec?.ports?.find(({ name }) => name === "reports");
 
   it.each([
-    { name: "the agent's port", port: health?.containerPort, container: agent.container },
-    { name: "the aggregator's port", port: service.spec?.ports?.[0]?.port, container: aggregator.container },
-  ])("$name is the one that it listens at", ({ port, container }) => {
-    expect(environmentOf(container).MOORING_LISTEN).toBe(`:${port}`);
-    expect(container.ports?.map(({ containerPort }) => containerPort)).toEqual([port]);
+    { name: "the agent's health", container: agent.container, port: "health", variable: "MOORING_LISTEN" },
+    {
+      name: "the aggregator's health",
+      container: aggregator.container,
+      port: "health",
+      variable: "MOORING_HEALTH_LISTEN",
+    },
+    {
+      name: "the aggregator's reports",
+      container: aggregator.container,
+      port: "reports",
+      variable: "MOORING_REPORT_LISTEN",
+    },
+  ])("$name is at the port that it listens at", ({ container, port, variable }) => {
+    expect(environmentOf(container)[variable]).toBe(`:${portOf(container, port)}`);
+  });
+
+  it("lists are answered on loopback alone, where the Service's port leads when it is forwarded", () => {
+    const lists = service.spec?.ports?.find(({ name }) => name === "lists");
+
+    expect(readAggregatorCommand({ argv: [], env: environmentOf(aggregator.container) })).toMatchObject({
+      config: { listen: { host: "127.0.0.1", port: lists?.targetPort } },
+    });
+  });
+
+  it("an agent finds its token, for the aggregator alone, and whom to trust", () => {
+    const volume = agent.pod.volumes?.find(({ projected }) => projected !== undefined);
+    const [token, authorities] = volume?.projected?.sources ?? [];
+    const place = agent.container.volumeMounts?.find(({ name }) => name === volume?.name)?.mountPath;
+    const env = environmentOf(agent.container);
+
+    expect(token?.serviceAccountToken).toMatchObject({ audience: "mooring-aggregator", expirationSeconds: 600 });
+    expect(authorities?.configMap).toMatchObject({ name: AUTHORITY_NAME, optional: true });
+    expect(env.MOORING_AGGREGATOR_TOKEN_FILE).toBe(`${place}/${token?.serviceAccountToken?.path}`);
+    expect(env.MOORING_AGGREGATOR_CA_FILE).toBe(`${place}/${authorities?.configMap?.items?.[0]?.path}`);
+    expect(authorities?.configMap?.items?.[0]?.key).toBe("ca.crt");
+  });
+
+  it("the aggregator takes the tokens of the account that agents have", () => {
+    const config = readAggregatorCommand({ argv: [], env: environmentOf(aggregator.container) });
+
+    expect(config).toMatchObject({
+      config: {
+        reports: { agents: { namespace: daemonSet.metadata?.namespace, account: agent.pod.serviceAccountName } },
+      },
+    });
   });
 
   it("agents report to the Service", () => {
     const { name, namespace } = service.metadata ?? {};
 
     expect(environmentOf(agent.container).MOORING_AGGREGATOR_URL).toBe(
-      `https://${name}.${namespace}.svc:${service.spec?.ports?.[0]?.port}`,
+      `https://${name}.${namespace}.svc:${reports?.port}`,
     );
   });
 

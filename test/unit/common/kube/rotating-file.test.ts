@@ -103,7 +103,7 @@ describe("a rotating file", () => {
 
     await expect(missing).rejects.toMatchObject({
       code: "kubeconfig-invalid",
-      message: expect.stringContaining("cannot read the service account's missing"),
+      message: expect.stringContaining("cannot read missing"),
     });
   });
 

@@ -1,0 +1,73 @@
+import { basename, dirname } from "node:path";
+import { createRotatingFolder, type RotatingFile, type RotatingFolder } from "../../common/kube/rotating-file.ts";
+import { createRotatingTransport } from "../../common/kube/rotating-transport.ts";
+import type { ByteTransport, HttpRequest } from "../../common/kube/transport.ts";
+import { createUndiciTransport, type RetirableTransport } from "../../common/kube/undici-transport.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+
+/** Where reports go, whom to trust there, and who sends them. */
+export interface ReportTarget {
+  readonly aggregatorUrl: string;
+  /** Certificates of the authorities that may have signed the aggregator's, PEM; without it those that the system trusts. */
+  readonly aggregatorCaFile: string | undefined;
+  /** Our token; nothing to show without it. */
+  readonly aggregatorTokenFile: string | undefined;
+}
+
+/**
+ * The way of the reports. Both files are replaced while this runs: the kubelet brings a new token every eight minutes, and the
+ * aggregator's leader tells of new authorities; nothing that is under way is broken off for it.
+ */
+export function createReportTransport(
+  { aggregatorUrl, aggregatorCaFile, aggregatorTokenFile }: ReportTarget,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): ByteTransport {
+  const { origin } = new URL(aggregatorUrl);
+  const folders = new Map<string, RotatingFolder>();
+  const fileAt = (path: string): RotatingFile => {
+    const place = dirname(path);
+    const folder = folders.get(place) ?? createRotatingFolder(place, { clock, logger, code: "file-unreadable" });
+    if (!folders.has(place)) folder.follow();
+    folders.set(place, folder);
+    return folder.file(basename(path));
+  };
+  const open = (ca: string | undefined): RetirableTransport =>
+    createUndiciTransport({ origin, ca, maxConnections: 1 }, { clock });
+  const inner =
+    aggregatorCaFile === undefined
+      ? open(undefined)
+      : createRotatingTransport({ authority: fileAt(aggregatorCaFile), logger, open: (ca) => open(expectBundle(ca)) });
+  const transport = aggregatorTokenFile === undefined ? inner : withToken(inner, fileAt(aggregatorTokenFile));
+  return {
+    send: transport.send,
+    close: async () => {
+      await Promise.all([transport.close(), ...[...folders.values()].map((folder) => folder.close())]);
+    },
+  };
+}
+
+/** An empty list would mean to trust whom the system trusts. */
+function expectBundle(ca: string): string {
+  if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca;
+  throw new MooringError("file-unreadable", "the aggregator's authorities are not known yet");
+}
+
+function withToken(inner: ByteTransport, file: RotatingFile): ByteTransport {
+  const send = (request: HttpRequest, token: string, signal: AbortSignal): ReturnType<ByteTransport["send"]> =>
+    inner.send({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }, signal);
+  return {
+    close: inner.close,
+    send: async (request, signal) => {
+      const token = (await file.read()).trim();
+      const response = await send(request, token, signal);
+      if (response.status !== 401) return response;
+      // It may have been replaced a moment ago.
+      const newer = (await file.readAnew()).trim();
+      if (newer === token) return response;
+      response.cancel();
+      return await send(request, newer, signal);
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { KubeClient, KubeParts } from "../common/kube/client.ts";
+import type { Metrics } from "../common/runtime/metrics.ts";
+import { keepCertificates } from "./certificates/certificate-issuer.ts";
+import { createFileServing, createSecretServing, type Serving } from "./certificates/serving.ts";
+import type { ReportConfig } from "./report-settings.ts";
+import { createReportAccess, type GrantAccess } from "./sources/report-access.ts";
+import { createTokenReviews } from "./sources/token-reviews.ts";
+
+/** How reports from elsewhere are taken. */
+export interface ReportServing {
+  readonly serving: Serving;
+  readonly grant: GrantAccess;
+  /** What the leader does about certificates. `fenced` writes only while this process leads. */
+  readonly keep: (fenced: KubeClient, signal: AbortSignal) => Promise<void>;
+}
+
+interface ServingParts extends KubeParts {
+  readonly metrics: Metrics;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/** Tokens for anybody else are not for us, and ours are of no use elsewhere. */
+const AUDIENCE = "mooring-aggregator";
+
+export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig): ReportServing {
+  const { metrics } = parts;
+  const serving =
+    certificate.kind === "files"
+      ? createFileServing(parts, certificate)
+      : createSecretServing(parts, certificate.namespace);
+  metrics.gauge(
+    { name: "mooring_certificate_expiry_timestamp_seconds", help: "When the certificate that agents see ends." },
+    () => {
+      const endsAtMs = serving.endsAtMs();
+      return endsAtMs === undefined ? undefined : endsAtMs / 1000;
+    },
+  );
+  const reviews = metrics.counter({
+    name: "mooring_token_reviews_total",
+    help: "Reviews of agents' tokens by the API server, by what it said.",
+    labels: ["outcome"],
+  });
+  return {
+    serving,
+    grant: createReportAccess(
+      { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
+      { audience: AUDIENCE, ...agents },
+    ),
+    keep: async (fenced, signal) => {
+      if (certificate.kind === "issued") await keepCertificates({ ...parts, client: fenced }, certificate, signal);
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Listen, ListenAt, Route, ServingIdentity } from "../common/runtime/http-server.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { AggregatorConfig } from "./config.ts";
+
+/** What is served where. */
+interface Offers {
+  readonly logger: Logger;
+  /** To who is on this machine, or may forward its ports. */
+  readonly local: readonly Route[];
+  /** To everybody who can reach it. */
+  readonly health: readonly Route[];
+  /** To agents. */
+  readonly reports: readonly Route[];
+  readonly identity: ServingIdentity | undefined;
+}
+
+/** All that an aggregator listens at. */
+export interface Servers {
+  readonly urls: { readonly url: string; readonly health?: string; readonly reports?: string };
+  readonly close: () => Promise<void>;
+}
+
+/** Opens what the configuration names. Rejects with `MooringError` "listen-failed". */
+export async function openServers(
+  { listen: at, healthListen, reports: reportsAt }: Pick<AggregatorConfig, "listen" | "healthListen" | "reports">,
+  listen: Listen,
+  { logger, local, health, reports, identity }: Offers,
+): Promise<Servers> {
+  const opened: Awaited<ReturnType<Listen>>[] = [];
+  const open = async (routes: readonly Route[], where: ListenAt): Promise<string> => {
+    const server = await listen(routes, where, logger);
+    opened.push(server);
+    return server.url;
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map((server) => server.close()));
+  };
+  try {
+    const url = await open(local, at);
+    const urls = {
+      url,
+      ...(healthListen && { health: await open(health, healthListen) }),
+      ...(reportsAt && { reports: await open(reports, { ...reportsAt.listen, identity }) }),
+    };
+    return { urls, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
