@@ -27,7 +27,7 @@ ENV NODE_ENV=production
 # Nobody. A number, so that the kubelet can tell that it is not root.
 USER 65534:65534
 WORKDIR /
-EXPOSE 9808 9809
+EXPOSE 8443 9808
 # Flags of Node.js for each command are in .ci/image/node-flags.json.
 ENTRYPOINT ["node", "/app/mooring.mjs"]
 CMD ["--help"]
