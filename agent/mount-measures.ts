@@ -95,7 +95,7 @@ function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => 
   );
   gauge(
     "mooring_oldest_unacknowledged_release_age_seconds",
-    "How long ago the oldest of them ended, or this boot began if it was before that; 0 without any.",
+    "Age of the oldest end of use that the aggregator has not settled yet, or of this boot where it is of an earlier one; 0 without any.",
     ({ releases }) => (releases.length === 0 ? 0 : ageSeconds(Math.min(...releases.map(({ by }) => by)))),
   );
   metrics.series(

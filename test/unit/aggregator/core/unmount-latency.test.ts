@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { Directory } from "../../../../aggregator/core/attribution.ts";
+import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
+import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
+import { NOON, nodeRelease, podWith, viewWith, volumeWith } from "../world.ts";
+
+const CSI = { driver: "block.example", handleHash: "a".repeat(64) };
+const BY_NAME = { by: "name", name: "pv-1" } as const;
+
+function directoryOf(pod: Pod | undefined, volume: Volume | undefined): Directory {
+  return {
+    podByUid: (uid) => (uid === pod?.uid ? pod : undefined),
+    volumeByName: (name) => (name === volume?.key ? volume : undefined),
+    volumesByHandle: () => [],
+    claim: () => undefined,
+  };
+}
+
+function viewOf(
+  ...ends: readonly { readonly id: string; readonly byMs: number; readonly volume?: VolumeIdentity }[]
+): NodeView {
+  return viewWith({
+    releases: new Map(
+      ends.map(({ id, byMs, volume = BY_NAME }) => [id, nodeRelease({ id, byMs, volume, podUid: "pod-1" })]),
+    ),
+  });
+}
+
+describe("newUnmounts", () => {
+  const deleted = podWith({ deletedAtMs: NOON });
+  const driver = volumeWith({ csi: CSI });
+
+  it.each([
+    {
+      name: "a pod that was deleted",
+      pod: deleted,
+      volume: driver,
+      expected: [{ driver: "block.example", ms: 4_200 }],
+    },
+    {
+      name: "a volume of another kind",
+      pod: deleted,
+      volume: volumeWith(),
+      expected: [{ driver: "in-tree", ms: 4_200 }],
+    },
+    {
+      name: "a volume that is not known",
+      pod: deleted,
+      volume: undefined,
+      expected: [{ driver: "unknown", ms: 4_200 }],
+    },
+    { name: "a pod that nobody has deleted", pod: podWith(), volume: driver, expected: [] },
+    {
+      name: "a pod that was deleted long after it had ended",
+      pod: podWith({ deletedAtMs: NOON + 60_000 }),
+      volume: driver,
+      expected: [],
+    },
+    { name: "a pod that is not known", pod: undefined, volume: driver, expected: [] },
+  ])("of $name", ({ pod, volume, expected }) => {
+    const unmounts = newUnmounts(undefined, viewOf({ id: "r1", byMs: NOON + 4_200 }), directoryOf(pod, volume));
+
+    expect(unmounts).toEqual(expected);
+  });
+
+  it("counts each release once, however often it is told and dated", () => {
+    const directory = directoryOf(deleted, driver);
+    const first = viewOf({ id: "r1", byMs: NOON + 1_000 });
+
+    const again = newUnmounts(
+      first,
+      viewOf({ id: "r1", byMs: NOON + 1_300 }, { id: "r2", byMs: NOON + 2_000 }),
+      directory,
+    );
+
+    expect(again).toEqual([{ driver: "block.example", ms: 2_000 }]);
+  });
+
+  it.each([
+    { name: "a handle", volume: { by: "handle", ...CSI } as const, expected: "block.example" },
+    { name: "a device", volume: { by: "device", plugin: "iscsi", path: "x" } as const, expected: "in-tree" },
+  ])("knows the driver of $name without a PV", ({ volume, expected }) => {
+    const view = viewOf({ id: "r1", byMs: NOON + 1, volume });
+
+    const [unmount] = newUnmounts(undefined, view, directoryOf(deleted, undefined));
+
+    expect(unmount?.driver).toBe(expected);
+  });
+});

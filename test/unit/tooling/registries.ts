@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSqliteJournal } from "../../../agent/sinks/sqlite-journal.ts";
+import { watchEventLoop } from "../../../common/runtime/event-loop.ts";
+import type { Metrics } from "../../../common/runtime/metrics.ts";
+import { startAgent } from "../agent/started-agent.ts";
+import { startAggregator } from "../aggregator/started-aggregator.ts";
+
+/** All metrics of an agent that enforces and has a journal; a caller stops the agents. */
+export async function agentRegistry(): Promise<Metrics> {
+  const folder = mkdtempSync(join(tmpdir(), "mooring-registry-"));
+  try {
+    let registry: Metrics | undefined;
+    const { advance } = await startAgent({
+      mode: "audit",
+      ports: ({ metrics, clock, logger }) => {
+        registry = metrics;
+        createSqliteJournal({ clock, logger, metrics }, { directory: folder, node: "node-1" });
+        return {};
+      },
+    });
+    await advance(5_000);
+    if (registry === undefined) throw new Error("the agent was started without ports");
+    return registry;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** All metrics of an aggregator that leads, with series of claims; a caller stops the aggregators. */
+export async function aggregatorRegistry(): Promise<Metrics> {
+  const stop = new AbortController();
+  const { clock, metrics } = await startAggregator({ argv: ["--claim-metrics"] });
+  const watching = watchEventLoop({ clock, metrics }, stop.signal);
+  await clock.advance(5_000);
+  stop.abort();
+  await watching;
+  return metrics;
+}
