@@ -6,10 +6,11 @@ import { mountTable } from "./targets/mount-table.ts";
 import { claimPages, nodeFacts, requests, settings } from "./targets/programs.ts";
 import { fleet, reportAnswers, reports } from "./targets/reports.ts";
 import { listPages, watchStream } from "./targets/streams.ts";
+import { tokens } from "./targets/tokens.ts";
 
 /** Everything that reads what others wrote. */
 export const TARGETS: readonly FuzzTarget[] = [
-  ...[mountTable, reports, fleet, reportAnswers, requests, apiObjects, annotations, selectors],
+  ...[mountTable, reports, fleet, reportAnswers, requests, tokens, apiObjects, annotations, selectors],
   ...[watchStream, listPages, headers, journalRows, journalFile, settings, claimPages, nodeFacts],
 ];
 
