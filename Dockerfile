@@ -1,4 +1,4 @@
-# Node.js on a slim glibc base, for building and for running. It needs neither a shell nor, to run, npm. Pin it by its digest.
+# Node.js on a slim glibc base, for building alone: nothing of it is in the image but libraries. It needs no shell. Pin it by its digest.
 ARG NODE_IMAGE=node:26-trixie-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -13,8 +13,10 @@ COPY aggregator aggregator
 COPY common common
 COPY uninstall uninstall
 RUN ["node", ".ci/launch.mjs", ".ci/bundle.ts", "/app"]
+# The Node.js that the lock file pins, what it loads, and nothing else: no shell, no package manager.
+RUN ["node", ".ci/launch.mjs", ".ci/image-root.ts", "/image"]
 
-FROM ${NODE_IMAGE}
+FROM scratch
 ARG VERSION=0.0.0-unreleased
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Mooring" \
@@ -22,8 +24,9 @@ LABEL org.opencontainers.image.title="Mooring" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /image /
 COPY --from=build /app /app
-ENV NODE_ENV=production
+ENV PATH=/usr/local/bin NODE_ENV=production
 # Nobody. A number, so that the kubelet can tell that it is not root.
 USER 65534:65534
 WORKDIR /

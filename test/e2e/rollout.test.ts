@@ -103,6 +103,20 @@ describe.each(WORKLOADS)("$workload", (workload) => {
     expect((await evaluate(namespace, name, write("/tmp"))).trim()).toBe("EROFS");
     expect((await evaluate(namespace, name, write("/app"))).trim()).toBe("EROFS");
   });
+
+  it("has no program in its image but Node.js and the loader", async () => {
+    const [name = ""] = await podsOf(workload);
+
+    // What may be executed and is no library, of all that does not come from the container runtime or the kubelet.
+    const code = `(() => { const fs = require("fs"); const found = []; const walk = (folder) => {
+      for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+        const path = folder + entry.name;
+        if (/^\\/(?:proc|sys|dev|host|run|var|etc|app)$/.test(path)) continue;
+        if (entry.isDirectory()) walk(path + "/");
+        else if (fs.statSync(path).mode & 0o111 && !/\\.so(?:\\.|$)/.test(path)) found.push(path);
+      } }; walk("/"); return found.sort().join(" "); })()`;
+    expect((await evaluate(namespace, name, code)).trim()).toBe("/usr/local/bin/node");
+  });
 });
 
 describe("an agent", () => {
