@@ -61,7 +61,7 @@ export const LOG_FIELDS = {
   health: "address of health and metrics",
   reports: "address of reports",
   debug: "address of what only the pod itself can ask",
-  level: "level of the log from now on",
+  logLevel: "level of the log from now on",
   wakeUp: "how changes of the mount table are noticed: `poll` or `timer`",
   clock: "clock that stamps are read from",
   everyMs: "how often it is done",

@@ -32,7 +32,7 @@ export function logLevelRoutes({
         if (level === before) return tell();
         // Said while the more talkative of the two counts, so that it stands in the log either way.
         if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(before)) logLevel.setLevel(level);
-        logger.warn({ level }, "log level changed");
+        logger.warn({ logLevel: level }, "log level changed");
         logLevel.setLevel(level);
         return tell();
       },

@@ -12,7 +12,7 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/([a-z][\w+.-]*:\/\/)[^/\s"@\\]+@/gi, `$1${REDACTED}@`],
   // `password=…`, `"token":"…"`, also where the quotes are escaped.
   [
-    /\b((?:[\w-]*(?:password|passwd|secret|token|credentials?)|pass|(?:access|api|account)[_-]?key)(?:=|\\*" *: *\\*"))[^\s"\\,;&]+/gi,
+    /\b((?:[\w-]*(?:password|passwd|secret|token|credentials?|(?:access|api|account)[_-]?key)|pass)(?:=|\\*" *: *\\*"))[^\s"\\,;&]+/gi,
     `$1${REDACTED}`,
   ],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gs, REDACTED],

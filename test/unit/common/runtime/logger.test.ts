@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createLogger, LOG_LEVELS, type LogLevel } from "../../../../common/runtime/logger.ts";
+
+function start(level: LogLevel = "info") {
+  const lines: string[] = [];
+  const logger = createLogger(level, { component: "agent" }, { write: (line) => void lines.push(line) });
+  const parsed = (): readonly Readonly<Record<string, unknown>>[] => lines.map((line) => JSON.parse(line));
+  return { logger, lines, parsed };
+}
+
+describe("a logger", () => {
+  it("writes a line of JSON with time, level and message beside the fields", () => {
+    const { logger, parsed } = start();
+
+    logger.child({ node: "n1" }).info({ claim: "data" }, "claim status written");
+
+    expect(parsed()).toEqual([
+      {
+        component: "agent",
+        node: "n1",
+        claim: "data",
+        level: "info",
+        msg: "claim status written",
+        ts: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+    ]);
+  });
+
+  it.each(LOG_LEVELS.map((level, index) => ({ level, told: ["debug", "info", "warn", "error"].slice(index) })))(
+    "logs from the level $level on",
+    ({ level, told }) => {
+      const { logger, parsed } = start(level);
+
+      for (const one of ["debug", "info", "warn", "error"] as const) logger[one]({}, "a line");
+
+      expect(parsed().map((line) => line.level)).toEqual(told);
+    },
+  );
+
+  it("changes its level and that of the children that it has already", () => {
+    const { logger, parsed } = start();
+    const child = logger.child({ node: "n1" }).child({ path: "/api/v1/pods" });
+
+    child.debug({}, "before");
+    logger.setLevel("debug");
+    child.debug({}, "while it is debug");
+    logger.setLevel("error");
+    child.warn({}, "afterwards");
+
+    expect(parsed().map(({ msg }) => msg)).toEqual(["while it is debug"]);
+    expect(logger.level()).toBe("error");
+  });
+
+  it("tells an error by its type, message, causes and stack, and by nothing else that hangs on it", () => {
+    const { logger, parsed, lines } = start();
+    const cause = Object.assign(new Error("connection reset"), { headers: { authorization: "plain-token" } });
+
+    logger.error({ err: new MooringError("transport-failed", "no answer", { cause }) }, "request failed");
+
+    expect(parsed()[0]?.err).toEqual({
+      type: "MooringError",
+      message: "no answer",
+      causes: ["connection reset"],
+      stack: expect.stringContaining("logger.test.ts"),
+    });
+    expect(lines.join("")).not.toContain("plain-token");
+  });
+
+  it("cuts out of a line what looks like a secret, wherever it stands", () => {
+    const { logger, lines } = start();
+
+    logger.warn({ err: "the gateway answered 403: Bearer abc.def.ghi was not taken" }, "report not delivered");
+
+    expect(lines.join("")).not.toContain("abc.def.ghi");
+    expect(JSON.parse(lines[0] ?? "").err).toBe("the gateway answered 403: Bearer [redacted] was not taken");
+  });
+});
