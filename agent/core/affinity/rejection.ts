@@ -1,7 +1,7 @@
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 
 /** What begins the message of every rejected pod: the kubelet's own words (k/k: pkg/kubelet/kubelet.go, `rejectPod`). */
-const MESSAGE_PREFIX = "Pod was rejected: ";
+export const MESSAGE_PREFIX = "Pod was rejected: ";
 
 /** Longest message and annotation, in characters: what a policy for the agent's account may allow, and what an event's note takes. */
 const LONGEST_TEXT = 1024;
