@@ -16,6 +16,7 @@ import { type Misplacement, misplacementText, rejectionPatch } from "../core/aff
 import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { PodLook } from "./look.ts";
+import { offReason, type PolicyGuard } from "./policy-guard.ts";
 import type { AffinityConfig } from "./settings.ts";
 import type { Subject } from "./subjects.ts";
 import { misplacementOf, type Telling } from "./telling.ts";
@@ -30,6 +31,7 @@ export interface Next {
 interface ActParts {
   readonly clock: Clock;
   readonly rejector: PodRejector;
+  readonly guard: Pick<PolicyGuard, "look">;
   readonly telling: Telling;
   readonly survey: () => NodeSurvey;
   readonly serverMs: () => number;
@@ -53,6 +55,9 @@ const FRESH_MS = 5_000;
 const MOST_REVERTS = 3;
 /** While others have to be looked at first, which takes no longer. Milliseconds. */
 const SURVEY_MS = 250;
+
+/** The right to reject, as people look for it. */
+const RIGHT = "pods/status (patch)";
 
 /** Rejects pods that are to be rejected, as fast as the brakes allow. */
 export class AffinityAct {
@@ -114,6 +119,8 @@ export class AffinityAct {
       return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };
     // It is decided anew, on a pod that has not changed: what was asked for before was not done.
     if (subject.isUnsettled) this.#brakes = withdraw(this.#brakes, subject.uid);
+    const off = this.#config.mode === "enforce" ? await this.#off(subject, signal) : undefined;
+    if (off !== undefined) return off;
     const pod = look.pod.value;
     const { decision, brakes } = this.#brake(subject, { pod, job: look.job });
     this.#brakes = brakes;
@@ -121,6 +128,23 @@ export class AffinityAct {
     subject.held = undefined;
     if (this.#config.mode !== "enforce") return this.#wouldReject(subject, misplacement);
     return await this.#reject(subject, { pod, misplacement, level: decision.level, begunAt: look.begunAt }, signal);
+  }
+
+  /** What comes next where pods must not be rejected, since nothing is known to confine the right to. */
+  async #off(subject: Subject, signal: AbortSignal): Promise<Next | undefined> {
+    const { guard, telling } = this.#parts;
+    const finding = await guard.look(signal);
+    const why = offReason(finding);
+    if (finding.kind === "in-force" || why === undefined) return undefined;
+    if (finding.kind === "forbidden") {
+      this.#forbidden = [RIGHT];
+      return this.#notRejected(subject, finding);
+    }
+    if (subject.isFirst("unguarded")) {
+      telling.count("unguarded", subject);
+      telling.say("warn", subject, { message: "pod is not rejected", why });
+    }
+    return { outcome: `not rejected: ${why}`, after: "again" };
   }
 
   #wouldReject(subject: Subject, misplacement: Misplacement): Next {
@@ -177,7 +201,7 @@ export class AffinityAct {
     const outcome = isDeletion
       ? await rejector.remove({ pod, mayBeSent }, signal)
       : await rejector.reject({ pod, patch, mayBeSent }, signal);
-    const right = isDeletion ? "pods (delete)" : "pods/status (patch)";
+    const right = isDeletion ? "pods (delete)" : RIGHT;
     this.#forbidden = outcome.kind === "forbidden" ? [right] : [];
     if (outcome.kind === "rejected") return this.rejected(subject, { misplacement, isDeletion });
     return this.#notRejected(subject, outcome);

@@ -101,6 +101,13 @@ export class Attention {
     for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
   }
 
+  /** What kept all of them from being rejected is over. */
+  lookAtWaiting(): void {
+    for (const pod of this.#parts.pods.all()) {
+      if (countsIn(pod) && pod.isWaiting) this.#parts.queue.add(this.subjects.of(pod).uid);
+    }
+  }
+
   /** The pods of this node that use a PV: by its claim. Throws `MooringError` when it cannot be read. */
   async lookForUsers(name: string, signal: AbortSignal): Promise<void> {
     const { pods, reads, queue } = this.#parts;

@@ -1,5 +1,5 @@
 import type { StoreChange } from "../../common/kube/store.ts";
-import { type CheckResult, failed } from "../../common/runtime/health.ts";
+import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
 import { wrongNode } from "../core/affinity/brakes.ts";
 import type { NodePod } from "../sources/node-pods.ts";
@@ -42,16 +42,17 @@ export function createEnforcement(parts: EnforcerParts, options: EnforcerOptions
 }
 
 function checkOf(enforcer: Enforcer, { config: { mode } }: EnforcerOptions): CheckResult {
-  const { hasNode, forbidden, namesVolumes, aside, fleetHold } = enforcer.state();
+  const { hasNode, forbidden, namesVolumes, aside, fleetHold, off } = enforcer.state();
   if (!hasNode) return failed("the Node object has not been listed yet");
   if (forbidden.length > 0) return failed(`the agent's account may not read or change: ${forbidden.join(", ")}`);
   const wrong = mode === "enforce" ? wrongNode(enforcer.survey()) : undefined;
   if (wrong !== undefined) return failed(wrong);
   const facts = [
     mode,
+    ...(off === undefined ? [] : [off]),
     ...(aside === undefined ? [] : [`stands aside: ${aside}`]),
     ...(fleetHold === undefined ? [] : [`the aggregator holds all rejections: ${fleetHold}`]),
     ...(namesVolumes ? [] : ["the aggregator names no volumes, so a change of a volume's node affinity is not seen"]),
   ];
-  return { ok: true, detail: facts.join("; ") };
+  return off === undefined ? { ok: true, detail: facts.join("; ") } : degraded(facts.join("; "));
 }

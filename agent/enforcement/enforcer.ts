@@ -10,16 +10,18 @@ import type { NodeSurvey } from "../core/affinity/brakes.ts";
 import { enforcesItself } from "../core/affinity/kubelet-version.ts";
 import type { RootRule } from "../core/holds.ts";
 import type { NodeState } from "../core/node-state.ts";
-import { type Aftermath, createPodRejector } from "../sinks/pod-rejector.ts";
+import { type Aftermath, createPodRejector, type PodIdentity } from "../sinks/pod-rejector.ts";
 import { type AffinityReads, createAffinityReads } from "../sources/affinity-reads.ts";
 import type { MountInfoSource } from "../sources/mount-table.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { createOwnNode, type OwnNode } from "../sources/own-node.ts";
+import { createPolicyProbe } from "../sources/policy-probe.ts";
 import { AffinityAct } from "./act.ts";
 import { Aftermaths } from "./aftermaths.ts";
 import { Attention, volumeIn } from "./attention.ts";
 import { Judge } from "./judge.ts";
 import { createLook } from "./look.ts";
+import { offReason, PolicyGuard } from "./policy-guard.ts";
 import type { AffinityConfig } from "./settings.ts";
 import { countsIn, type Subject } from "./subjects.ts";
 import { Telling } from "./telling.ts";
@@ -63,6 +65,7 @@ export class Enforcer {
   readonly #aftermaths: Aftermaths;
   readonly #judge: Judge;
   readonly #attention: Attention;
+  readonly #guard: PolicyGuard;
 
   constructor(parts: EnforcerParts, options: EnforcerOptions) {
     const { client, clock, metrics } = parts;
@@ -86,9 +89,12 @@ export class Enforcer {
     const serverMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
     this.#telling = new Telling({ ...parts, serverMs }, node);
     const rejector = createPodRejector(parts);
+    const probe = createPolicyProbe({ client, clock, ownPod: () => this.#ownPod() });
+    this.#guard = new PolicyGuard({ ...parts, probe, onInForce: () => this.#attention.lookAtWaiting() });
     this.#aftermaths = new Aftermaths({ ...parts, rejector, onKnown: (...known) => this.#onAftermath(...known) });
     const telling = this.#telling;
     const hooks = {
+      guard: this.#guard,
       survey: () => this.survey(),
       onUnseen: () => this.#attention.lookAtUnseen(),
       onRejected: (subject: Subject) => this.#aftermaths.begin(subject),
@@ -103,7 +109,8 @@ export class Enforcer {
       const volume = volumeIn(key);
       return volume === undefined ? this.#lookAt(key, signal) : this.#attention.lookForUsers(volume, signal);
     };
-    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal)];
+    const guard = this.#options.config.mode === "enforce" ? [this.#guard.run] : [];
+    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal), ...guard];
   }
 
   /** Changes with each end of a look, and is nothing while no pod is looked at. */
@@ -123,6 +130,8 @@ export class Enforcer {
     readonly namesVolumes: boolean;
     readonly aside: string | undefined;
     readonly fleetHold: string | undefined;
+    /** Why no pod is rejected, in the mode `enforce`. */
+    readonly off: string | undefined;
   } {
     return {
       hasNode: this.#ownNode.hasSynced(),
@@ -130,6 +139,7 @@ export class Enforcer {
       namesVolumes: this.#attention.isNaming,
       aside: this.#aside(),
       fleetHold: this.#act.fleetHold,
+      off: this.#options.config.mode === "enforce" ? offReason(this.#guard.finding) : undefined,
     };
   }
 
@@ -167,6 +177,14 @@ export class Enforcer {
     this.#act.holdFleet(answer.holdRejections);
     if (isLifted) this.#attention.onRelease();
     this.#attention.onAnswer(answer);
+  }
+
+  #ownPod(): PodIdentity | undefined {
+    const { rule } = this.#options;
+    if (rule.by !== "own-pod") return undefined;
+    const own = [...this.#parts.pods.all()].find(({ uid }) => uid === rule.podUid);
+    const [namespace, name] = own?.key.split("/") ?? [];
+    return namespace === undefined || name === undefined ? undefined : { namespace, name, uid: rule.podUid };
   }
 
   #node(): OwnNode | undefined {

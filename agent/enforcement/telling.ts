@@ -19,6 +19,7 @@ export type RejectionCount =
   | "reverted"
   | "held-back"
   | "kept"
+  | "unguarded"
   | "reported";
 
 interface TellingParts {

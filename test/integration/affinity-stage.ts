@@ -20,14 +20,14 @@ import { createScaledClock } from "../faults/scaled-clock.ts";
 import { readIdentity } from "../faults/upstream.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
+import type { ClusterApi } from "../stand-in/cluster-api.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
 /** How many times as fast as the real one the agents' clock goes. What an agent has read is soon too old for it on a busy machine. */
 const SPEED = 3;
 export const NODE = "node-1";
 const RIGHTS = new URL("../../manifests/components/", import.meta.url).pathname;
-/** Its roles are given by name: a certificate of that name has what a token of the account has. */
-const ACCOUNT = "system:serviceaccount:mooring-agents:mooring-agent";
+const AGENTS = "/api/v1/namespaces/mooring-agents/pods";
 
 const podSchema = v.object({
   metadata: v.object({
@@ -116,6 +116,7 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
     const age = owner.clock.wallMs() - (parseTimestamp(node.metadata.creationTimestamp) ?? Number.NaN);
     if (!(age > 1_000)) throw new Error(`it is ${age} ms old`);
   });
+  const own = await createAgentPod(api);
   const agents: RunningAgent[] = [];
   const moveVolume = (claim: string, zone: string): Promise<void> =>
     api.patch(`/api/v1/persistentvolumes/pv-${claim}`, { spec: { nodeAffinity: inZone(zone) } });
@@ -146,7 +147,7 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
       return items.filter(({ regarding }) => regarding.name === name);
     },
     startAgent: async (flags = []) => {
-      const agent = await startAgent({ owner, cluster, until }, flags);
+      const agent = await startAgent({ owner, cluster, until, own }, flags);
       agents.push(agent);
       return agent;
     },
@@ -182,19 +183,39 @@ function podObject(name: string, claimName: string): object {
   };
 }
 
+const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
+type OwnPod = v.InferOutput<typeof made>["metadata"];
+
+/** The pod whose token the agents of these tests have. */
+async function createAgentPod(api: ClusterApi): Promise<OwnPod> {
+  const securityContext = {
+    runAsNonRoot: true,
+    runAsUser: 65_534,
+    readOnlyRootFilesystem: true,
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  };
+  const containers = [{ name: "agent", image: "none", securityContext }];
+  const spec = { nodeName: NODE, serviceAccountName: "mooring-agent", containers };
+  return v.parse(made, await api.create(AGENTS, { metadata: { name: "mooring-agent-1" }, spec })).metadata;
+}
+
 async function startAgent(
-  { owner, cluster, until }: Pick<AffinityStage, "owner" | "cluster" | "until">,
+  { owner, cluster, until, own }: Pick<AffinityStage, "owner" | "cluster" | "until"> & { readonly own: OwnPod },
   flags: readonly string[],
 ): Promise<RunningAgent> {
   const clock = createScaledClock(owner.clock, SPEED);
-  const target = readIdentity(await cluster.plane.kubeconfigFor({ user: ACCOUNT }));
+  const serviceAccount = { namespace: "mooring-agents", name: "mooring-agent", pod: own };
+  const target = readIdentity(await cluster.plane.kubeconfigFor({ serviceAccount }));
   const proxy = await startFaultProxy({ target, clock: owner.clock, protocol: "http/1.1" });
   const direct = createUndiciTransport({ origin: proxy.url, ca: proxy.ca });
   let changes = 0;
   const transport: ByteTransport = {
     close: () => direct.close(),
     send: async (request, signal) => {
-      if (request.path.includes("/pods/") && request.method !== "GET") {
+      // The question whether the policy is in force changes nothing.
+      if (request.path.includes("/pods/") && request.method !== "GET" && !request.path.includes("dryRun=All")) {
         changes += 1;
         await agent.onChange(request);
       }
@@ -203,13 +224,13 @@ async function startAgent(
   };
   const connection = { transport, basePath: "", authorization: async () => undefined, server: proxy.url };
   const client = createKubeClient(connection, { clock });
-  const identity = ["--node", NODE, "--pod-uid", "agent-1", "--aggregator-url", "http://127.0.0.1:1"];
+  const identity = ["--node", NODE, "--pod-uid", own.uid, "--aggregator-url", "http://127.0.0.1:1"];
   const servers = ["--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--heartbeat", "5s"];
   const command = readAgentCommand({ argv: [...identity, ...servers, ...flags], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for something else than a run");
   const logger = createFakeLogger();
   const stopping = new AbortController();
-  const text = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
+  const text = formatMountLine({ mountPoint: tokenMountPoint(own.uid) });
   const ports = {
     clock,
     random: createSystemRandom(),

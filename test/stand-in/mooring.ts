@@ -30,10 +30,12 @@ export interface Pace {
 
 export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
 
-/** Applies Mooring's own accounts and roles. */
+const POLICIES = ["agent", "aggregator", "fence", "pods"].map((name) => `policies/${name}`);
+
+/** Applies Mooring's own accounts and roles, and the policies that confine them. */
 export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Promise<void> {
   const env = { ...process.env, KUBECONFIG: kubeconfig };
-  const files = ["namespaces", "rbac"].flatMap((name) => ["-f", `${project}manifests/base/${name}.yaml`]);
+  const files = ["namespaces", "rbac", ...POLICIES].flatMap((name) => ["-f", `${project}manifests/base/${name}.yaml`]);
   await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 

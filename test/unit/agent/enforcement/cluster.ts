@@ -27,6 +27,14 @@ export interface FakeCluster {
   readonly asked: () => readonly string[];
   /** Answers in the place of the API server, as long as it gives an answer; `serve` lets that one do what was asked of it. */
   intercept: (request: HttpRequest, serve: () => FakeAnswer) => FakeAnswer | undefined;
+  /** Answers the question whether the policy is in force: the one request that is a dry run. */
+  policy: () => FakeAnswer;
+}
+
+/** How an API server refuses what a policy forbids. */
+export function denial(policy: string, rule = "an agent must not give a pod another phase than Failed"): FakeAnswer {
+  const denied = `ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${rule}`;
+  return refusal(403, "Forbidden", { message: `pods "mooring-agent-1" is forbidden: ${denied}` });
 }
 
 const WATCHED = ["/api/v1/pods", "/api/v1/nodes"] as const;
@@ -65,7 +73,10 @@ export function createFakeCluster(): FakeCluster {
     return changeOrRead({ objects, put, tell }, request, path);
   };
   const cluster: FakeCluster = {
-    transport: createFakeTransport((request) => cluster.intercept(request, () => serve(request)) ?? serve(request)),
+    transport: createFakeTransport((request) => {
+      if (isQuestion(request)) return cluster.policy();
+      return cluster.intercept(request, () => serve(request)) ?? serve(request);
+    }),
     put: (path, object) => void put(path, object),
     remove: (path) => {
       const object = objects.get(path);
@@ -77,11 +88,16 @@ export function createFakeCluster(): FakeCluster {
     events: () => events,
     asked: () =>
       cluster.transport.requests
-        .filter(({ path }) => !watches.has(path.split("?")[0] ?? ""))
+        .filter((request) => !watches.has(request.path.split("?")[0] ?? "") && !isQuestion(request))
         .map(({ method, path }) => `${method} ${path.split("?")[0]}`),
     intercept: () => undefined,
+    policy: () => denial("mooring-agent.mooring.dev"),
   };
   return cluster;
+}
+
+function isQuestion({ path }: HttpRequest): boolean {
+  return path.includes("dryRun=All");
 }
 
 interface Store {

@@ -25,6 +25,7 @@ export const CONFIG: AffinityConfig = {
 };
 export const PV = "/api/v1/persistentvolumes/pv-1";
 export const NODE = "/api/v1/nodes/node-1";
+export const OWN_POD = "/api/v1/namespaces/mooring-agents/pods/mooring-agent-1";
 
 /** Where a pod of the namespace `team` is. */
 export function podAt(name: string): string {
@@ -107,6 +108,9 @@ export async function startScene(
   cluster.put(NODE, node("a"));
   cluster.put(PV, volume("b"));
   cluster.put("/api/v1/namespaces/team/persistentvolumeclaims/data-1", claim("data-1", "pv-1"));
+  // The agent's own.
+  const own = { namespace: "mooring-agents", name: "mooring-agent-1", uid: "agent-1", creationTimestamp: BEFORE };
+  cluster.put(OWN_POD, { metadata: own, spec: { nodeName: "node-1" }, status: RUNNING });
   prepare(cluster);
   const client = createKubeClient(createFakeConnection(cluster.transport), { clock });
   const parts = { client, clock, random: createFixedRandom(0.5), logger, metrics, mountInfo: table };
@@ -151,6 +155,7 @@ export async function startScene(
       state = next;
     },
     phase: (name: string): unknown => cluster.get(podAt(name))?.status?.phase,
+    metrics,
     /** Samples of the counter, such as `rejected` → 1. */
     counted: async (): Promise<Readonly<Record<string, number>>> => {
       const lines = (await metrics.text()).matchAll(/^mooring_affinity_rejections_total\{.*outcome="(.*)"\} (\d+)$/gm);

@@ -1,0 +1,104 @@
+import { createBackOff } from "../../common/kube/back-off.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import { jitter, type Random } from "../../common/runtime/random.ts";
+import type { PolicyFinding, PolicyProbe } from "../sources/policy-probe.ts";
+
+interface GuardParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly probe: PolicyProbe;
+  /** Pods that were let alone may be rejected now. */
+  readonly onInForce: () => void;
+}
+
+/** What was seen is no ground for a rejection after this time: then it is asked anew, right before. Milliseconds. */
+const FRESH_MS = 10_000;
+/** The first question. Milliseconds. */
+const START_MS = 1_000;
+/** Whether it still is, is asked so often for people's sake. Milliseconds. */
+const LOOK_MS = 600_000;
+/** A policy that was just installed is in force within about a second. */
+const RETRY = { firstMs: 1_000, maxMs: 60_000 } as const;
+
+const NOT_ASKED: PolicyFinding = { kind: "unknown", why: "it has not been asked yet" };
+
+/**
+ * Whether pods may be rejected: only while the policy is seen to be in force that lets this agent's account do nothing but that, on its own
+ * node. Without it the right to reject is one to change every pod of the cluster, and an agent does not use it.
+ */
+export class PolicyGuard {
+  readonly #parts: GuardParts;
+  #finding: PolicyFinding = NOT_ASKED;
+  #seenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts;
+    parts.metrics.gauge(
+      {
+        name: "mooring_affinity_policy_in_force",
+        help: "1 where the policy that confines the right to reject pods was last seen in force, else 0: then none is rejected.",
+      },
+      () => (this.#finding === NOT_ASKED ? undefined : Number(this.#finding.kind === "in-force")),
+    );
+  }
+
+  /** What was seen last. */
+  get finding(): PolicyFinding {
+    return this.#finding;
+  }
+
+  /** Until the signal is aborted. */
+  readonly run = async (signal: AbortSignal): Promise<void> => {
+    const { clock, random } = this.#parts;
+    const backOff = createBackOff(random, RETRY);
+    // By then the pods of the node are listed, the own one among them.
+    await clock.sleep(START_MS, signal);
+    while (!signal.aborted) {
+      const { kind } = await this.#ask(signal);
+      if (kind === "in-force") backOff.reset();
+      await clock.sleep(kind === "in-force" ? jitter(random, LOOK_MS, 0.2) : backOff.next(undefined), signal);
+    }
+  };
+
+  /** As it is now, for a rejection that is about to be made. */
+  async look(signal: AbortSignal): Promise<PolicyFinding> {
+    const isFresh = this.#parts.clock.monotonicMs() - this.#seenAt <= FRESH_MS;
+    return isFresh && this.#finding.kind === "in-force" ? this.#finding : await this.#ask(signal);
+  }
+
+  async #ask(signal: AbortSignal): Promise<PolicyFinding> {
+    const { clock, probe, onInForce } = this.#parts;
+    const seenAt = clock.monotonicMs();
+    const finding = await probe(signal);
+    // A question that was cut short by the agent's end says nothing.
+    if (signal.aborted) return finding;
+    const before = this.#finding;
+    this.#finding = finding;
+    this.#seenAt = seenAt;
+    if (before === NOT_ASKED || before.kind !== finding.kind) this.#tell(finding);
+    if (finding.kind === "in-force" && before.kind !== "in-force") onInForce();
+    return finding;
+  }
+
+  #tell(finding: PolicyFinding): void {
+    const { logger } = this.#parts;
+    if (finding.kind === "in-force") logger.info({}, "policy is in force, pods may be rejected");
+    else logger.warn({ finding: finding.kind, why: offReason(finding) }, "policy is not known to be in force, no pod is rejected");
+  }
+}
+
+const WORDS = {
+  missing: "the policy is not in force",
+  forbidden: "the account may not",
+  unknown: "the policy is not known to be in force",
+} as const;
+
+/** Why no pod is rejected, for people; nothing while they may be. */
+export function offReason(finding: PolicyFinding): string | undefined {
+  if (finding.kind === "in-force") return undefined;
+  return `rejecting is off, ${WORDS[finding.kind]}: ${finding.why}`;
+}

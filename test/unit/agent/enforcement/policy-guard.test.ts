@@ -1,0 +1,133 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { TOKEN_RULE } from "../../../../agent/sources/policy-probe.ts";
+import type { FakeAnswer } from "../../../fakes/transport.ts";
+import { json } from "../../../fakes/transport.ts";
+import { denial, refusal } from "./cluster.ts";
+import { endScenes, OWN_POD, pod, podAt, startScene } from "./scene.ts";
+
+afterEach(endScenes);
+
+const POLICY = "mooring-agent.mooring.dev";
+const ALLOWED = json({});
+const NOT_ALLOWED = refusal(403, "Forbidden", { message: 'User "agent" cannot patch resource "pods/status"' });
+
+function questions(scene: Awaited<ReturnType<typeof startScene>>): readonly string[] {
+  return scene.cluster.transport.requests.flatMap(({ method, path }) =>
+    path.includes("dryRun=All") ? [`${method} ${path}`] : [],
+  );
+}
+
+describe("an agent that is told to reject", () => {
+  it.each<{ readonly name: string; readonly answer: FakeAnswer; readonly why: string }>([
+    { name: "the API server lets through what the policy forbids", answer: ALLOWED, why: "the policy is not in force" },
+    {
+      name: "the API server knows no policies and takes the word for none",
+      answer: json({ kind: "Pod" }, 200),
+      why: `lets through what the policy ${POLICY} forbids`,
+    },
+    { name: "another policy forbids it", answer: denial("other.example.com"), why: "is not known to be in force" },
+    {
+      name: "a policy of nearly that name forbids it",
+      answer: denial(`not-${POLICY}`),
+      why: "is not known to be in force",
+    },
+    { name: "its token is not for its node", answer: denial(POLICY, TOKEN_RULE), why: "is not for its own node" },
+    { name: "a webhook knows no dry run", answer: refusal(400, "BadRequest"), why: "is not known to be in force" },
+    { name: "its own pod is not there", answer: refusal(404, "NotFound"), why: "is not known to be in force" },
+    { name: "no answer comes", answer: "broken", why: "is not known to be in force" },
+    { name: "the API server fails", answer: refusal(500, "InternalError"), why: "is not known to be in force" },
+  ])("rejects nobody while $name, and says so", async ({ answer, why }) => {
+    const scene = await startScene({}, (cluster) => {
+      cluster.policy = () => answer;
+    });
+    const { cluster, advance, phase, counted, enforcement, metrics, logger } = scene;
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(120_000);
+
+    expect(phase("web")).toBe("Pending");
+    expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toEqual([]);
+    expect(await counted()).toEqual({ unguarded: 1 });
+    expect(enforcement.check()).toMatchObject({ ok: true, isDegraded: true, detail: expect.stringContaining(why) });
+    expect(await metrics.text()).toContain("mooring_affinity_policy_in_force 0");
+    const told = logger.lines.filter(({ message }) => message.startsWith("policy is not known to be in force"));
+    expect(told).toMatchObject([{ level: "warn", fields: { why: expect.stringContaining(why) } }]);
+  });
+
+  it("may not even ask, rejects nobody and names the right that it lacks", async () => {
+    const { cluster, advance, phase, counted, enforcement } = await startScene({}, (fake) => {
+      fake.policy = () => NOT_ALLOWED;
+    });
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(6_000);
+
+    expect(phase("web")).toBe("Pending");
+    expect(await counted()).toMatchObject({ forbidden: expect.any(Number) });
+    expect(enforcement.check()).toMatchObject({ ok: false, why: expect.stringContaining("pods/status (patch)") });
+  });
+
+  it("does not know its own pod, and rejects nobody", async () => {
+    const scene = await startScene({}, (fake) => fake.remove(OWN_POD));
+
+    scene.cluster.put(podAt("web"), pod("web"));
+    await scene.advance(60_000);
+
+    expect(scene.phase("web")).toBe("Pending");
+    expect(questions(scene)).toEqual([]);
+    expect(scene.enforcement.check()).toMatchObject({ detail: expect.stringContaining("own pod is not among those") });
+  });
+
+  it("rejects within seconds once the policy is in force", async () => {
+    const { cluster, advance, phase, metrics, enforcement } = await startScene({}, (fake) => {
+      fake.policy = () => ALLOWED;
+    });
+    cluster.put(podAt("web"), pod("web"));
+    await advance(20_000);
+    const before = phase("web");
+
+    cluster.policy = () => denial(POLICY);
+    await advance(61_000);
+
+    expect(before).toBe("Pending");
+    expect(phase("web")).toBe("Failed");
+    expect(await metrics.text()).toContain("mooring_affinity_policy_in_force 1");
+    expect(enforcement.check()).not.toHaveProperty("isDegraded");
+  });
+
+  it("asks anew right before a rejection, so that a policy which was taken away meanwhile stops it", async () => {
+    const { cluster, advance, phase } = await startScene();
+    await advance(60_000);
+
+    cluster.policy = () => ALLOWED;
+    cluster.put(podAt("web"), pod("web"));
+    await advance(10_000);
+
+    expect(phase("web")).toBe("Pending");
+  });
+
+  it("asks in a dry run, about its own pod, by its UID, and hardly ever at rest", async () => {
+    const scene = await startScene();
+    const first = scene.cluster.transport.requests.find(({ path }) => path.includes("dryRun=All"));
+
+    await scene.advance(3_600_000);
+
+    expect(first).toMatchObject({
+      method: "PATCH",
+      path: `${OWN_POD}/status?dryRun=All&fieldManager=mooring-agent`,
+      body: JSON.stringify({ metadata: { uid: "agent-1" } }),
+    });
+    expect(questions(scene).length).toBeLessThan(10);
+  });
+});
+
+it("an agent that only tells of pods asks for no policy", async () => {
+  const scene = await startScene({ mode: "audit" });
+
+  scene.cluster.put(podAt("web"), pod("web"));
+  await scene.advance(10_000);
+
+  expect(await scene.counted()).toEqual({ "would-reject": 1 });
+  expect(questions(scene)).toEqual([]);
+  expect(scene.enforcement.check()).not.toHaveProperty("isDegraded");
+});
