@@ -126,6 +126,14 @@ describe("a value", () => {
     expect(spec?.template.spec?.nodeSelector).toEqual({ "kubernetes.io/os": "linux", pool: "storage" });
   });
 
+  it("of the journal's path goes to the policy of the pods, too, which would not admit them otherwise", async () => {
+    const rendered = await helmTemplate("base", "--set", "agent.journalPath=/data/mooring");
+
+    expect(rendered).toContain("expression: \"'/data/mooring'\"");
+    expect(rendered).toContain("path: /data/mooring");
+    expect(rendered).not.toMatch(/path: \/var\/lib\/mooring|'\/var\/lib\/mooring'/);
+  });
+
   it("of the image goes to the init container, too", async () => {
     const { spec } = await workload("DaemonSet", "image.pullPolicy=Always", "image.tag=v7");
 

@@ -6,28 +6,43 @@ import { type ApiCall, accepted } from "../control-plane/api.ts";
 const Paths = object({ paths: record(string(), object({ serverRelativeURL: string() })) });
 const Kinds = array(object({ group: string(), version: string(), kind: string() }));
 const Schema = looseObject({ "x-kubernetes-group-version-kind": optional(Kinds, []) });
-const Document = object({ components: optional(object({ schemas: record(string(), Schema) }), { schemas: {} }) });
+const Components = object({ schemas: optional(record(string(), Schema), {}) });
+const Document = object({ components: optional(Components, {}) });
 
 /**
- * Writes a JSON schema for each kind that the API server has, as kubeconform looks for them, and returns the pattern of their paths. They
- * know exactly the server's fields: its own published schemas let unknown ones through.
+ * Writes a JSON schema for each of these kinds that the API server has, as kubeconform looks for them, and returns the pattern of their
+ * paths. They know exactly the server's fields: its own published schemas let unknown ones through.
  */
-export async function writeSchemas(api: ApiCall, folder: string): Promise<string> {
+export async function writeSchemas(api: ApiCall, kinds: ReadonlySet<string>, folder: string): Promise<string> {
   await mkdir(folder);
   const get = async (path: string): Promise<unknown> => JSON.parse(await accepted(api({ path }), path));
   const { paths } = parse(Paths, await get("/openapi/v3"));
   for (const { serverRelativeURL } of Object.values(paths)) {
     const { schemas } = parse(Document, await get(serverRelativeURL)).components;
-    const components = closed({ schemas });
     for (const [name, schema] of Object.entries(schemas)) {
       for (const { group, version, kind } of schema["x-kubernetes-group-version-kind"]) {
+        if (!kinds.has(kind)) continue;
         const suffix = [group.split(".")[0], version].filter((part) => part !== "").join("-");
+        const components = closed({ schemas: reachable(schemas, name) });
         const text = JSON.stringify({ $ref: `#/components/schemas/${name}`, components });
         await writeFile(join(folder, `${kind.toLowerCase()}-${suffix}.json`), text);
       }
     }
   }
   return join(folder, "{{ .ResourceKind }}{{ .KindSuffix }}.json");
+}
+
+/** The schemas that one refers to, directly or by others, with itself. */
+function reachable(schemas: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
+  const found = new Map<string, unknown>();
+  const open = [name];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (found.has(next)) continue;
+    found.set(next, schemas[next]);
+    const references = JSON.stringify(schemas[next]).matchAll(/"#\/components\/schemas\/([^"]+)"/g);
+    open.push(...[...references].map(([, reference]) => reference ?? ""));
+  }
+  return Object.fromEntries(found);
 }
 
 /** The same with nothing allowed beside the properties that a schema names. */

@@ -27,7 +27,9 @@ beforeAll(async () => {
   await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
   await kubectl("create", "namespace", "kube-node-lease").catch(() => {});
   await kubectl("apply", "--server-side", "-f", `${MANIFESTS}/base/namespaces.yaml`);
-  schemas = await writeSchemas(plane.api, join(owner.folder, "schemas"));
+  const rendered = await Promise.all(ROWS.map(({ manifests }) => manifests()));
+  const kinds = new Set(rendered.flatMap((text) => [...byName(text).values()].map(({ kind }) => kind ?? "")));
+  schemas = await writeSchemas(plane.api, kinds, join(owner.folder, "schemas"));
 });
 
 afterAll(async () => {

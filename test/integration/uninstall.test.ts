@@ -128,7 +128,7 @@ describe("what is left in the cluster", () => {
       install: () => kubectl(plane, "apply", "-k", `${MANIFESTS}/uninstall`),
       remove: () => kubectl(plane, "delete", "--wait=false", "-k", `${MANIFESTS}/uninstall`),
     },
-  ])("is nothing after $way", async ({ install, remove }) => {
+  ])("is nothing after $way", { timeout: 150_000 }, async ({ install, remove }) => {
     await install();
     const installed = await traces();
 
@@ -139,6 +139,6 @@ describe("what is left in the cluster", () => {
       const left = await traces();
       if (left.length > 0) throw new Error(left.join(", "));
     };
-    await waitUntil(owner, { what: "nothing of it", limitMs: 40_000, check });
+    await waitUntil(owner, { what: "nothing of it", limitMs: 90_000, check });
   });
 });

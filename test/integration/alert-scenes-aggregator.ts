@@ -1,0 +1,147 @@
+import type { AlertScene } from "./alert-scenes.ts";
+
+const POD = 'job="mooring-aggregator",pod="a"';
+const OTHER = 'job="mooring-aggregator",pod="b"';
+const ofPod = { job: "mooring-aggregator", pod: "a" } as const;
+const writes = (outcome: string): string => `mooring_status_writes_total{${POD},outcome="${outcome}"}`;
+const reports = (outcome: string): string => `mooring_reports_received_total{${POD},outcome="${outcome}"}`;
+const waits = (bound: string): string => `mooring_queue_wait_seconds_bucket{${POD},queue="writes",le="${bound}"}`;
+const expiry = (kind: string): string => `mooring_certificate_expiry_timestamp_seconds{${POD},kind="${kind}"}`;
+
+export const AGGREGATOR_SCENES: readonly AlertScene[] = [
+  {
+    alert: "MooringAggregatorsAbsent",
+    name: "fires when none answers",
+    series: { [`up{${POD}}`]: "0x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringAggregatorsAbsent",
+    name: "fires when there is none to scrape",
+    series: {},
+    fires: {},
+  },
+  {
+    alert: "MooringAggregatorsAbsent",
+    name: "keeps quiet while one answers",
+    series: { [`up{${POD}}`]: "0x120", [`up{${OTHER}}`]: "1x120" },
+  },
+  {
+    alert: "MooringAggregatorsAbsent",
+    name: "keeps quiet during a change of two minutes",
+    series: { [`up{${POD}}`]: "1x117 0 0 0" },
+  },
+  {
+    alert: "MooringAggregatorDown",
+    name: "fires for the one that does not answer",
+    series: { [`up{${POD}}`]: "0x120", [`up{${OTHER}}`]: "1x120" },
+    fires: ofPod,
+  },
+  {
+    alert: "MooringAggregatorDown",
+    name: "keeps quiet when it is back within ten minutes",
+    series: { [`up{${POD}}`]: "1x100 0x9 1x20" },
+  },
+  {
+    alert: "MooringNoLeader",
+    name: "fires when all are standbys",
+    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "0x120", [`mooring_leader{${OTHER}}`]: "0x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringNoLeader",
+    name: "fires when nobody says whether it leads",
+    series: { [`up{${POD}}`]: "1x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringNoLeader",
+    name: "keeps quiet while one leads",
+    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "0x120", [`mooring_leader{${OTHER}}`]: "1x120" },
+  },
+  {
+    alert: "MooringNoLeader",
+    name: "leaves it to MooringAggregatorsAbsent when there is none at all",
+    series: { [`up{${POD}}`]: "0x120" },
+  },
+  {
+    alert: "MooringNoLeader",
+    name: "keeps quiet during a change of leader",
+    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "1x117 0 0 0" },
+  },
+  {
+    alert: "MooringAggregatorRestarting",
+    name: "fires at the fourth start in an hour",
+    series: { [`process_start_time_seconds{${POD}}`]: "1x70 2x10 3x10 4x10 5x20" },
+    fires: ofPod,
+  },
+  {
+    alert: "MooringAggregatorRestarting",
+    name: "keeps quiet when it was started once",
+    series: { [`process_start_time_seconds{${POD}}`]: "1x70 2x50" },
+  },
+  {
+    alert: "MooringStatusWritesFailing",
+    name: "fires when writes are refused",
+    series: { [writes("refused")]: "0+6x120", [writes("written")]: "0+6x120" },
+    fires: { outcome: "refused" },
+  },
+  {
+    alert: "MooringStatusWritesFailing",
+    name: "keeps quiet when writes only come too late",
+    series: { [writes("stale")]: "0+60x120", [writes("written")]: "0+6x120", [writes("cleaned")]: "0+6x120" },
+  },
+  {
+    alert: "MooringStatusWritesFailing",
+    name: "keeps quiet about one refusal",
+    series: { [writes("refused")]: "0x60 1x60" },
+  },
+  {
+    alert: "MooringQueueSlow",
+    name: "fires when one in a hundred waits for minutes",
+    series: { [waits("60")]: "0+90x120", [waits("300")]: "0+100x120", [waits("+Inf")]: "0+100x120" },
+    fires: { queue: "writes" },
+  },
+  {
+    alert: "MooringQueueSlow",
+    name: "keeps quiet when all wait for seconds",
+    series: { [waits("1")]: "0+100x120", [waits("60")]: "0+100x120", [waits("+Inf")]: "0+100x120" },
+  },
+  {
+    alert: "MooringReportsRefused",
+    name: "fires when somebody has no right to report",
+    series: { [reports("unauthenticated")]: "0+6x120" },
+    fires: { outcome: "unauthenticated" },
+  },
+  {
+    alert: "MooringReportsRefused",
+    name: "keeps quiet about reports that are throttled, put off or accepted",
+    series: {
+      [reports("throttled")]: "0+60x120",
+      [reports("review-failed")]: "0+60x120",
+      [reports("accepted")]: "0+60x120",
+    },
+  },
+  {
+    alert: "MooringTokenReviewsFailing",
+    name: "fires when tokens cannot be reviewed",
+    series: { [reports("review-failed")]: "0+6x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringTokenReviewsFailing",
+    name: "keeps quiet while they are reviewed",
+    series: { [reports("accepted")]: "0+60x120", [reports("unauthenticated")]: "0+6x120" },
+  },
+  {
+    alert: "MooringCertificateExpiring",
+    name: "fires three days before",
+    series: { [expiry("serving")]: "180000x180", [expiry("authority")]: "9000000x180" },
+    fires: { kind: "serving" },
+  },
+  {
+    alert: "MooringCertificateExpiring",
+    name: "keeps quiet a month before",
+    series: { [expiry("serving")]: "2592000x180", [expiry("authority")]: "9000000x180" },
+  },
+];

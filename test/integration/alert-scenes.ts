@@ -1,0 +1,179 @@
+import { AGGREGATOR_SCENES } from "./alert-scenes-aggregator.ts";
+
+/** What Prometheus has seen, and what comes of it. */
+export interface AlertScene {
+  readonly alert: string;
+  /** Goes on the alert's name: "fires when …". */
+  readonly name: string;
+  /** Samples a minute in promtool's notation: `1x30` is 1 and 30 times more, `0+2x30` counts up, `_` is none. */
+  readonly series: Readonly<Record<string, string>>;
+  /** When it is looked at; two hours from the begin unless told. */
+  readonly at?: string;
+  /** The labels with which it fires, beside its name and severity; without them it keeps quiet. */
+  readonly fires?: Readonly<Record<string, string>>;
+}
+
+const POD = 'job="mooring-aggregator",pod="a"';
+const AGENT = 'job="mooring-agent",node="n1"';
+const ofAgent = { job: "mooring-agent", node: "n1" } as const;
+const nodes = (state: string): string => `mooring_nodes{${POD},state="${state}"}`;
+
+const NODE_SCENES: readonly AlertScene[] = [
+  {
+    alert: "MooringNodeSilent",
+    name: "fires for one silent node",
+    series: { [nodes("silent")]: "1x120", [nodes("agent")]: "99x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringNodeSilent",
+    name: "keeps quiet about nodes that have no agent or are gone",
+    series: {
+      [nodes("silent")]: "0x120",
+      [nodes("agentless")]: "5x120",
+      [nodes("gone")]: "1x120",
+      [nodes("agent")]: "99x120",
+    },
+  },
+  {
+    alert: "MooringNodeSilent",
+    name: "keeps quiet while agents are replaced node by node",
+    series: { [nodes("silent")]: "0x110 1x9 0x5" },
+  },
+  {
+    alert: "MooringManyNodesSilent",
+    name: "fires for a fifth of the nodes",
+    series: { [nodes("silent")]: "20x120", [nodes("agent")]: "80x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringManyNodesSilent",
+    name: "keeps quiet about one in twenty",
+    series: { [nodes("silent")]: "5x120", [nodes("agent")]: "95x120" },
+  },
+  {
+    alert: "MooringClockSkew",
+    name: "fires for a clock that is late",
+    series: { [`mooring_wall_clock_skew_seconds{${AGENT}}`]: "-9x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringClockSkew",
+    name: "keeps quiet about a second",
+    series: { [`mooring_wall_clock_skew_seconds{${AGENT}}`]: "1x120" },
+  },
+  {
+    alert: "MooringRejectionsHeld",
+    name: "fires while the brake holds",
+    series: { [`mooring_fleet_rejections_held{${POD}}`]: "1x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringRejectionsHeld",
+    name: "keeps quiet when it has let go",
+    series: { [`mooring_fleet_rejections_held{${POD}}`]: "1x110 0x10" },
+  },
+  {
+    alert: "MooringUpstreamDisagreement",
+    name: "fires when it lasts an hour",
+    series: { [`mooring_upstream_disagreements{${POD}}`]: "2x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringUpstreamDisagreement",
+    name: "keeps quiet while a pod ends",
+    series: { [`mooring_upstream_disagreements{${POD}}`]: "0x110 2x10" },
+  },
+];
+
+const AGENT_SCENES: readonly AlertScene[] = [
+  {
+    alert: "MooringAgentsAbsent",
+    name: "fires when there is none to scrape",
+    series: { [`up{${POD}}`]: "1x120" },
+    fires: {},
+  },
+  { alert: "MooringAgentsAbsent", name: "keeps quiet while one answers", series: { [`up{${AGENT}}`]: "1x120" } },
+  {
+    alert: "MooringAgentDown",
+    name: "fires for the one that does not answer",
+    series: { [`up{${AGENT}}`]: "0x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringAgentDown",
+    name: "keeps quiet while it is replaced",
+    series: { [`up{${AGENT}}`]: "1x110 0x5 1x5" },
+  },
+  {
+    alert: "MooringAgentBlind",
+    name: "fires when no read counts",
+    series: { [`mooring_mount_table_complete_read_age_seconds{${AGENT}}`]: "0+60x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringAgentBlind",
+    name: "keeps quiet on an idle node",
+    series: { [`mooring_mount_table_complete_read_age_seconds{${AGENT}}`]: "30x120" },
+  },
+  {
+    alert: "MooringMountTableMalformed",
+    name: "fires while lines are damaged",
+    series: { [`mooring_mount_table_malformed_lines_total{${AGENT}}`]: "0+2x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringMountTableMalformed",
+    name: "keeps quiet when it was once",
+    series: { [`mooring_mount_table_malformed_lines_total{${AGENT}}`]: "0x60 2x60" },
+  },
+  {
+    alert: "MooringReportsNotAccepted",
+    name: "fires when nobody takes them",
+    series: { [`mooring_accepted_report_age_seconds{${AGENT}}`]: "0+60x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringReportsNotAccepted",
+    name: "keeps quiet between heartbeats",
+    series: { [`mooring_accepted_report_age_seconds{${AGENT}}`]: "35x120" },
+  },
+  {
+    alert: "MooringReleasesUnacknowledged",
+    name: "fires when an end is kept for hours",
+    series: { [`mooring_oldest_unacknowledged_release_age_seconds{${AGENT}}`]: "0+60x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringReleasesUnacknowledged",
+    name: "keeps quiet when they are stored within minutes",
+    series: { [`mooring_oldest_unacknowledged_release_age_seconds{${AGENT}}`]: "300x120" },
+  },
+  {
+    alert: "MooringJournalUnusable",
+    name: "fires when it cannot be used",
+    series: { [`mooring_journal_usable{${AGENT}}`]: "0x120" },
+    fires: ofAgent,
+  },
+  {
+    alert: "MooringJournalUnusable",
+    name: "keeps quiet where an agent has none by its settings",
+    series: { [`up{${AGENT}}`]: "1x120" },
+  },
+  {
+    alert: "MooringMountsLeaked",
+    name: "fires for the kind that is left behind",
+    series: {
+      [`mooring_leaked_mounts{${AGENT},kind="orphaned"}`]: "2x120",
+      [`mooring_leaked_mounts{${AGENT},kind="unused-staging"}`]: "0x120",
+    },
+    fires: { node: "n1", kind: "orphaned" },
+  },
+  {
+    alert: "MooringMountsLeaked",
+    name: "keeps quiet while a pod is cleaned up",
+    series: { [`mooring_leaked_mounts{${AGENT},kind="orphaned"}`]: "0x100 2x20" },
+  },
+];
+
+export const ALERT_SCENES: readonly AlertScene[] = [...AGGREGATOR_SCENES, ...NODE_SCENES, ...AGENT_SCENES];

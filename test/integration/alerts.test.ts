@@ -1,0 +1,114 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadYaml } from "@kubernetes/client-node";
+import { array, object, optional, parse, record, string } from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { read } from "../../.ci/chart.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { ALERT_SCENES, type AlertScene } from "./alert-scenes.ts";
+import { tool } from "./manifest-tools.ts";
+
+const RUNBOOKS = fileURLToPath(new URL("../../docs/runbooks", import.meta.url));
+
+const Rule = object({
+  alert: string(),
+  expr: string(),
+  for: optional(string(), "0m"),
+  labels: record(string(), string()),
+  annotations: object({ summary: string(), description: string(), runbook_url: string() }),
+});
+const PrometheusRule = object({ spec: object({ groups: array(object({ name: string(), rules: array(Rule) })) }) });
+
+const { spec } = parse(PrometheusRule, loadYaml(read("components/monitoring/rules.yaml")));
+const RULES = spec.groups.flatMap(({ rules }) => rules);
+
+let owner: Owner;
+let signals: Disposable;
+/** The rules as Prometheus has them. */
+let rulesFile: string;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  const folder = join(owner.folder, "alerts");
+  await mkdir(folder);
+  rulesFile = join(folder, "rules.yaml");
+  await writeFile(rulesFile, JSON.stringify(spec));
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+/** A scene as promtool plays it: whether the alert fires, with these labels beside its own. */
+function testOf({ alert, name, series, at = "2h", fires }: AlertScene): object {
+  const severity = RULES.find((rule) => rule.alert === alert)?.labels.severity ?? "none";
+  const labels = { alertname: alert, alertstate: "firing", severity, ...fires };
+  const text = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+  const samples = fires === undefined ? [] : [{ labels: `ALERTS{${text.join(",")}}`, value: 1 }];
+  return {
+    name: `${alert} ${name}`,
+    interval: "1m",
+    input_series: Object.entries(series).map(([one, values]) => ({ series: one, values })),
+    promql_expr_test: [
+      { expr: `ALERTS{alertname="${alert}",alertstate="firing"}`, eval_time: at, exp_samples: samples },
+    ],
+  };
+}
+
+/** Throws with what was otherwise. */
+async function play(scenes: readonly AlertScene[]): Promise<string> {
+  const path = join(owner.folder, "alerts", "scenes.yaml");
+  const tests = scenes.map(testOf);
+  await writeFile(path, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: "1m", tests }));
+  return (await tool("promtool", "test", "rules", path)).stdout;
+}
+
+describe("the alerts", () => {
+  it("are rules that Prometheus takes", async () => {
+    const { stdout } = await tool("promtool", "check", "rules", "--lint=all", "--lint-fatal", rulesFile);
+
+    expect(stdout).toContain(`SUCCESS: ${RULES.length} rules found`);
+  });
+
+  it.each(RULES)(
+    "$alert has a page of its own, and its severity is one of three",
+    async ({ alert, labels, annotations }) => {
+      expect(annotations.runbook_url).toMatch(new RegExp(`/docs/runbooks/${alert}\\.md$`));
+      expect(await readdir(RUNBOOKS)).toContain(`${alert}.md`);
+      expect(["critical", "warning", "info"]).toContain(labels.severity);
+    },
+  );
+
+  it("and no page is of an alert that there is not", async () => {
+    const pages = (await readdir(RUNBOOKS)).filter((name) => name !== "README.md");
+
+    expect(pages.toSorted()).toEqual(RULES.map(({ alert }) => `${alert}.md`).toSorted());
+  });
+
+  it("each have a scene in which they fire and one in which they keep quiet", () => {
+    const told = (isFiring: boolean) =>
+      new Set(ALERT_SCENES.filter(({ fires }) => (fires !== undefined) === isFiring).map(({ alert }) => alert));
+
+    const all = new Set(RULES.map(({ alert }) => alert));
+    expect(told(true)).toEqual(all);
+    expect(told(false)).toEqual(all);
+  });
+
+  it.each(RULES)("$alert fires in the scenes where it should, and in no other", async ({ alert }) => {
+    const scenes = ALERT_SCENES.filter((scene) => scene.alert === alert);
+
+    expect(await play(scenes)).toContain("SUCCESS");
+  });
+
+  it("are not always what the scene says, or promtool would tell", async () => {
+    const turned = ALERT_SCENES.slice(0, 4).map(({ fires, ...scene }) =>
+      fires === undefined ? { ...scene, fires: {} } : scene,
+    );
+
+    for (const scene of turned) await expect(play([scene])).rejects.toThrow("FAILED");
+  });
+});
