@@ -5,6 +5,7 @@ import { jitter } from "../../common/runtime/random.ts";
 import { type CertificatePlan, type CertificateTimes, certificatePlan } from "../core/certificate-plan.ts";
 import { type CertificatePlaces, type CertificateShelf, readCertificates } from "./certificate-store.ts";
 import { issueAuthority, issueCertificate } from "./issuing.ts";
+import { canonicalName } from "./pem.ts";
 
 /** Whose certificates, and for how long they last. */
 export interface IssuerConfig extends CertificatePlaces {
@@ -44,10 +45,11 @@ export async function keepCertificates(parts: IssuerParts, config: IssuerConfig,
 }
 
 async function settle(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
-  const names = [...new Set(config.names)].toSorted();
+  const names = [...new Set(config.names.map(canonicalName))].toSorted();
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const shelf = await readCertificates(parts, config, signal);
-    const plan = certificatePlan(parts.nowMs(), shelf.stored, { times: config.times, names });
+    // Stored as whole milliseconds; rounded down it is never later than the next look.
+    const plan = certificatePlan(Math.floor(parts.nowMs()), shelf.stored, { times: config.times, names });
     if (plan.kind === "keep") return;
     await carryOut(plan, shelf, { parts, times: config.times, names });
   }

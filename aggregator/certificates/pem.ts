@@ -29,6 +29,12 @@ export function readBundle(pem: string): readonly Certificate[] {
   return blocks.flatMap((block) => readCertificate(`${block}\n`) ?? []);
 }
 
+/** The one spelling of a name or address: Node.js writes `fd00::1` as `FD00:0:0:0:0:0:0:1`. */
+export function canonicalName(name: string): string {
+  const address = name.includes(":") ? URL.parse(`http://[${name}]`)?.hostname.slice(1, -1) : undefined;
+  return address ?? name.toLowerCase();
+}
+
 /** A certificate with its key; nothing where one of them cannot be read, or they do not belong together. */
 export function readPair({ certificate, key }: ServingPair): Certificate | undefined {
   const read = readCertificate(certificate);
@@ -62,7 +68,7 @@ function validityOf({ validFromDate, validToDate }: X509Certificate): Validity {
 function namesOf({ subjectAltName = "" }: X509Certificate): readonly string[] {
   return subjectAltName
     .split(", ")
-    .map((name) => name.replace(/^[^:]*:/, ""))
+    .map((name) => canonicalName(name.replace(/^[^:]*:/, "")))
     .filter((name) => name !== "")
     .toSorted();
 }
