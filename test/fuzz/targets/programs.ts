@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readAgentCommand } from "../../../agent/config.ts";
@@ -134,6 +134,9 @@ export const claimPages: FuzzTarget = {
   },
 };
 
+/** In memory where there is such a place: a disk would take most of the time. */
+const BASE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 /** Files of the kernel that tell of the node, all with the same text, and the kubelet's version. */
 export const nodeFacts: FuzzTarget = {
   name: "node-facts",
@@ -142,7 +145,7 @@ export const nodeFacts: FuzzTarget = {
   words: ["btime ", "nodev\t", "selinuxfs", "v1.", "-eks-", "+", "\t", "\u00e4"],
   take: async (input) => {
     enforcesItself(utf8Of(input), [1, 37, 0]);
-    const folder = mkdtempSync(join(tmpdir(), "mooring-fuzz-"));
+    const folder = mkdtempSync(join(BASE, "mooring-fuzz-"));
     const file = join(folder, "file");
     writeFileSync(file, input, "latin1");
     const paths = {
