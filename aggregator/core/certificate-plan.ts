@@ -64,6 +64,9 @@ export type CertificatePlan =
 /** Certificates begin so long before they are made: clocks of nodes differ. Milliseconds. */
 export const BACKDATED_MS = 3_600_000;
 
+/** The API server's clock is bounded ever more narrowly, so that its latest moment may come again. Milliseconds. */
+const CLOCK_SLACK_MS = 60_000;
+
 /** Renewed after this share of its life: a third is left to notice that it failed. */
 const RENEWED_AFTER = 2 / 3;
 
@@ -118,7 +121,7 @@ function publication(
   const keyless = trusted.filter((one) => !isUsable(one.id) && isNeeded(one.id) && isValidAt(one, nowMs));
   const wanted = [...keyless, ...usable].map(({ id }) => id);
   const told = trusted.map(({ id }) => id);
-  const isKnownSince = completeSinceMs !== undefined && completeSinceMs <= nowMs;
+  const isKnownSince = completeSinceMs !== undefined && completeSinceMs <= nowMs + CLOCK_SLACK_MS;
   if (isKnownSince && wanted.length === told.length && wanted.every((id, index) => id === told[index]))
     return undefined;
   const isGain = wanted.some((id) => !told.includes(id));

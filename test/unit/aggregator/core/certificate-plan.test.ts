@@ -200,8 +200,13 @@ describe("certificatePlan", () => {
     },
     {
       name: "a moment of telling in the future is now",
-      stored: { ...STEADY, completeSinceMs: NOW + 1 },
+      stored: { ...STEADY, completeSinceMs: NOW + 60_001 },
       plan: publish(["a"]),
+    },
+    {
+      name: "unless it is so near that the clock has only become more exact",
+      stored: { ...STEADY, completeSinceMs: NOW + 60_000 },
+      plan: KEEP,
     },
     {
       name: "a certificate of an authority that is not trusted is replaced",
