@@ -1,7 +1,7 @@
 import { HarnessError } from "../process/errors.ts";
 import type { FuzzTarget } from "./target.ts";
 import { annotations, apiObjects, headers, selectors } from "./targets/api-objects.ts";
-import { journalFile, journalRows } from "./targets/journal.ts";
+import { journalFile, journalLog, journalRows } from "./targets/journal.ts";
 import { mountTable } from "./targets/mount-table.ts";
 import { claimPages, nodeFacts, requests, settings } from "./targets/programs.ts";
 import { fleet, reportAnswers, reports } from "./targets/reports.ts";
@@ -11,7 +11,7 @@ import { tokens } from "./targets/tokens.ts";
 /** Everything that reads what others wrote. */
 export const TARGETS: readonly FuzzTarget[] = [
   ...[mountTable, reports, fleet, reportAnswers, requests, tokens, apiObjects, annotations, selectors],
-  ...[watchStream, listPages, headers, journalRows, journalFile, settings, claimPages, nodeFacts],
+  ...[watchStream, listPages, headers, journalRows, journalFile, journalLog, settings, claimPages, nodeFacts],
 ];
 
 /** Throws `HarnessError` when there is none of that name. */

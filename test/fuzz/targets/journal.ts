@@ -102,42 +102,51 @@ function journalIn(folder: string) {
   return createSqliteJournal({ ...parts, bringToDisk: async () => {} }, { directory: folder, node: "node-1" });
 }
 
-/** The database of a journal that has been closed in order: 12 kB. */
-const DATABASE = await inFolder(async (folder) => {
+/** The files of a journal whose agent was killed, and of one that was closed in order: 12 kB each. */
+const FILES = await inFolder(async (folder) => {
   const journal = journalIn(folder);
   await journal.load();
   await journal.store(FULL);
+  const [file, log] = ["", "-wal"].map((suffix) => readFileSync(join(folder, `${JOURNAL_FILE}${suffix}`), "latin1"));
   await journal.close?.();
-  return readFileSync(join(folder, JOURNAL_FILE), "latin1");
+  return { file: file ?? "", log: log ?? "", closed: readFileSync(join(folder, JOURNAL_FILE), "latin1") };
 });
+
+/** Whatever the files hold: the journal is loaded, set aside or given up, and what it gives can be told. */
+function takeFiles(file: string, log: string | undefined): Promise<void> {
+  return inFolder(async (folder) => {
+    writeFileSync(join(folder, JOURNAL_FILE), file, "latin1");
+    if (log !== undefined) writeFileSync(join(folder, `${JOURNAL_FILE}-wal`), log, "latin1");
+    const journal = journalIn(folder);
+    try {
+      const state = await journal.load();
+      if (state !== undefined) takeState(state);
+      await journal.store(FULL);
+    } catch (error) {
+      if (!(error instanceof MooringError && error.code === "journal-unusable")) throw error;
+    } finally {
+      await journal.close?.();
+    }
+  });
+}
 
 /** The file of a journal, page by page. */
 export const journalFile: FuzzTarget = {
   name: "journal-file",
   about: "the database file of a journal, after a broken disk or from whoever may write into its directory",
-  seeds: [DATABASE, DATABASE.slice(0, 4096), ""],
+  seeds: [FILES.closed, FILES.closed.slice(0, 4096), ""],
   words: [
-    "SQLite format 3\0",
-    "MOOR",
-    "CREATE TABLE row",
-    "CREATE VIEW row AS",
-    "CREATE TRIGGER",
-    "STRICT",
-    "head",
+    ...["SQLite format 3\0", "MOOR", "CREATE TABLE row", "CREATE VIEW row AS", "CREATE TRIGGER", "STRICT", "head"],
     "\0\0\0\u0001",
   ],
-  take: (input) =>
-    inFolder(async (folder) => {
-      writeFileSync(join(folder, JOURNAL_FILE), input, "latin1");
-      const journal = journalIn(folder);
-      try {
-        const state = await journal.load();
-        if (state !== undefined) takeState(state);
-        await journal.store(FULL);
-      } catch (error) {
-        if (!(error instanceof MooringError && error.code === "journal-unusable")) throw error;
-      } finally {
-        await journal.close?.();
-      }
-    }),
+  take: (input) => takeFiles(input, undefined),
+};
+
+/** What an agent had written that was killed, beside a file that is whole. */
+export const journalLog: FuzzTarget = {
+  name: "journal-log",
+  about: "the write-ahead log of a journal, after a loss of power or from whoever may write into its directory",
+  seeds: [FILES.log, FILES.log.slice(0, 32), ""],
+  words: ["\u0037\u007f\u0006\u0082", "\u0037\u007f\u0006\u0083", "\0\0\0\u0001", "\0\0\0\0"],
+  take: (input) => takeFiles(FILES.file, input),
 };
