@@ -2,11 +2,12 @@ import type { AlertScene } from "./alert-scenes.ts";
 
 const POD = 'job="mooring-aggregator",pod="a"';
 const OTHER = 'job="mooring-aggregator",pod="b"';
+const check = (name: string): string => `mooring_health_check{${POD},endpoint="readyz",check="${name}"}`;
 const ofPod = { job: "mooring-aggregator", pod: "a" } as const;
 const writes = (outcome: string): string => `mooring_status_writes_total{${POD},outcome="${outcome}"}`;
 const reports = (outcome: string): string => `mooring_reports_received_total{${POD},outcome="${outcome}"}`;
 const waits = (bound: string): string => `mooring_queue_wait_seconds_bucket{${POD},queue="writes",le="${bound}"}`;
-const expiry = (kind: string): string => `mooring_certificate_expiry_timestamp_seconds{${POD},kind="${kind}"}`;
+const EXPIRY = `mooring_certificate_expiry_timestamp_seconds{${POD}}`;
 
 export const AGGREGATOR_SCENES: readonly AlertScene[] = [
   {
@@ -136,12 +137,23 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringCertificateExpiring",
     name: "fires three days before",
-    series: { [expiry("serving")]: "180000x180", [expiry("authority")]: "9000000x180" },
-    fires: { kind: "serving" },
+    series: { [EXPIRY]: "180000x180" },
+    fires: {},
   },
   {
     alert: "MooringCertificateExpiring",
     name: "keeps quiet a month before",
-    series: { [expiry("serving")]: "2592000x180", [expiry("authority")]: "9000000x180" },
+    series: { [EXPIRY]: "2592000x180" },
+  },
+  {
+    alert: "MooringAggregatorNotReady",
+    name: "fires for the check that fails",
+    series: { [check("leader")]: "1x120", [check("writes")]: "0x120" },
+    fires: { pod: "a", check: "writes" },
+  },
+  {
+    alert: "MooringAggregatorNotReady",
+    name: "keeps quiet while it starts",
+    series: { [check("cluster")]: "1x100 0x10 1x10" },
   },
 ];

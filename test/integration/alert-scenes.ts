@@ -15,6 +15,8 @@ export interface AlertScene {
 
 const POD = 'job="mooring-aggregator",pod="a"';
 const AGENT = 'job="mooring-agent",node="n1"';
+const check = (name: string, endpoint: string): string =>
+  `mooring_health_check{${AGENT},endpoint="${endpoint}",check="${name}"}`;
 const ofAgent = { job: "mooring-agent", node: "n1" } as const;
 const nodes = (state: string): string => `mooring_nodes{${POD},state="${state}"}`;
 
@@ -173,6 +175,33 @@ const AGENT_SCENES: readonly AlertScene[] = [
     alert: "MooringMountsLeaked",
     name: "keeps quiet while a pod is cleaned up",
     series: { [`mooring_leaked_mounts{${AGENT},kind="orphaned"}`]: "0x100 2x20" },
+  },
+  {
+    alert: "MooringAgentNotReady",
+    name: "fires for a check that fails since the start",
+    series: { [check("mount-table", "readyz")]: "0x120", [check("pod-watch", "readyz")]: "1x120" },
+    fires: { node: "n1", check: "mount-table" },
+  },
+  {
+    alert: "MooringAgentNotReady",
+    name: "keeps quiet while all pass",
+    series: { [check("mount-table", "readyz")]: "1x120", [check("ping", "livez")]: "0x120" },
+  },
+  {
+    alert: "MooringPolicyNotInForce",
+    name: "fires when it is gone",
+    series: { [`mooring_affinity_policy_in_force{${AGENT}}`]: "0x120" },
+    fires: { node: "n1" },
+  },
+  {
+    alert: "MooringPolicyNotInForce",
+    name: "keeps quiet where agents only tell",
+    series: { [`up{${AGENT}}`]: "1x120" },
+  },
+  {
+    alert: "MooringPolicyNotInForce",
+    name: "keeps quiet while it is changed",
+    series: { [`mooring_affinity_policy_in_force{${AGENT}}`]: "1x100 0x20" },
   },
 ];
 

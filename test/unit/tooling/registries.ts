@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSqliteJournal } from "../../../agent/sinks/sqlite-journal.ts";
+import { createReportServing } from "../../../aggregator/report-serving.ts";
+import { createKubeClient } from "../../../common/kube/client.ts";
 import { watchEventLoop } from "../../../common/runtime/event-loop.ts";
 import type { Metrics } from "../../../common/runtime/metrics.ts";
+import { createFixedRandom } from "../../fakes/random.ts";
+import { createFakeConnection } from "../../fakes/transport.ts";
 import { startAgent } from "../agent/started-agent.ts";
 import { startAggregator } from "../aggregator/started-aggregator.ts";
 
@@ -31,7 +35,13 @@ export async function agentRegistry(): Promise<Metrics> {
 /** All metrics of an aggregator that leads, with series of claims; a caller stops the aggregators. */
 export async function aggregatorRegistry(): Promise<Metrics> {
   const stop = new AbortController();
-  const { clock, metrics } = await startAggregator({ argv: ["--claim-metrics"] });
+  const { api, clock, logger, metrics } = await startAggregator({ argv: ["--claim-metrics"] });
+  // What takes reports by TLS has metrics from the moment at which it is made.
+  const client = createKubeClient(createFakeConnection(api.transport), { clock });
+  const agents = { namespace: "mooring-agents", account: "mooring-agent" };
+  const certificate = { kind: "files", certificateFile: "tls.crt", keyFile: "tls.key" } as const;
+  const serving = { listen: { host: "127.0.0.1", port: 0 }, agents, certificate };
+  createReportServing({ client, clock, logger, metrics, random: createFixedRandom(0.5), nowMs: () => 0 }, serving);
   const watching = watchEventLoop({ clock, metrics }, stop.signal);
   await clock.advance(5_000);
   stop.abort();

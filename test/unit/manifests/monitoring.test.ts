@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { textOf } from "./objects.ts";
+
+const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
+/** What the programs have, by their page, which is compared with them; and what Prometheus itself adds. */
+const KNOWN = new Set([...page.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name ?? "").concat("up"));
+
+/** The names of series in a text of PromQL, without what a histogram adds to its own. */
+function seriesIn(text: string): readonly string[] {
+  const names = [...text.matchAll(/\b((?:mooring|process)_[a-z_]+|up)(?=\{)/g)].map(([, name]) => name ?? "");
+  return [...new Set(names.map((name) => name.replace(/_bucket$/, "")))];
+}
+
+describe("what is watched", () => {
+  it.each(["components/monitoring/rules.yaml", "components/dashboard/mooring.json"])(
+    "%s asks for no series that there is not",
+    (file) => {
+      const asked = seriesIn(textOf(file).replaceAll('\\"', '"'));
+
+      expect(asked.length).toBeGreaterThan(15);
+      expect(asked.filter((name) => !KNOWN.has(name))).toEqual([]);
+    },
+  );
+
+  it("the dashboard has no two panels of one number, and none without a query", () => {
+    const { panels } = JSON.parse(textOf("components/dashboard/mooring.json"));
+
+    const ids = panels.map(({ id }: { readonly id: number }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { type, targets } of panels) expect(type === "row" || targets[0].expr).toBeTruthy();
+  });
+});
