@@ -165,6 +165,7 @@ function targetOf(pod: RejectedPod): WriteTarget {
 /** With the UID and the resource version as preconditions, and with the grace that the pod asks for. */
 async function deletePod(client: KubeClient, pod: RejectedPod, signal: AbortSignal): Promise<WriteOutcome> {
   const { uid, resourceVersion } = pod;
+  if (uid === "" || resourceVersion === "") throw new TypeError("a deletion needs the UID and the state of its pod");
   const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
   try {
     const object = await client.request({ method: "DELETE", path: pathOf(pod), body }, signal);

@@ -220,3 +220,21 @@ describe("the aftermath of a rejection", () => {
     await expect(start({ look }).aftermath()).rejects.toThrow(MooringError);
   });
 });
+
+describe("a pod without a UID", () => {
+  it.each([
+    { name: "is not rejected", pod: { ...POD, uid: "" }, act: "reject" },
+    { name: "is not deleted", pod: { ...POD, uid: "" }, act: "remove" },
+    { name: "is not deleted in whatever state it is", pod: { ...POD, resourceVersion: "" }, act: "remove" },
+  ] as const)("$name: that would be no precondition, and is a bug before anything is sent", async ({ pod, act }) => {
+    const transport = createFakeTransport(() => REJECTED);
+    const clock = createFakeClock();
+    const client = createKubeClient(createFakeConnection(transport), { clock });
+    const rejector = createPodRejector({ client, clock });
+    const order = { pod, patch: PATCH, mayBeSent: () => true };
+
+    await expect(rejector[act](order, new AbortController().signal)).rejects.toThrow(TypeError);
+
+    expect(transport.requests).toEqual([]);
+  });
+});
