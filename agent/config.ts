@@ -169,11 +169,10 @@ function aggregatorProblems({ get }: SettingsReader): readonly string[] {
 
 function urlProblems(text: string, hasToken: boolean): readonly string[] {
   const url = URL.parse(text);
-  if (url === null || !["http:", "https:"].includes(url.protocol))
-    return [`--aggregator-url "${text}" is no http or https URL`];
+  if (url === null || !["http:", "https:"].includes(url.protocol)) return ["--aggregator-url is no http or https URL"];
   // Not repeated: it may hold a password.
   if (url.username !== "" || url.password !== "") return ["--aggregator-url must not name a user"];
-  if (url.search !== "" || url.hash !== "") return [`--aggregator-url "${text}" must not have a query or a fragment`];
+  if (url.search !== "" || url.hash !== "") return ["--aggregator-url must not have a query or a fragment"];
   if (url.protocol === "https:")
     return hasToken ? [] : ["--aggregator-token-file is missing: without a token no report is taken over https"];
   if (hasToken) return ["--aggregator-token-file: a token is sent over https only"];
