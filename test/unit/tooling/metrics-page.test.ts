@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MetricDescription, Metrics } from "../../../common/runtime/metrics.ts";
-import { stopAgents } from "../agent/started-agent.ts";
+import { csiMountPoint } from "../../fakes/mount-table.ts";
+import { startAgent, stopAgents, TOKEN } from "../agent/started-agent.ts";
 import { stopAggregators } from "../aggregator/started-aggregator.ts";
 import { agentRegistry, aggregatorRegistry } from "./registries.ts";
 
@@ -100,6 +101,29 @@ describe.each(PROGRAMS)("the names of $program's metrics", ({ registry }) => {
 async function seriesOf(metrics: Metrics): Promise<number> {
   return (await metrics.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
 }
+
+describe("an agent's metrics", () => {
+  it("are as many on a node with five hundred volumes as on one with none", async () => {
+    const count = async (mounts: readonly string[]): Promise<number> => {
+      let registry: Metrics | undefined;
+      const { advance } = await startAgent({
+        mounts: [TOKEN, ...mounts],
+        ports: ({ metrics }) => {
+          registry = metrics;
+          return {};
+        },
+      });
+      await advance(5_000);
+      return registry === undefined ? 0 : await seriesOf(registry);
+    };
+    const volumes = Array.from({ length: 500 }, (_, index) => csiMountPoint(`pod-${index}`, `pv-${index}`));
+
+    const [none, many] = [await count([]), await count(volumes)];
+
+    expect(many).toBe(none);
+    expect(none).toBeGreaterThan(20);
+  });
+});
 
 describe("an idle program", () => {
   it.each([
