@@ -20,7 +20,8 @@ const OPTIONS = {
 } as const;
 
 /** One input takes a millisecond; a machine that is busy with other things takes a thread off for a while. */
-const HANGS_AFTER_MS = 30_000;
+const HANGS_AFTER_LOOKS = 30;
+const LOOK_MS = 1_000;
 /** What a thread may keep, its code and its corpus included. */
 const HEAP_MIB = 256;
 
@@ -41,7 +42,11 @@ async function huntIn(owner: Owner, task: Omit<ThreadTask, "slate">): Promise<Hu
   worker.on("message", resolve);
   worker.on("error", (error) => lost(error instanceof Error ? (error.stack ?? error.message) : String(error)));
   const done = new AbortController();
-  const watching = watch(owner, { slate, onHang: () => lost(`took more than ${HANGS_AFTER_MS / 1000} s`), done });
+  const watching = watch(owner, {
+    slate,
+    onHang: () => lost(`took more than ${(HANGS_AFTER_LOOKS * LOOK_MS) / 1000} s`),
+    done,
+  });
   try {
     return await promise;
   } finally {
@@ -57,15 +62,16 @@ interface Watched {
   readonly done: AbortController;
 }
 
+/** Looks, not time: a machine that slept, or stopped this run for a while, is no hang. */
 async function watch({ clock, signal }: Owner, { slate, onHang, done }: Watched): Promise<void> {
   const ended = AbortSignal.any([signal, done.signal]);
-  let [before, sinceMs] = [-1, clock.monotonicMs()];
+  let [before, looks] = [-1, 0];
   while (!ended.aborted) {
     const { count } = readSlate(slate);
-    const nowMs = clock.monotonicMs();
-    if (count !== before) [before, sinceMs] = [count, nowMs];
-    else if (nowMs - sinceMs > HANGS_AFTER_MS) onHang();
-    await clock.sleep(1_000, ended);
+    looks = count === before ? looks + 1 : 0;
+    before = count;
+    if (looks >= HANGS_AFTER_LOOKS) onHang();
+    await clock.sleep(LOOK_MS, ended);
   }
   if (signal.aborted) onHang();
 }
