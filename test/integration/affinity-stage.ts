@@ -188,16 +188,10 @@ type OwnPod = v.InferOutput<typeof made>["metadata"];
 
 /** The pod whose token the agents of these tests have. */
 async function createAgentPod(api: ClusterApi): Promise<OwnPod> {
-  const securityContext = {
-    runAsNonRoot: true,
-    runAsUser: 65_534,
-    readOnlyRootFilesystem: true,
-    allowPrivilegeEscalation: false,
-    capabilities: { drop: ["ALL"] },
-    seccompProfile: { type: "RuntimeDefault" },
-  };
-  const containers = [{ name: "agent", image: "none", securityContext }];
-  const spec = { nodeName: NODE, serviceAccountName: "mooring-agent", containers };
+  const securityContext = { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } };
+  const confined = { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+  const containers = [{ name: "agent", image: "none", securityContext: confined }];
+  const spec = { nodeName: NODE, serviceAccountName: "mooring-agent", containers, securityContext };
   return v.parse(made, await api.create(AGENTS, { metadata: { name: "mooring-agent-1" }, spec })).metadata;
 }
 

@@ -55,14 +55,6 @@ const PODS: readonly Attack[] = [
       "strategic",
     ),
   ),
-  agent(
-    "resizes a pod",
-    patch(
-      `${SHOP}/pods/running/resize`,
-      { spec: { containers: [{ name: "main", resources: { requests: { cpu: "1m" } } }] } },
-      "strategic",
-    ),
-  ),
 ];
 
 const NODES: readonly Attack[] = [

@@ -109,8 +109,6 @@ const WRONG_CHANGES: readonly Attack[] = [
   wrongChange("gives a pod another host", { status: { hostIP: "192.0.2.66" } }, "status"),
   wrongChange("takes the containers' states away", { status: { containerStatuses: null } }, "status"),
   wrongChange("moves a pod's start", { status: { startTime: "2020-01-01T00:00:00Z" } }, "status"),
-  wrongChange("names another node for a pod", { status: { nominatedNodeName: "node-2" } }, "status"),
-  wrongChange("gives a pod another class", { status: { qosClass: "Guaranteed" } }, "status"),
   wrongChange("adds a label", { metadata: { labels: { app: "shop", admin: "true" } } }, "metadata"),
   wrongChange(
     "changes a label, by which a Service finds its pods",
@@ -180,6 +178,11 @@ const WRONG_WAYS: readonly Attack[] = [
     "writes to another pod of that name, by its UID",
     patch(statusOf("waiting"), rejection({ metadata: { uid: "u-other" } })),
     "API 4",
+  ),
+  other(
+    "gives a pod another class",
+    patch(statusOf("waiting"), rejection({ status: { qosClass: "Guaranteed" } })),
+    "API 422 Invalid",
   ),
   other(
     "writes to a state that is over, by its resource version",

@@ -100,7 +100,7 @@ const CLAIMS: readonly Attack[] = [
 
 const WRITES: readonly Attack[] = [
   write("aggregator", "deletes a claim", remove(CLAIM)),
-  write("aggregator", "changes a claim", patch(CLAIM, { spec: { resources: { requests: { storage: "2Gi" } } } })),
+  write("aggregator", "labels a claim itself", patch(CLAIM, { metadata: { labels: { a: "b" } } })),
   write(
     "aggregator",
     "moves a volume",

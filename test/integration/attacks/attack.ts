@@ -1,4 +1,6 @@
+import * as v from "valibot";
 import type { ApiRequest } from "../../control-plane/api.ts";
+import type { ClusterApi } from "../../stand-in/cluster-api.ts";
 import { NOBODY, RBAC } from "./refusal.ts";
 
 /** Whose token is used. */
@@ -20,6 +22,8 @@ export interface Attack {
   readonly refusedBy: string;
   /** The same once the account may do everything that RBAC can give. */
   readonly refusedEvenThen: string;
+  /** The object that a deletion names in full: its UID and the state that it is in are put into it before it is sent. */
+  readonly aim?: string;
 }
 
 const FENCES = {
@@ -84,4 +88,13 @@ export function remove(path: string): ApiRequest {
 export function dry(ask: ApiRequest): ApiRequest {
   if (ask.method === undefined || ask.method === "GET") return ask;
   return { ...ask, path: `${ask.path}${ask.path.includes("?") ? "&" : "?"}dryRun=All` };
+}
+
+const aimedAt = v.object({ metadata: v.object({ uid: v.string(), resourceVersion: v.string() }) });
+
+/** The request of an attack, complete. */
+export async function aimed({ get: read }: Pick<ClusterApi, "get">, { ask, aim }: Attack): Promise<ApiRequest> {
+  if (aim === undefined) return ask;
+  const { metadata: preconditions } = v.parse(aimedAt, await read(aim));
+  return { ...ask, body: { apiVersion: "v1", kind: "DeleteOptions", preconditions } };
 }

@@ -8,7 +8,8 @@ import {
 import type { ApiCall } from "../../control-plane/api.ts";
 import { type AttackStage, makeAdmin, podOf } from "./stage.ts";
 
-const POLICIES = new URL("../../../manifests/base/policies/", import.meta.url);
+const MANIFESTS = new URL("../../../manifests/", import.meta.url);
+const FILES = ["agent", "aggregator", "fence"].map((name) => `base/policies/${name}.yaml`);
 const ACCOUNTS = { agent: "mooring-agents:mooring-agent", aggregator: "mooring:mooring-aggregator" } as const;
 
 /** A policy, as its file has it. */
@@ -19,8 +20,7 @@ export interface PolicyFile {
   readonly binding: V1ValidatingAdmissionPolicyBinding;
 }
 
-/** The policies of a file. */
-export function readPolicy(file: string | URL): PolicyFile {
+function readPolicy(file: string | URL): PolicyFile {
   const objects = loadAllYaml(readFileSync(file, "utf8"));
   const policy = objects.find(isPolicy);
   const binding = objects.find(isBinding);
@@ -28,8 +28,8 @@ export function readPolicy(file: string | URL): PolicyFile {
   return { name: policy.metadata?.name?.replace(/\.mooring\.dev$/, "") ?? "", policy, binding };
 }
 
-export const POLICY_FILES = ["agent", "aggregator", "fence"].map((name) =>
-  readPolicy(new URL(`${name}.yaml`, POLICIES)),
+const POLICY_FILES = [...FILES, "components/affinity-delete/policy.yaml"].map((path) =>
+  readPolicy(new URL(path, MANIFESTS)),
 );
 
 function isPolicy(object: KubernetesObject): object is V1ValidatingAdmissionPolicy {

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
 import { AGENT_ATTACKS } from "./agent-attacks.ts";
+import { AGENT_DELETIONS } from "./agent-deletions.ts";
 import { AGENT_STATUS_ATTACKS } from "./agent-status-attacks.ts";
 import { AGGREGATOR_ATTACKS } from "./aggregator-attacks.ts";
-import { type Attack, dry } from "./attack.ts";
+import { type Attack, aimed, dry } from "./attack.ts";
 import { install, MUTANTS, type Mutant, type MutantAccounts } from "./mutants.ts";
 import { NOBODY, whoRefused } from "./refusal.ts";
 import { type AttackStage, openAttackStage, untilRefused } from "./stage.ts";
@@ -26,7 +27,7 @@ afterAll(async () => {
   signals[Symbol.dispose]();
 });
 
-const ATTACKS = [...AGENT_STATUS_ATTACKS, ...AGENT_ATTACKS, ...AGGREGATOR_ATTACKS];
+const ATTACKS = [...AGENT_STATUS_ATTACKS, ...AGENT_ATTACKS, ...AGENT_DELETIONS, ...AGGREGATOR_ATTACKS];
 
 /** The attacks that a rule refuses, with tokens that are as good as the attacker's here. */
 function attacksOn(policy: string, rule: string): readonly Attack[] {
@@ -36,10 +37,11 @@ function attacksOn(policy: string, rule: string): readonly Attack[] {
   });
 }
 
-async function answerTo(mutant: Mutant, { by, ask }: Attack): Promise<string> {
+async function answerTo(mutant: Mutant, attack: Attack): Promise<string> {
+  const { by } = attack;
   const tokens = accounts.get(mutant);
   if (tokens === undefined || (by !== "agent" && by !== "aggregator")) throw new Error("there is no such account");
-  return whoRefused(await tokens[by](dry(ask)));
+  return whoRefused(await tokens[by](dry(await aimed(stage.api, attack))));
 }
 
 describe("without its rule, a policy lets an attack through", () => {
@@ -47,13 +49,14 @@ describe("without its rule, a policy lets an attack through", () => {
     const { file, rule, other, index } = mutant;
     const [control] = attacksOn(file.name, other);
     if (control === undefined) throw new Error(`nothing attacks "${other}"`);
-    const { by, ask } = control;
+    const { by } = control;
     const tokens = accounts.get(mutant) ?? expect.fail("it is not installed");
+    const ask = dry(await aimed(stage.api, control));
 
     // It is in force: the other rules are.
     await untilRefused(
       stage,
-      () => (by === "aggregator" ? tokens.aggregator : tokens.agent)(dry(ask)),
+      () => (by === "aggregator" ? tokens.aggregator : tokens.agent)(ask),
       `${file.name}-${index}: ${other}`,
     );
     const answers = await Promise.all(attacksOn(file.name, rule).map((attack) => answerTo(mutant, attack)));

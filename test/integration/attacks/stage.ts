@@ -76,17 +76,16 @@ export async function podOf(
   nodeName: string | undefined,
 ): Promise<{ readonly name: string; readonly uid: string }> {
   const name = `${serviceAccountName}-${nodeName ?? "nowhere"}`;
-  const security = {
-    runAsNonRoot: true,
+  const securityContext = { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } };
+  const confined = {
     readOnlyRootFilesystem: true,
     allowPrivilegeEscalation: false,
     capabilities: { drop: ["ALL"] },
-    seccompProfile: { type: "RuntimeDefault" },
   };
-  const containers = [{ name: "main", image: "none", securityContext: security }];
+  const containers = [{ name: "main", image: "none", securityContext: confined }];
   const pod = {
     metadata: { name, labels: { "app.kubernetes.io/name": serviceAccountName } },
-    spec: { nodeName, serviceAccountName, containers },
+    spec: { nodeName, serviceAccountName, containers, securityContext },
   };
   return v.parse(made, await api.create(`/api/v1/namespaces/${namespace}/pods`, pod)).metadata;
 }

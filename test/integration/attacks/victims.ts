@@ -8,7 +8,7 @@ const CLAIM = "data";
 /** A pod to be attacked: `node-1` and Pending with a claim, unless told. */
 interface Victim {
   readonly name: string;
-  readonly metadata?: object;
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>>; readonly [key: string]: unknown };
   readonly spec?: object;
   /** Written as a kubelet would. */
   readonly status?: object;
@@ -54,6 +54,7 @@ const VICTIMS: readonly Victim[] = [
     metadata: { annotations: { [REJECTED_ANNOTATION]: "{}" } },
     status: { phase: "Failed", reason: REJECTION_REASON, message: "Pod was rejected: before" },
   },
+  { name: "reverted" },
   { name: "addressed", status: { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] } },
   { name: "ready-to-start", status: { conditions: [condition("PodReadyToStartContainers", "True")] } },
   { name: "begun", status: { containerStatuses: [container({ running: { startedAt: START } })] } },
@@ -84,12 +85,20 @@ export async function makeVictims(api: ClusterApi): Promise<void> {
   await api.create("/api/v1/namespaces", { metadata: { name: "shop" } });
   await api.create(`${SHOP}/serviceaccounts`, { metadata: { name: "default" } });
   await makeClaim(api);
-  for (const victim of VICTIMS) await waitingPod(api, victim);
+  for (const victim of VICTIMS) await waitingPod(api, marked(victim));
   await api.create(`${SHOP}/secrets`, { metadata: { name: "password" }, stringData: { password: "12345" } });
   await api.create(`${SHOP}/configmaps`, { metadata: { name: "settings" }, data: { a: "b" } });
   await api.create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", { metadata: { name: "node-1" } });
   await api.create("/apis/storage.k8s.io/v1/csinodes", { metadata: { name: "node-1" }, spec: { drivers: [] } });
   await api.create("/apis/storage.k8s.io/v1/csidrivers", { metadata: { name: "disks.example.com" }, spec: {} });
+}
+
+/** All but those that were never rejected carry the annotation, without which an agent must not delete them. */
+function marked(victim: Victim): Victim {
+  const { name, metadata = {} } = victim;
+  const { annotations = {}, ...rest } = metadata;
+  if (name === "waiting" || name === "annotated") return victim;
+  return { ...victim, metadata: { ...rest, annotations: { [REJECTED_ANNOTATION]: "{}", ...annotations } } };
 }
 
 /** A pod of node-1 that waits for its claim, unless told. */

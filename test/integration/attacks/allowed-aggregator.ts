@@ -1,0 +1,208 @@
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { writeTexts } from "../../../aggregator/certificates/objects.ts";
+import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
+import { type ClaimStatusWriter, createClaimStatusWriter } from "../../../aggregator/sinks/claim-status-writer.ts";
+import { patchObject } from "../../../common/kube/apply.ts";
+import { createLeaseStore } from "../../../common/kube/lease.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
+import { createSystemRandom } from "../../../common/runtime/random.ts";
+import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import { clientOf, emitAll, identity } from "./program.ts";
+import type { AttackStage } from "./stage.ts";
+import { SHOP } from "./victims.ts";
+
+const { signal } = new AbortController();
+const AGGREGATOR = { namespace: "mooring", name: "mooring-aggregator" } as const;
+
+const CLAIM = `${SHOP}/persistentvolumeclaims/data`;
+
+async function readClaim(stage: AttackStage): Promise<Claim> {
+  return projectClaim(await stage.api.get(CLAIM));
+}
+
+const MOUNTED: ClaimStatus = {
+  unused: false,
+  reason: "Mounted",
+  message: "mounted on node node-1",
+  sinceMs: 1_767_000_000_000,
+  mountedOn: { nodes: Array.from({ length: 32 }, (_, i) => `${i}.${"n".repeat(240)}.example.com`), more: true },
+  lastUse: undefined,
+};
+const UNMOUNTED: ClaimStatus = {
+  ...MOUNTED,
+  unused: true,
+  reason: "Unmounted",
+  message: "m".repeat(3_000),
+  sinceMs: 1_767_000_100_000,
+  mountedOn: undefined,
+  lastUse: {
+    releaseId: "r-1",
+    node: "node-1",
+    pod: "shop/web",
+    podUid: "u",
+    releasedAtMs: 1_767_000_100_000,
+    uncertaintyMs: 3,
+    evidence: "mount-table",
+  },
+  blindGap: { fromMs: 1_767_000_000_000, toMs: 1_767_000_050_000 },
+};
+
+async function writerOf(stage: AttackStage): Promise<ClaimStatusWriter> {
+  const metrics = createMetrics();
+  const writes = metrics.counter({ name: "mooring_a_total", help: "a", labels: ["outcome"] });
+  const seconds = metrics.histogram({ name: "mooring_b_seconds", help: "b", buckets: [1] });
+  return createClaimStatusWriter({
+    client: await clientOf(stage, AGGREGATOR),
+    clock: stage.owner.clock,
+    writes,
+    seconds,
+  });
+}
+
+/** What the aggregator does must be allowed; each row is something that it does. */
+export function describeAggregator(stage: () => AttackStage): void {
+  describe("the aggregator writes", () => {
+    it.each<{ readonly name: string; readonly status: ClaimStatus }>([
+      { name: "that a claim is mounted on many nodes", status: MOUNTED },
+      { name: "that it is unused, since when, by whom, and what nobody saw", status: UNMOUNTED },
+      { name: "that only a pod names it", status: { ...MOUNTED, reason: "Referenced", mountedOn: undefined } },
+      { name: "that it was given up with its node", status: { ...UNMOUNTED, reason: "NodeGone" } },
+      {
+        name: "that it was never seen in use",
+        status: { ...UNMOUNTED, reason: "NeverObservedInUse", lastUse: undefined },
+      },
+    ])("$name", async ({ status }) => {
+      const result = await (await writerOf(stage())).apply(
+        await readClaim(stage()),
+        { status, upstream: "none" },
+        signal,
+      );
+
+      expect(result).toMatchObject({ kind: "written", claim: { status: { reason: status.reason } } });
+    });
+
+    it("its events", async () => {
+      const warnings: readonly ClaimWarning[] = [
+        { kind: "unused-while-mounted", nodes: ["node-1"] },
+        { kind: "write-refused", reason: "Invalid", message: "no" },
+        { kind: "put-back", annotation: "mooring.dev/last-use", managers: ["kubectl"] },
+      ];
+      const claim = await readClaim(stage());
+      const speaker = {
+        client: await clientOf(stage(), AGGREGATOR),
+        controller: "mooring.dev/aggregator",
+        instance: "mooring-aggregator-1",
+      };
+
+      const outcomes = await emitAll(
+        stage(),
+        speaker,
+        warnings.map((warning) => claimEvent(claim, warning, stage().owner.clock.wallMs())),
+      );
+
+      expect(outcomes).toEqual(["written", "written", "written"]);
+    });
+
+    it("nothing new, when it repeats itself", async () => {
+      const first = await (await writerOf(stage())).apply(
+        await readClaim(stage()),
+        { status: UNMOUNTED, upstream: "none" },
+        signal,
+      );
+      const again = await (await writerOf(stage())).apply(
+        await readClaim(stage()),
+        { status: UNMOUNTED, upstream: "none" },
+        signal,
+      );
+
+      expect([first.kind, again.kind]).toEqual(["written", "written"]);
+    });
+
+    it("annotations away that do not fit", async () => {
+      await stage().api.patch(CLAIM, { metadata: { annotations: { "mooring.dev/mounted-on": "forged" } } });
+
+      const result = await (await writerOf(stage())).clean(
+        await readClaim(stage()),
+        ["mooring.dev/mounted-on"],
+        signal,
+      );
+
+      expect(result.kind).toBe("written");
+    });
+
+    it("Kubernetes' own condition where nobody else does: beside its own, changed with it, and taken back", async () => {
+      await stage().api.create(`${SHOP}/persistentvolumeclaims`, {
+        metadata: { name: "old" },
+        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+      });
+      const read = async (): Promise<Claim> =>
+        projectClaim(await stage().api.get(`${SHOP}/persistentvolumeclaims/old`));
+      const write = async (status: ClaimStatus, upstream: "all" | "key" | "none"): Promise<string> =>
+        (await (await writerOf(stage())).apply(await read(), { status, upstream }, signal)).kind;
+
+      const kinds = [await write(UNMOUNTED, "all"), await write(MOUNTED, "all"), await write(UNMOUNTED, "none")];
+
+      expect(kinds).toEqual(["written", "written", "written"]);
+      expect((await read()).upstream).toBeUndefined();
+    });
+
+    it("its Lease: made, renewed, and with what pods were watched", async () => {
+      const leases = createLeaseStore(await clientOf(stage(), AGGREGATOR), {
+        ...AGGREGATOR,
+        fieldManager: "mooring-aggregator",
+      });
+      const renewTime = formatMicroTime(stage().owner.clock.wallMs());
+      const change = { holder: "a", durationMs: 15_000, renewTime, annotations: { "mooring.dev/pod-coverage": "{}" } };
+
+      const made = await leases.create(change, signal);
+      const lease = await leases.read(signal);
+      const renewed = lease && (await leases.update(lease, { ...change, holder: "b", transitions: 1 }, signal));
+
+      expect([made.kind, renewed?.kind]).toEqual(["written", "written"]);
+    });
+
+    it.each([
+      { name: "the leader's label onto its pod", role: "leader" },
+      { name: "the leader's label onto its pod once more", role: "leader" },
+      { name: "the label away from its pod", role: null },
+    ])("$name", async ({ role }) => {
+      const path = "/api/v1/namespaces/mooring/pods/mooring-aggregator-node-1";
+      const { name, uid } = v.parse(identity, await stage().api.get(path)).metadata;
+      const target = { apiVersion: "v1", kind: "Pod", path, namespace: "mooring", name, uid };
+      const patch = { metadata: { labels: { "mooring.dev/role": role } } };
+
+      expect(
+        await patchObject(await clientOf(stage(), AGGREGATOR), { target, patch, fieldManager: "a" }, signal),
+      ).toMatchObject({
+        kind: "applied",
+      });
+    });
+  });
+
+  describe("the aggregator keeps its certificates", () => {
+    const TLS = { "tls.crt": "a", "tls.key": "b" } as const;
+
+    it.each([
+      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-tls", type: "kubernetes.io/tls", texts: TLS },
+      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-ca", type: "Opaque", texts: { "1.crt": "a" } },
+      {
+        kind: "ConfigMap",
+        namespace: "mooring-agents",
+        name: "mooring-aggregator-ca",
+        type: undefined,
+        texts: { "ca.crt": "a" },
+      },
+    ] as const)("in the $kind $namespace/$name", async ({ kind, namespace, name, type, texts }) => {
+      const parts = { client: await clientOf(stage(), AGGREGATOR), random: createSystemRandom() };
+      const content = { texts, ...(type && { type }), annotations: { "mooring.dev/test": "a" } };
+
+      const refusal = await writeTexts(parts, { place: { kind, namespace, name }, seen: undefined, content }, signal);
+
+      expect(refusal).toBeUndefined();
+      expect(await stage().kubectl("get", kind, name, "-n", namespace, "-o", "name")).toContain(name);
+    });
+  });
+}
