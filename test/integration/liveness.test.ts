@@ -1,0 +1,101 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSystemRandom } from "../../common/runtime/random.ts";
+import { freePort } from "../control-plane/ports.ts";
+import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
+import type { OwnedChild } from "../process/child.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
+
+const project = new URL("../..", import.meta.url).pathname;
+/** How long a kubelet waits for an answer is 10 s in the manifests; here nobody has to. */
+const PROBE_LIMIT_MS = 1_500;
+
+let owner: Owner;
+beforeAll(async () => {
+  owner = await openOwner();
+});
+afterAll(() => owner.close());
+
+interface Program {
+  readonly child: OwnedChild;
+  readonly url: string;
+  readonly lines: readonly string[];
+}
+
+/** A real program whose API server, and aggregator, refuse connections. */
+async function startAlone(program: "agent" | "aggregator"): Promise<Program> {
+  const [port, nobody] = [await freePort(createSystemRandom(), "127.0.0.1"), "http://127.0.0.1:1"];
+  const files = { kubeconfig: join(owner.folder, `${program}-kubeconfig`), table: join(owner.folder, "mountinfo") };
+  writeFileSync(files.table, formatMountLine({ mountPoint: tokenMountPoint("agent-pod") }));
+  writeFileSync(files.kubeconfig, JSON.stringify(kubeconfigOf(nobody)));
+  const place = ["--node", "n1", "--pod-uid", "agent-pod", "--mountinfo", files.table, "--aggregator-url", nobody];
+  const own = program === "agent" ? [...place, "--debug-listen", "127.0.0.1:0", "--heartbeat", "500ms"] : [];
+  const lines: string[] = [];
+  const child = owner.child({
+    name: program,
+    command: process.execPath,
+    args: [`${project}${program}/main.ts`, "--kubeconfig", files.kubeconfig, "--listen", `127.0.0.1:${port}`, ...own],
+    onLine: (line) => void lines.push(line),
+  });
+  await child.start();
+  const url = `http://127.0.0.1:${port}`;
+  await waitUntil(owner, { what: program, limitMs: 30_000, child, check: async () => void (await fetch(url)) });
+  return { child, url, lines };
+}
+
+function kubeconfigOf(server: string): object {
+  return {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": "x" },
+    clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "u", user: { token: "nobody" } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+  };
+}
+
+/** As a kubelet asks: an answer in time, or none. */
+async function probe({ url }: Program): Promise<number | "no answer"> {
+  const limit = new AbortController();
+  const timer = owner.clock.sleep(PROBE_LIMIT_MS, limit.signal).then(() => limit.abort());
+  try {
+    return (await fetch(`${url}/livez`, { signal: limit.signal })).status;
+  } catch {
+    return "no answer";
+  } finally {
+    limit.abort();
+    await timer;
+  }
+}
+
+describe.each(["agent", "aggregator"] as const)("a real %s without an API server", (name) => {
+  let program: Program;
+  beforeAll(async () => {
+    program = await startAlone(name);
+  });
+
+  it("lives, is not found alive while nothing in it turns, and lives on when it does", async () => {
+    const before = await probe(program);
+    // Like an event loop that is stuck: connections are taken by the kernel, and nobody answers.
+    program.child.signal("SIGSTOP");
+    const meanwhile = await probe(program);
+    program.child.signal("SIGCONT");
+    const after = await probe(program);
+
+    expect([before, meanwhile, after]).toEqual([200, "no answer", 200]);
+  });
+
+  it("says what it waits for, stops in good order when it is told to, and well within its grace period", async () => {
+    const ready = await (await fetch(`${program.url}/readyz?verbose`)).text();
+    const begunAt = owner.clock.monotonicMs();
+
+    program.child.signal("SIGTERM");
+    const exit = await program.child.exited;
+
+    expect(ready).toContain("[+]state ok: starting");
+    expect(ready).toMatch(/not (been )?listed yet/);
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(owner.clock.monotonicMs() - begunAt).toBeLessThan(15_000);
+    expect(program.lines.join("\n")).toContain(`"msg":"${name} stopped"`);
+  });
+});
