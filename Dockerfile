@@ -10,8 +10,8 @@ RUN ["node", ".ci/launch.mjs", "--version"]
 COPY LICENSE ./
 COPY agent agent
 COPY aggregator aggregator
+COPY cli/uninstall cli/uninstall
 COPY common common
-COPY uninstall uninstall
 RUN ["node", ".ci/launch.mjs", ".ci/bundle.ts", "/app"]
 # The Node.js that the lock file pins, what it loads, and nothing else: no shell, no package manager.
 RUN ["node", ".ci/launch.mjs", ".ci/image-root.ts", "/image"]

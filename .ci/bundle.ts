@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const PROGRAMS = {
   agent: "agent/main.ts",
   aggregator: "aggregator/main.ts",
-  uninstall: "uninstall/main.ts",
+  uninstall: "cli/uninstall/main.ts",
   "os-info-program": "agent/sources/os-info-program.ts",
 } as const;
 

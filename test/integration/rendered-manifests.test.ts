@@ -26,7 +26,11 @@ beforeAll(async () => {
   await kubectl("apply", "--server-side", "-f", CRDS);
   await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
   await kubectl("create", "namespace", "kube-node-lease").catch(() => {});
-  await kubectl("apply", "--server-side", "-f", `${MANIFESTS}/base/namespaces.yaml`);
+  const namespaces = ["base/namespaces.yaml", "uninstall/namespace.yaml"].flatMap((file) => [
+    "-f",
+    `${MANIFESTS}/${file}`,
+  ]);
+  await kubectl("apply", "--server-side", ...namespaces);
   const rendered = await Promise.all(ROWS.map(({ manifests }) => manifests()));
   const kinds = new Set(rendered.flatMap((text) => [...byName(text).values()].map(({ kind }) => kind ?? "")));
   schemas = await writeSchemas(plane.api, kinds, join(owner.folder, "schemas"));

@@ -237,8 +237,8 @@ const forbiddenArrows = [
     ],
   },
   {
-    from: "uninstall/x.ts",
-    to: ["../agent/sinks/x.ts", "../aggregator/core/x.ts", "../cli/x.ts", "pino", "commander"],
+    from: "cli/uninstall/x.ts",
+    to: ["../../agent/sinks/x.ts", "../../aggregator/core/x.ts", "../x.ts", "pino", "commander"],
   },
 ];
 
@@ -319,7 +319,10 @@ const allowedArrows = [
     from: "cli/x.ts",
     to: ["./y.ts", "./part/y.ts", "../common/storage/y.ts", "node:util", "node:fs/promises", "commander", "valibot"],
   },
-  { from: "uninstall/x.ts", to: ["./y.ts", "../common/storage/y.ts", "../common/kube/y.ts", "node:fs", "valibot"] },
+  {
+    from: "cli/uninstall/x.ts",
+    to: ["./y.ts", "../../common/storage/y.ts", "../../common/kube/y.ts", "node:fs", "valibot"],
+  },
   { from: "test/unit/agent/x.test.ts", to: ["../../../agent/main.ts", "../../../.ci/totals.mjs", "../../fakes/x.ts"] },
 ];
 

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { JOURNAL_FILE } from "../../../agent/sinks/sqlite-journal.ts";
-import { removeJournal, removeJournalDirectory } from "../../../uninstall/journal-traces.ts";
-import { scratchFolder } from "../process/scratch.ts";
+import { JOURNAL_FILE } from "../../../../agent/sinks/sqlite-journal.ts";
+import { removeJournal, removeJournalDirectory } from "../../../../cli/uninstall/journal-traces.ts";
+import { scratchFolder } from "../../process/scratch.ts";
 
 function directoryWith(...files: readonly string[]): string {
   const directory = join(scratchFolder(), "mooring");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { removalFrom } from "../../../uninstall/claim-traces.ts";
+import { removalFrom } from "../../../../cli/uninstall/claim-traces.ts";
 
 const OURS = { type: "mooring.dev/Unused", status: "True" };
 const THEIRS = { type: "Unused", status: "True" };

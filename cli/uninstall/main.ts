@@ -1,9 +1,9 @@
-import { createKubeClient } from "../common/kube/client.ts";
-import { type ConnectionChoice, connect } from "../common/kube/connection.ts";
-import { createSystemClock } from "../common/runtime/clock.ts";
-import { MooringError } from "../common/runtime/errors.ts";
-import { runProcess } from "../common/runtime/lifecycle.ts";
-import { createLogger } from "../common/runtime/logger.ts";
+import { createKubeClient } from "../../common/kube/client.ts";
+import { type ConnectionChoice, connect } from "../../common/kube/connection.ts";
+import { createSystemClock } from "../../common/runtime/clock.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import { runProcess } from "../../common/runtime/lifecycle.ts";
+import { createLogger } from "../../common/runtime/logger.ts";
 import { removeClaimTraces } from "./claim-traces.ts";
 import { removeJournal, removeJournalDirectory } from "./journal-traces.ts";
 

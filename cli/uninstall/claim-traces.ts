@@ -1,11 +1,11 @@
 import * as v from "valibot";
-import { ApiError, type KubeClient } from "../common/kube/client.ts";
-import { list } from "../common/kube/list.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import { MooringError } from "../common/runtime/errors.ts";
-import type { Logger } from "../common/runtime/logger.ts";
-import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../common/storage/claim-status.ts";
-import { readUpstream, UPSTREAM_TYPE } from "../common/storage/upstream-unused.ts";
+import { ApiError, type KubeClient } from "../../common/kube/client.ts";
+import { list } from "../../common/kube/list.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
+import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
 
 const CLAIMS = "/api/v1/persistentvolumeclaims";
 const PAGE = "500";
