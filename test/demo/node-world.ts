@@ -4,6 +4,7 @@ import { missingForImages } from "../image/buildah.ts";
 import type { BuiltImage } from "../image/image.ts";
 import { rollOut } from "../image/rollout.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
+import { LISTS_PORT, throughForwardedPort } from "../node/forwarded-port.ts";
 import { requireNodes } from "../node/preconditions.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { HarnessError } from "../process/errors.ts";
@@ -19,7 +20,6 @@ import { CLAIMS } from "./story.ts";
 import type { Power, World } from "./world.ts";
 
 const DRIVER = "disks.csi.mooring.test";
-const REPORTS_PORT = 9809;
 const LIMIT_MS = 60_000;
 /** The default is made for clusters, not for an audience: it folds changes of the reason alone over 5 s. */
 const PACE = { MOORING_REASON_DELAY: DEMO_PACE.reasonDelay };
@@ -70,8 +70,7 @@ function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Wo
     aggregator: leadingAggregator(seen),
     agents: [agentOn(seen, nodes[0].name), agentOn(seen, nodes[1].name)],
     power: powerOf(seen, nodes, drivers),
-    listClaims: async () =>
-      runClaimsCommand(owner, ["--kubeconfig", cluster.kubeconfig, ...(await aboutClaims(ground))]),
+    listClaims: () => listClaims(ground),
     waysToLook: () => waysToLook(ground),
   };
 }
@@ -135,19 +134,19 @@ async function tellOfMooring(ground: Ground, printer: Printer, { reference }: Bu
   printer.line("ok", `Mooring: an agent on each node, two aggregators, of which the one on ${node} leads`);
 }
 
-/** The leader answers at its pod's address, which this machine has a route to. */
-async function aboutClaims(ground: Ground): Promise<readonly string[]> {
-  const { address } = await leaderOf(ground);
-  return ["--aggregator", `http://${address}:${REPORTS_PORT}`, "--namespace", NAMESPACE];
+async function listClaims({ owner, cluster }: Ground): Promise<string> {
+  return await throughForwardedPort(owner, cluster, (url) =>
+    runClaimsCommand(owner, ["--kubeconfig", cluster.kubeconfig, "--aggregator", url, "--namespace", NAMESPACE]),
+  );
 }
 
-async function waysToLook(ground: Ground): Promise<readonly string[]> {
-  const { cluster, nodes } = ground;
+async function waysToLook({ cluster, nodes }: Ground): Promise<readonly string[]> {
   return [
     `export KUBECONFIG=${cluster.kubeconfig}`,
     `alias kubectl=${cluster.kubectl}`,
     `kubectl -n ${NAMESPACE} describe pvc orders`,
-    `npm run claims -- ${(await aboutClaims(ground)).join(" ")}`,
+    `kubectl -n mooring port-forward service/mooring-aggregator ${LISTS_PORT} &`,
+    `npm run claims -- --namespace ${NAMESPACE}`,
     "kubectl -n mooring get lease,pods -o wide   # who leads",
     "kubectl -n mooring-agents logs daemonset/mooring-agent",
     ...nodes.map(({ name, pid }) => `cat /proc/${pid()}/mountinfo   # the mount table of ${name}`),

@@ -28,6 +28,8 @@ export function kubeletConfig({ clientCa, cgroup, dns, resolvConf }: KubeletSetu
     // Machines with the first version of cgroups are still about.
     failCgroupV1: false,
     failSwapOn: false,
+    // A changed ConfigMap is shown at the next one: a minute is long for a test.
+    syncFrequency: "10s",
     enforceNodeAllocatable: [],
     // The machine's memory and disk are shared with everything else on it: a full disk is no reason to end a test's pods.
     evictionHard: { "memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%" },

@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 /** The last lines of each pod's log: some minutes, for both are silent while nothing happens. */
 const LOG = ["logs", "--prefix", "--tail=80"] as const;
 /** Whoever leads answers here. */
-const LEADER = "/api/v1/namespaces/mooring/services/mooring-aggregator:reports/proxy";
+const LEADER = "/api/v1/namespaces/mooring/services/mooring-aggregator:health/proxy";
 
 /** Questions to kubectl whose answers tell why something was not said of a claim. */
 function questionsOf(claim: string): readonly (readonly string[])[] {
@@ -15,8 +15,6 @@ function questionsOf(claim: string): readonly (readonly string[])[] {
     ["get", "pv", volumeOf(claim), "--output=yaml"],
     ["get", "pods,nodes", "--all-namespaces", "--output=wide"],
     ["get", "leases", "--all-namespaces", "--output=yaml"],
-    ["get", "--raw", `${LEADER}/v1/claims`],
-    ["get", "--raw", `${LEADER}/v1/nodes`],
     ["get", "--raw", `${LEADER}/readyz?verbose`],
     ["get", "--raw", `${LEADER}/metrics`],
     [...LOG, "--namespace=mooring", "--selector=app.kubernetes.io/name=mooring-aggregator"],

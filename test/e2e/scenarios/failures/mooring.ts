@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
+import { throughForwardedPort } from "../../../node/forwarded-port.ts";
 import { codeOf, HarnessError } from "../../../process/errors.ts";
 import { kubectl } from "../../kubectl.ts";
 import { NODES, type NodeName, type Stage } from "../stage.ts";
@@ -102,11 +103,13 @@ export async function untilReporting(stage: Stage, agent: () => Promise<MooringP
 }
 
 /** A list of the read API, as whoever leads answers it. */
-export async function listOf({ cluster }: Stage, path: string): Promise<unknown> {
-  const service = "/api/v1/namespaces/mooring/services/mooring-aggregator:reports/proxy";
-  const { status, text } = await cluster.plane.api({ path: `${service}${path}` });
-  if (status !== 200) throw new HarnessError(`${path} answers ${status}: ${text.slice(0, 200)}`);
-  return JSON.parse(text);
+export async function listOf({ owner, cluster }: Stage, path: string): Promise<unknown> {
+  return await throughForwardedPort(owner, cluster, async (url) => {
+    const answer = await fetch(`${url}${path}`);
+    const text = await answer.text();
+    if (!answer.ok) throw new HarnessError(`${path} answers ${answer.status}: ${text.slice(0, 200)}`);
+    return JSON.parse(text);
+  });
 }
 
 /** Waits until another process than the holder that is named holds the Lease. */
