@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createReportTransport } from "../../../../agent/sinks/report-transport.ts";
+import { readText } from "../../../../common/kube/transport.ts";
+import { createSystemClock } from "../../../../common/runtime/clock.ts";
+import { listen, type Route, type ServingPair } from "../../../../common/runtime/http-server.ts";
+import { type CertificateAuthority, createAuthority } from "../../../control-plane/certificates.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createProjectedVolume } from "../../../fakes/projected-volume.ts";
+
+const never = new AbortController().signal;
+const REPORT = { method: "PUT", path: "/report", headers: { "content-type": "application/json" }, body: "{}" } as const;
+
+let first: CertificateAuthority;
+let second: CertificateAuthority;
+beforeAll(async () => {
+  [first, second] = await Promise.all([createAuthority("first"), createAuthority("second")]);
+});
+
+/** A server that takes the tokens in `good`, and an agent's way to it. */
+async function setUp(files: Readonly<Record<string, string>>, good: readonly string[]) {
+  const logger = createFakeLogger();
+  const seen: (string | undefined)[] = [];
+  const route: Route = {
+    method: "PUT",
+    path: "/report",
+    maxBodyBytes: 100,
+    answer: ({ authorization }) => {
+      seen.push(authorization);
+      return { status: good.includes(authorization ?? "") ? 200 : 401, body: "said", isLast: true };
+    },
+  };
+  let pair: ServingPair = await first.server(["127.0.0.1"]);
+  let tell: (pair: ServingPair) => void = () => {};
+  const identity = {
+    pair: () => pair,
+    onChange: (listener: typeof tell) => {
+      tell = listener;
+      return () => {};
+    },
+  };
+  const server = await listen([route], { host: "127.0.0.1", port: 0, identity }, logger);
+  const scratch = mkdtempSync(join(tmpdir(), "report-way-"));
+  const volume = createProjectedVolume(join(scratch, "mooring"));
+  volume.write(files);
+  const transport = createReportTransport(
+    {
+      aggregatorUrl: server.url,
+      aggregatorCaFile: join(volume.folder, "ca.crt"),
+      aggregatorTokenFile: join(volume.folder, "token"),
+    },
+    { clock: createSystemClock(), logger },
+  );
+  onTestFinished(async () => {
+    await Promise.all([transport.close(), server.close()]);
+    rmSync(scratch, { recursive: true, force: true });
+  });
+  return {
+    ...{ seen, volume, logger },
+    certify: async (authority: CertificateAuthority) => {
+      pair = await authority.server(["127.0.0.1"]);
+      tell(pair);
+    },
+    send: async () => {
+      const response = await transport.send(REPORT, never);
+      return { status: response.status, text: await readText(response) };
+    },
+  };
+}
+
+describe("the way of the reports", () => {
+  it("shows the token", async () => {
+    const { send, seen } = await setUp({ token: "one\n", "ca.crt": first.certificate }, ["Bearer one"]);
+
+    expect(await send()).toEqual({ status: 200, text: "said" });
+    expect(seen).toEqual(["Bearer one"]);
+  });
+
+  it("sends the same report again when the token has been replaced by then", async () => {
+    const { send, volume, seen } = await setUp({ token: "one", "ca.crt": first.certificate }, ["Bearer two"]);
+    const early = await send();
+
+    volume.write({ token: "two", "ca.crt": first.certificate });
+
+    expect([early.status, (await send()).status]).toEqual([401, 200]);
+    expect(seen.slice(0, 1)).toEqual(["Bearer one"]);
+    expect(seen.at(-1)).toBe("Bearer two");
+  });
+
+  it("follows the authorities", async () => {
+    const { send, volume, certify } = await setUp({ token: "one", "ca.crt": first.certificate }, ["Bearer one"]);
+    await send();
+    volume.write({ token: "one", "ca.crt": `${first.certificate}\n${second.certificate}` });
+    await certify(second);
+
+    expect(await send()).toMatchObject({ status: 200 });
+  });
+
+  it("shows its token to nobody whom the file does not name", async () => {
+    const { send, seen } = await setUp({ token: "one", "ca.crt": second.certificate }, ["Bearer one"]);
+
+    await expect(send()).rejects.toMatchObject({ code: "transport-failed" });
+    expect(seen).toEqual([]);
+  });
+
+  it.each([
+    { name: "a file of authorities that is not there yet", files: { token: "one" }, why: "cannot read ca.crt" },
+    {
+      name: "an empty one, which is not to mean the system's",
+      files: { token: "one", "ca.crt": "" },
+      why: "not known yet",
+    },
+    { name: "a token that is not there yet", files: { "ca.crt": "x" }, why: "cannot read token" },
+  ])("sends nothing with $name", async ({ files, why }) => {
+    const { send, seen } = await setUp(files, []);
+
+    await expect(send()).rejects.toMatchObject({ code: "file-unreadable", message: expect.stringContaining(why) });
+    expect(seen).toEqual([]);
+  });
+
+  it("never logs a token", async () => {
+    const { send, logger } = await setUp({ token: "secret-one", "ca.crt": first.certificate }, []);
+
+    await send();
+
+    expect(JSON.stringify(logger.lines)).not.toContain("secret-one");
+  });
+});
