@@ -6,6 +6,7 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import type { Random } from "../../common/runtime/random.ts";
+import { redact } from "../../common/runtime/redact.ts";
 import { decodeReportAnswer, type NodeMessage, type ReportAnswer } from "../../common/storage/node-report.ts";
 
 /** Brings the newest state of the node to the aggregator. Older ones that were not sent yet are dropped. */
@@ -120,7 +121,7 @@ async function send(
     return { status: response.status, text: await readText(response) };
   });
   if (status !== 200)
-    throw new MooringError("report-refused", `the aggregator answered ${status}: ${text.slice(0, 500)}`);
+    throw new MooringError("report-refused", `the aggregator answered ${status}: ${redact(text).slice(0, 500)}`);
   const answer = decodeReportAnswer(parse(text));
   if (!answer.ok)
     throw new MooringError(

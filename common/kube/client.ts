@@ -5,6 +5,7 @@ import { parseHttpDate } from "../runtime/http-date.ts";
 import { instantOf } from "../runtime/instant.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
+import { redact } from "../runtime/redact.ts";
 import type { Connection } from "./connection.ts";
 import { retryAfterMs } from "./retry-after.ts";
 import { narrow, type ServerClockBounds, type ServerTime, serverTime } from "./server-clock.ts";
@@ -155,11 +156,14 @@ function toHttp(
 async function toError({ method, path }: ApiRequest, response: HttpResponse, nowMs: number): Promise<ApiError> {
   const text = await readText(response, MAX_REFUSAL_BYTES).catch(() => "");
   const status = statusIn(text);
-  return new ApiError(`${method} ${path} answered ${response.status}: ${status?.message || text.slice(0, 200)}`, {
-    status: response.status,
-    retryAfterMs: retryAfterMs(response.headers, { seconds: status?.details.retryAfterSeconds, nowMs }),
-    ...(status && { reason: status.reason, details: status.details }),
-  });
+  return new ApiError(
+    `${method} ${path} answered ${response.status}: ${status?.message || redact(text).slice(0, 200)}`,
+    {
+      status: response.status,
+      retryAfterMs: retryAfterMs(response.headers, { seconds: status?.details.retryAfterSeconds, nowMs }),
+      ...(status && { reason: status.reason, details: status.details }),
+    },
+  );
 }
 
 /** The `Status` object of a refusal; a proxy writes something else. */

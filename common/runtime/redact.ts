@@ -5,8 +5,8 @@ const REDACTED = "[redacted]";
  * may repeat what it was sent.
  */
 const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
-  // Three parts of base64url, the first of which is JSON: a JWT, such as every token of a service account.
-  [/eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*/g, REDACTED],
+  // Parts of base64url, the first of which is JSON: a JWT, such as every token of a service account, or the begin of one that was cut.
+  [/eyJ[\w-]{6,}(?:\.[\w-]*){1,2}/g, REDACTED],
   [/\b(Bearer|Basic) +[\w.~+/=-]{4,}/gi, `$1 ${REDACTED}`],
   // `https://user:password@host`
   [/([a-z][\w+.-]*:\/\/)[^/\s"@\\]+@/gi, `$1${REDACTED}@`],
@@ -18,7 +18,7 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gs, REDACTED],
 ];
 
-/** The text without what looks like a secret. */
+/** The text without what looks like a secret. What is to be shortened goes through it first: half a secret no longer looks like one. */
 export function redact(text: string): string {
   return SECRETS.reduce((line, [pattern, replacement]) => line.replace(pattern, replacement), text);
 }

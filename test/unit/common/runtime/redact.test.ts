@@ -6,6 +6,7 @@ const JWT = "eyJhbGciOiJSUzI1NiIsImtpZCI6IkEifQ.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0d
 describe("redact", () => {
   it.each([
     { name: "a token of a service account", text: `the answer was ${JWT}.`, secret: "c2lnbmF0dXJl" },
+    { name: "a token that was cut", text: JWT.slice(0, 60), secret: JWT.slice(45, 60) },
     { name: "a header with a token", text: "sent Authorization: Bearer abc.def-123", secret: "abc.def" },
     { name: "a header with a password", text: "authorization: basic dXNlcjpwYXNz", secret: "dXNlcjpwYXNz" },
     { name: "a password in an address", text: "cannot reach https://user:hunter2@gateway/x", secret: "hunter2" },
