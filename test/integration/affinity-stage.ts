@@ -126,7 +126,14 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
     until,
     pod,
     moveVolume,
-    grant: (component) => kubectl("apply", "-f", `${RIGHTS}${component}/rbac.yaml`),
+    grant: async (component) => {
+      await kubectl("apply", "-f", `${RIGHTS}${component}/rbac.yaml`);
+      if (component !== "affinity-delete") return;
+      // The fence knows of the right, too, and a policy of its own confines it.
+      await kubectl("apply", "-f", `${RIGHTS}${component}/policy.yaml`);
+      const patch = ["--type=json", `--patch-file=${RIGHTS}${component}/fence.yaml`];
+      await kubectl("patch", "validatingadmissionpolicy", "mooring-fence.mooring.dev", ...patch);
+    },
     revoke: (component) => kubectl("delete", "-f", `${RIGHTS}${component}/rbac.yaml`),
     createClaim: async (name, zone) => {
       await cluster.createClaims([name]);
