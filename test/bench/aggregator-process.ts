@@ -17,11 +17,18 @@ export interface MeasuredAggregator {
   readonly restart: () => Promise<void>;
 }
 
+/** What else Node.js and the aggregator are told, and how much is added to the niceness. */
+export interface AggregatorChoice {
+  readonly nodeOptions?: readonly string[];
+  readonly nice?: number;
+  readonly args?: readonly string[];
+}
+
 /** Starts the bundled aggregator as a pod runs it, with the rights of its manifest; returns as soon as it answers. */
 export async function startAggregator(
   owner: Owner,
   plane: ControlPlane,
-  { nodeOptions = [], nice = 0 }: { readonly nodeOptions?: readonly string[]; readonly nice?: number } = {},
+  { nodeOptions = [], nice = 0, args = [] }: AggregatorChoice = {},
 ): Promise<MeasuredAggregator> {
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const url = `http://127.0.0.1:${port}`;
@@ -30,7 +37,7 @@ export async function startAggregator(
     account: "mooring-aggregator",
     script: await bundled(owner.folder, "aggregator"),
     // A line for each transition is what a real one writes, too.
-    args: ["--listen", `127.0.0.1:${port}`],
+    args: ["--listen", `127.0.0.1:${port}`, ...args],
     nodeOptions,
     nice,
   });

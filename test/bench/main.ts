@@ -11,6 +11,7 @@ import { benchFirstFill } from "./first-fill.ts";
 import { benchIdle } from "./idle.ts";
 import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
+import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
 import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
@@ -53,6 +54,11 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
     benchFaults(owner, printer, {
       rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 2),
       seed: Number(process.env.MOORING_BENCH_SEED ?? 1),
+    }),
+  load: (owner, printer) =>
+    benchLoad(owner, printer, {
+      nodes: Number(process.env.MOORING_BENCH_NODES ?? 5_000),
+      minutes: Number(MINUTES ?? 10),
     }),
   scale: (owner, printer) => benchScale(owner, printer, atScale()),
   restart: (owner, printer) => benchRestart(owner, printer, atScale()),

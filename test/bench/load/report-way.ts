@@ -1,0 +1,120 @@
+import { writeFileSync } from "node:fs";
+import * as v from "valibot";
+import type { ControlPlane } from "../../control-plane/control-plane.ts";
+import type { Owner } from "../../process/owner.ts";
+import { waitUntil } from "../../process/wait.ts";
+import { forEachIndex } from "../cluster/concurrency.ts";
+import { nodeName } from "../cluster/layout.ts";
+import { createWriter, type ObjectWriter } from "../cluster/writer.ts";
+
+/** How reports get to a server: where to, over what, and as whom. The one place of this bench that knows. */
+export interface ReportWay {
+  readonly target: { readonly origin: string; readonly ca?: string; readonly serverName?: string };
+  /** Of the agent of a node, by the node's number. */
+  readonly headersOf: (node: number) => Readonly<Record<string, string>>;
+  /** The pod that the agent's token, if it has one, is of. */
+  readonly podUidOf: (node: number) => string;
+}
+
+/** The same to another server of this machine that shows the same certificate; it asks nobody about tokens. */
+export function wayTo(way: ReportWay, port: number): ReportWay {
+  return { ...way, target: { ...way.target, origin: `https://127.0.0.1:${port}` } };
+}
+
+/** Flags of an aggregator that takes reports as in a cluster, at this port. */
+export function reportFlags(port: number): readonly string[] {
+  return ["--report-listen", `127.0.0.1:${port}`, "--pod-namespace", "mooring"];
+}
+
+const NAMESPACE = "mooring-agents";
+const WORKERS = 64;
+
+const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
+const request = v.object({ status: v.object({ token: v.string() }) });
+const authority = v.object({ data: v.object({ "ca.crt": v.string() }) });
+
+/** An agent as the API server knows it. */
+export interface AgentToken {
+  readonly podUid: string;
+  readonly token: string;
+}
+
+/** A pod on each node, as the DaemonSet would make it, and a token for each, as its kubelet would ask for it. */
+export async function agentTokens(owner: Owner, plane: ControlPlane, nodes: number): Promise<readonly AgentToken[]> {
+  const writer = await createWriter(owner, plane);
+  const tokens: AgentToken[] = [];
+  await forEachIndex({ count: nodes, workers: WORKERS, signal: owner.signal }, async (node) => {
+    tokens[node] = await agentToken(writer, node);
+  });
+  return tokens;
+}
+
+async function agentToken(writer: ObjectWriter, node: number): Promise<AgentToken> {
+  const object = agentPod(node);
+  const pod = v.parse(made, JSON.parse(await writer.create(`/api/v1/namespaces/${NAMESPACE}/pods`, object, "bench")));
+  const { name, uid } = pod.metadata;
+  const spec = {
+    audiences: ["mooring-aggregator"],
+    // A real one has ten minutes, and a new one follows after eight: the bench would measure its own asking.
+    expirationSeconds: 7_200,
+    boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
+  };
+  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/mooring-agent/token`;
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec };
+  const answer = await writer.create(path, body, "bench");
+  return { podUid: uid, token: v.parse(request, JSON.parse(answer)).status.token };
+}
+
+function agentPod(node: number) {
+  const securityContext = {
+    ...{ runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+    ...{ capabilities: { drop: ["ALL"] }, seccompProfile: { type: "RuntimeDefault" } },
+  };
+  return {
+    metadata: { name: `mooring-agent-${node}`, labels: { "app.kubernetes.io/name": "mooring-agent" } },
+    spec: {
+      nodeName: nodeName(node),
+      serviceAccountName: "mooring-agent",
+      containers: [{ name: "agent", image: "none", securityContext }],
+    },
+  };
+}
+
+/** Over TLS, believing the authority that the leader tells agents of, each as the pod of its node. */
+export async function securedWay(
+  owner: Owner,
+  plane: ControlPlane,
+  { port, tokens }: { readonly port: number; readonly tokens: readonly AgentToken[] },
+): Promise<ReportWay> {
+  const writer = await createWriter(owner, plane);
+  let ca = "";
+  await waitUntil(owner, {
+    what: "the aggregator's certificate authority",
+    limitMs: 60_000,
+    check: async () => {
+      const text = await writer.read(
+        `/api/v1/namespaces/${NAMESPACE}/configmaps/mooring-aggregator-ca`,
+        "application/json",
+      );
+      ca = v.parse(authority, JSON.parse(text)).data["ca.crt"];
+    },
+  });
+  return {
+    target: { origin: `https://127.0.0.1:${port}`, ca, serverName: "mooring-aggregator.mooring.svc" },
+    headersOf: (node) => ({ authorization: `Bearer ${tokens[node]?.token}` }),
+    podUidOf: (node) => tokens[node]?.podUid ?? "",
+  };
+}
+
+const keyPair = v.object({ data: v.object({ "tls.crt": v.string(), "tls.key": v.string() }) });
+
+/** Writes the certificate that the leader has issued for itself, and its key, into files. */
+export async function writeKeyPair(owner: Owner, plane: ControlPlane): Promise<readonly [cert: string, key: string]> {
+  const writer = await createWriter(owner, plane);
+  const text = await writer.read("/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls", "application/json");
+  const { data } = v.parse(keyPair, JSON.parse(text));
+  const files = [`${owner.folder}/bare.crt`, `${owner.folder}/bare.key`] as const;
+  writeFileSync(files[0], Buffer.from(data["tls.crt"], "base64"));
+  writeFileSync(files[1], Buffer.from(data["tls.key"], "base64"), { mode: 0o600 });
+  return files;
+}
