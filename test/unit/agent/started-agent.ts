@@ -22,6 +22,8 @@ const CONFIG: AgentConfig = {
   node: "node-1",
   podUid: "agent-1",
   aggregatorUrl: "https://gateway.example/mooring/",
+  aggregatorCaFile: undefined,
+  aggregatorTokenFile: "/var/run/mooring/token",
   kubeconfig: undefined,
   mountInfo: "/proc/1/mountinfo",
   bootId: "/boot_id",
