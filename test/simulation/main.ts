@@ -28,7 +28,7 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --minutes M       begin no further world after so many minutes
   --jobs J          threads (one for each core)
   --focus A,B       worlds in which nothing but these kinds of steps goes wrong
-  --keep-going      do not end at the tenth failure
+  --keep-going      do not end at the tenth failure, and look for no shorter plans
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
@@ -112,7 +112,7 @@ async function playMany(): Promise<boolean> {
     jobs: Number(values.jobs),
     limitMs: Number(values.minutes) * 60_000,
     mostFailures: values["keep-going"] ? Number.POSITIVE_INFINITY : 10,
-    shrinks: true,
+    shrinks: !values["keep-going"],
     focus,
     tell: write,
   });

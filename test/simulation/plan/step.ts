@@ -4,6 +4,7 @@ import type { PodVolume } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import type { ReadDamage } from "../world/table-read.ts";
 import type { NetworkFault } from "../world/weather.ts";
+import type { TempoName } from "./tempo.ts";
 
 /**
  * One step of a plan: a plain value, so that a plan can be shortened, printed and played again. Nodes, pods and replicas are numbers
@@ -73,6 +74,7 @@ export type StepKind = Step["kind"];
 
 /** How a world begins. */
 export interface Setup {
+  readonly tempo: TempoName;
   readonly nodes: readonly NodeSetup[];
   readonly claims: readonly ClaimSetup[];
   readonly replicas: number;
