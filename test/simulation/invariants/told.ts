@@ -22,7 +22,7 @@ const report = v.object({
 /** What nodes have told whoever leads: from then on it knows of the use, and must not be behind what really became of it. */
 export class ToldUses {
   readonly #world: World;
-  /** Of the present leader, and when it was first told. */
+  /** Of the present leader, and by which event it was first told. */
   #told = new Map<string, number>();
   /** The same of nodes. */
   #heard = new Set<string>();
@@ -47,7 +47,7 @@ export class ToldUses {
     for (const { kind, podUid, volume } of holds) {
       if (kind === "staging" || podUid === undefined) continue;
       const key = keyOf({ node, bootId, podUid }, volume.name ?? "");
-      if (!this.#told.has(key)) this.#told.set(key, this.#world.now);
+      if (!this.#told.has(key)) this.#told.set(key, this.#world.engine.scheduler.events());
       this.#ever.add(key);
     }
   }
@@ -62,14 +62,14 @@ export class ToldUses {
     checkStart(this.#world, this.#leading, { ...change, heard: this.#heard });
   }
 
-  /** A claim is being called unused: no use that the writer had been told of when it sent that goes on, or ended later. */
-  check(name: string, { claimUid, isUnused, sinceMs }: Published, sentMs: number): void {
+  /** A claim is being called unused: no use that the writer had been told of, by the event that it sent that in, goes on or ended later. */
+  check(name: string, { claimUid, isUnused, sinceMs }: Published, sentBy: number): void {
     const { truth, cluster } = this.#world;
     if (!isUnused || isVague(this.#world, claimUid)) return;
     const pv = cluster.claims.get(name)?.volume.pv ?? "";
     const wall = apiWallOf(this.#world);
     for (const use of truth.usesOf(claimUid)) {
-      if (!use.isShown || (this.#told.get(keyOf(use, pv)) ?? Number.POSITIVE_INFINITY) > sentMs || this.#isGivenUp(use))
+      if (!use.isShown || (this.#told.get(keyOf(use, pv)) ?? Number.POSITIVE_INFINITY) > sentBy || this.#isGivenUp(use))
         continue;
       if (use.endedAt === undefined) throw new BrokenPromise("never-unused-while-mounted", `${name}: ${describe(use)}`);
       if (sinceMs < wall.earliest(use.endedAt))

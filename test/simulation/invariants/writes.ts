@@ -29,7 +29,7 @@ export class WriteWatch {
   /** Of each claim: how often it was written. */
   readonly #counts = new Map<string, number>();
   /** By what is written on which state: when that was first sent. Nobody can take back what is on its way. */
-  readonly #sent = new Map<string, number>();
+  readonly #sent = new Map<string, Sending>();
   /** The first promise that a write broke. */
   broken: BrokenPromise | undefined;
 
@@ -59,7 +59,7 @@ export class WriteWatch {
     const { name, resourceVersion } = write.output.metadata;
     const written = publishedIn(write.output);
     const key = sentKey(name, resourceVersion, written);
-    if (!this.#sent.has(key)) this.#sent.set(key, this.#world.now);
+    if (!this.#sent.has(key)) this.#sent.set(key, this.#present);
     const ref = { resource: "persistentvolumeclaims", namespace: NAMESPACE, name } as const;
     const claim = this.#world.engine.api.get(ref);
     if (claim?.metadata.resourceVersion !== resourceVersion) return;
@@ -77,10 +77,14 @@ export class WriteWatch {
       const now = publishedIn(object);
       if (now === undefined) return;
       const { name } = object.metadata;
-      const sentMs = this.#sent.get(sentKey(name, previous.metadata.resourceVersion, now)) ?? this.#world.now;
-      this.#check({ name, now, before: publishedIn(previous), sentMs });
-      checkSeen(this.#world, { name, writer: by, now, sentMs });
+      const sent = this.#sent.get(sentKey(name, previous.metadata.resourceVersion, now)) ?? this.#present;
+      this.#check({ name, now, before: publishedIn(previous), sent });
+      checkSeen(this.#world, { name, writer: by, now, sentMs: sent.atMs });
     });
+  }
+
+  get #present(): Sending {
+    return { atMs: this.#world.now, event: this.#world.engine.scheduler.events() };
   }
 
   #note(check: () => void): void {
@@ -92,13 +96,13 @@ export class WriteWatch {
     }
   }
 
-  #check({ name, now, before, sentMs }: Change): void {
+  #check({ name, now, before, sent }: Change): void {
     if (before !== undefined && now.sinceMs < before.sinceMs)
       throw new BrokenPromise("never-earlier", `${name} went back by ${before.sinceMs - now.sinceMs} ms`);
     if (before !== undefined && isSame(now, before))
       throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
     this.#checkAnew(name, now);
-    this.#told.check(name, now, sentMs);
+    this.#told.check(name, now, sent.event);
     this.#told.checkStart({ name, now, before });
     if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
       this.#checkUncertainty(name, now);
@@ -134,8 +138,13 @@ interface Change {
   readonly name: string;
   readonly now: Published;
   readonly before: Published | undefined;
-  /** When the writer sent it. */
-  readonly sentMs: number;
+  readonly sent: Sending;
+}
+
+/** When a writer sent a write: by true time, and by how much had happened. */
+interface Sending {
+  readonly atMs: number;
+  readonly event: number;
 }
 
 function sentKey(name: string, resourceVersion: string, written: Published | undefined): string {
