@@ -72,7 +72,8 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const kinds = kindsOf(dice, { isCalm, tempo });
   const count = LEAST_STEPS + dice.between(0, tempo === "brisk" ? 5 : 60);
   const gapOf = gapOfWorld(dice, tempo);
-  const steps = Array.from({ length: count }, () => stepOf(dice, setup, { kinds, gapOf }));
+  const choice = weighted(kinds, tempo);
+  const steps = Array.from({ length: count }, () => stepOf(dice, setup, { choice, gapOf }));
   return { seed, isCalm, setup, steps: [...firstSteps(dice, kinds), ...steps] };
 }
 
@@ -87,7 +88,7 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const setup = setupOf(dice, { isCalm: false, focus, tempo: "full" });
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
-    return stepOf(dice, setup, { kinds: focusedKinds(dice, focus, kinds), gapOf: slowGap });
+    return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), "full"), gapOf: slowGap });
   });
   return { seed, isCalm: false, setup, steps };
 }
@@ -109,15 +110,19 @@ function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">):
 }
 
 interface Course {
-  readonly kinds: readonly StepKind[];
+  /** The kinds of its steps, each as often as it weighs. */
+  readonly choice: readonly StepKind[];
   /** How long it is from one step to the next. Milliseconds. */
   readonly gapOf: (dice: Dice) => number;
 }
 
-function stepOf(dice: Dice, setup: Setup, { kinds, gapOf }: Course): Step {
-  const weights = setup.tempo === "brisk" ? BRISK_WEIGHTS : WEIGHTS;
-  const weighted = kinds.flatMap((kind) => Array.from({ length: weights[kind] ?? 1 }, () => kind));
-  const kind = dice.pick(weighted);
+function weighted(kinds: readonly StepKind[], tempo: TempoName): readonly StepKind[] {
+  const weights = tempo === "brisk" ? BRISK_WEIGHTS : WEIGHTS;
+  return kinds.flatMap((kind) => Array.from({ length: weights[kind] ?? 1 }, () => kind));
+}
+
+function stepOf(dice: Dice, setup: Setup, { choice, gapOf }: Course): Step {
+  const kind = dice.pick(choice);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
   return { ...make(dice, setup), thenMs: kind === "recover" ? recoveryOf(dice) : gapOf(dice) };

@@ -50,8 +50,9 @@ const FULL: Tempo = {
   podGcMs: 20_000,
   catchesUpMs: 60_000,
   isHeardAfterMs: 60_000,
-  settlesMs: 100_000,
-  exactAfterMs: 100_000,
+  // A new leader knows after two minutes that a node has no agent: the limit, and until Leases are asked for.
+  settlesMs: 130_000,
+  exactAfterMs: 130_000,
   looksMs: 50_000,
   restsMs: 100_000,
 };
