@@ -1,7 +1,7 @@
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
-import { HAPPENINGS } from "./happenings.ts";
+import { HAPPENINGS, USUAL_KINDS } from "./happenings.ts";
 import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 import type { TempoName } from "./tempo.ts";
 
@@ -102,7 +102,7 @@ function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly S
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */
 function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">): readonly StepKind[] {
-  const all = HAPPENINGS.map(([kind]) => kind);
+  const all = USUAL_KINDS;
   const factorOf = (kind: StepKind): number => RARE[tempo][kind] ?? 1;
   if (isCalm) return all.filter((kind) => CALM.includes(kind) && dice.chance(factorOf(kind)));
   const share = dice.pick(tempo === "full" ? [0.15, 0.3, 0.6, 1] : [0.1, 0.2, 0.4, 0.7]);

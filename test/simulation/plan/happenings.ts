@@ -128,6 +128,22 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       lostWrites: dice.between(0, 3),
     }),
   ],
+  [
+    "put-back",
+    (dice, setup) => {
+      const [least, most] = dice.pick([
+        [100, 3_000],
+        [3_000, 60_000],
+        [60_000, 1_500_000],
+      ] as const);
+      return {
+        kind: "put-back",
+        ...node(dice, setup),
+        byMs: dice.between(least, most),
+        lostWrites: dice.between(0, 6),
+      };
+    },
+  ],
   ["suspend-node", (dice, setup) => ({ kind: "suspend-node", ...node(dice, setup), ...forMs(dice, setup) })],
   ["cut-off-node", (dice, setup) => ({ kind: "cut-off-node", ...node(dice, setup), ...forMs(dice, setup) })],
   ["delete-node", (dice, setup) => ({ kind: "delete-node", ...node(dice, setup), ...forMs(dice, setup) })],
@@ -208,6 +224,14 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["lagging-watches", (dice, setup) => ({ kind: "lagging-watches", lagMs: lagMs(dice, setup), ...forMs(dice, setup) })],
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
+
+/** Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last. */
+const FOCUSED: readonly StepKind[] = ["put-back"];
+
+/** The kinds that any world may have. */
+export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(
+  (kind) => !FOCUSED.includes(kind),
+);
 
 /** Kinds of steps by their names, separated by commas. Throws for a name that is none. */
 export function kindsOf(names: string): readonly StepKind[] {

@@ -31,6 +31,8 @@ export type Happening =
   | { readonly kind: "other-mounts"; readonly node: number; readonly count: number }
   | { readonly kind: "freeze-kubelet"; readonly node: number; readonly forMs: number }
   | { readonly kind: "power-cut"; readonly node: number; readonly forMs: number; readonly lostWrites: number }
+  /** A snapshot of the machine is put back: clocks go back within the boot, and so may what is on its disk. */
+  | { readonly kind: "put-back"; readonly node: number; readonly byMs: number; readonly lostWrites: number }
   | { readonly kind: "suspend-node"; readonly node: number; readonly forMs: number }
   | { readonly kind: "cut-off-node"; readonly node: number; readonly forMs: number }
   | { readonly kind: "delete-node"; readonly node: number; readonly forMs: number }

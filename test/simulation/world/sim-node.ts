@@ -118,6 +118,13 @@ export class SimNode {
     this.thaw();
   }
 
+  /** Its agent of then cannot be had back: another is started. What is mounted stays. */
+  putBack({ byMs, lostWrites }: { readonly byMs: number; readonly lostWrites: number }): void {
+    if (!this.power.isOn || this.machine.isSuspended()) return;
+    this.disk.loseLast(lostWrites);
+    this.machine.goBack(byMs);
+  }
+
   /** All that runs or is mounted there ends; the disk may not have got its last writes. */
   cutPower(lostWrites: number): void {
     if (!this.power.isOn) return;
