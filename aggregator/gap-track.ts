@@ -85,8 +85,9 @@ export class GapTrack {
     for (const node of new Set([...this.nodes, ...back])) {
       if (this.#told.has(node)) continue;
       const word = this.#wordOf(node);
-      // What was made after it has nothing to tell, unless it turns out to be an older machine.
-      if (!word.isOpen && (sightOf(node) !== undefined || !this.#isNewer(node))) this.#told.set(node, word);
+      // What was made after it has nothing to tell, unless it turns out to be an older machine: a report from before does not say.
+      const { readEndedMs = Number.NEGATIVE_INFINITY } = sightOf(node) ?? {};
+      if (!word.isOpen && (readEndedMs >= this.gap.toMs || !this.#isNewer(node))) this.#told.set(node, word);
     }
     this.#isReady ||= this.#isLate || [...this.nodes].every((node) => this.#hasHadItsTime(node));
   }

@@ -22,6 +22,7 @@ import { Attention, volumeIn } from "./attention.ts";
 import { Judge } from "./judge.ts";
 import { createLook } from "./look.ts";
 import { offReason, PolicyGuard } from "./policy-guard.ts";
+import { Removals } from "./removals.ts";
 import type { AffinityConfig } from "./settings.ts";
 import { countsIn, type Subject } from "./subjects.ts";
 import { Telling } from "./telling.ts";
@@ -64,6 +65,7 @@ export class Enforcer {
   readonly #act: AffinityAct;
   readonly #aftermaths: Aftermaths;
   readonly #judge: Judge;
+  readonly #removals: Removals | undefined;
   readonly #attention: Attention;
   readonly #guard: PolicyGuard;
 
@@ -101,6 +103,10 @@ export class Enforcer {
     };
     const act = new AffinityAct({ clock, rejector, telling, serverMs, ...hooks }, { config, node });
     this.#act = act;
+    const hands = { rejector, telling, fleetHold: () => act.fleetHold };
+    const subjectOf = (uid: string): Subject | undefined => this.#attention.subjects.get(uid);
+    const isDeleting = config.mode === "enforce" && config.deleteRejected;
+    this.#removals = isDeleting ? new Removals({ ...parts, ...hands, subjectOf }) : undefined;
     this.#judge = new Judge({ clock, look, act, telling, epoch: () => this.#attention.epoch }, { config, node });
   }
 
@@ -110,7 +116,8 @@ export class Enforcer {
       return volume === undefined ? this.#lookAt(key, signal) : this.#attention.lookForUsers(volume, signal);
     };
     const guard = this.#options.config.mode === "enforce" ? [this.#guard.run] : [];
-    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal), ...guard];
+    const removals = this.#removals === undefined ? [] : [this.#removals.run];
+    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal), ...guard, ...removals];
   }
 
   /** Changes with each end of a look, and is nothing while no pod is looked at. */
@@ -135,7 +142,9 @@ export class Enforcer {
   } {
     return {
       hasNode: this.#ownNode.hasSynced(),
-      forbidden: [...this.#reads.forbidden(), ...this.#act.forbidden],
+      forbidden: [
+        ...new Set([...this.#reads.forbidden(), ...this.#act.forbidden, ...(this.#removals?.forbidden ?? [])]),
+      ],
       namesVolumes: this.#attention.isNaming,
       aside: this.#aside(),
       fleetHold: this.#act.fleetHold,
@@ -153,9 +162,11 @@ export class Enforcer {
     const { subjects } = this.#attention;
     if (change.kind === "deleted") {
       subjects.forget(object.uid);
+      this.#removals?.forget(object.uid);
       return;
     }
     this.#witness(object);
+    this.#removals?.onPod(object);
     if (!countsIn(object)) return;
     const previous = change.kind === "updated" ? change.previous : undefined;
     const subject = subjects.get(object.uid);

@@ -55,6 +55,10 @@ export const AFFINITY_SETTINGS = {
     name: "delete-reverted",
     description: "delete a pod where the kubelet does not keep its rejection; needs a right of its own",
   }),
+  deleteRejected: switchSetting({
+    name: "delete-rejected",
+    description: "delete a rejected pod of a controller, so that its volume can be detached; needs a right of its own",
+  }),
   enforcesSince,
 } as const;
 
@@ -66,6 +70,7 @@ export interface AffinityConfig {
   readonly rejectBarePods: boolean;
   readonly rejectLastTries: boolean;
   readonly deleteReverted: boolean;
+  readonly deleteRejected: boolean;
   /** Undefined where no kubelet does it itself. */
   readonly enforcesSince: KubeletVersion | undefined;
 }
@@ -78,6 +83,7 @@ export function readAffinityConfig({ get }: SettingsReader): AffinityConfig {
     rejectBarePods: get(AFFINITY_SETTINGS.rejectBarePods),
     rejectLastTries: get(AFFINITY_SETTINGS.rejectLastTries),
     deleteReverted: get(AFFINITY_SETTINGS.deleteReverted),
+    deleteRejected: get(AFFINITY_SETTINGS.deleteRejected),
     enforcesSince: get(AFFINITY_SETTINGS.enforcesSince),
   });
 }

@@ -1,60 +1,31 @@
-import { setPriority } from "node:os";
 import type { Printer } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
-import { type MeasuredAggregator, startAggregator } from "./aggregator-process.ts";
-import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
-import { type LoadedCluster, openLoadedCluster } from "./cluster/data-folder.ts";
-import { sizesOf } from "./cluster/layout.ts";
-import { calm, FirstConditions } from "./first-conditions.ts";
-import { type Fleet, startFleet } from "./fleet/fleet.ts";
-import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
+import {
+  phaseOf,
+  type ScaleOptions,
+  type ScaleRun,
+  startAtScale,
+  untilCalm,
+  untilFilled,
+  untilListed,
+  untilReady,
+} from "./at-scale.ts";
+import type { FirstConditions } from "./first-conditions.ts";
+import { type PhaseFigures, phaseTable } from "./phases.ts";
 import { percentile } from "./statistics.ts";
 import { driveTransitions, latencyTable, type TransitionFigures } from "./transition-load.ts";
 
-/** How large, how long each of the last phases takes, and what else Node.js is told. */
-export interface ScaleOptions {
-  readonly fraction: number;
-  readonly minutes: number;
-  readonly nodeOptions: readonly string[];
-}
-
 const PER_SECOND = 50;
-/** The API server, its database and the fleet would be on other machines: on this one they step back. */
-const NICE = 10;
-const LIST_LIMIT_MS = 900_000;
-const READY_LIMIT_MS = 180_000;
-const FILL_LIMIT_MS = 3_600_000;
-/** Nothing follows a status any more after this time without a change: reason-only changes wait for 5 s. */
-const CALM_MS = 10_000;
 
-/** Everything a run at scale works with. */
-interface ScaleRun {
-  readonly owner: Owner;
-  readonly cluster: LoadedCluster;
-  readonly watch: ClaimWatch;
-  readonly aggregator: MeasuredAggregator;
-  readonly fleet: Fleet;
-  readonly conditions: FirstConditions;
-}
-
-/** The aggregator beside a cluster of the largest size that it is built for, or a fraction of it. */
+/** How the aggregator fills such a cluster, rests beside it, and follows its changes. */
 export async function benchScale(owner: Owner, printer: Printer, options: ScaleOptions): Promise<void> {
-  setPriority(NICE);
-  const cluster = await openLoadedCluster(owner, sizesOf(options.fraction));
-  const { plane, sizes } = cluster;
-  await applyManifests(plane);
-  const watch = await watchClaims(owner, plane);
-  const conditions = new FirstConditions(owner, watch, ({ status }) => status !== undefined);
-  const aggregator = await startAggregator(owner, plane, { nodeOptions: options.nodeOptions, nice: -NICE });
-  const fleet = startFleet(owner, cluster, { url: aggregator.url, podsResourceVersion: watch.resourceVersion });
-  const run = { owner, cluster, watch, aggregator, fleet, conditions };
+  const run = await startAtScale(owner, options);
+  const { sizes } = run.cluster;
   const { phases, transitions } = await measure(run, options);
   printer.title(`\n${sizes.claims} claims and volumes, ${sizes.pods} pods, ${sizes.nodes} nodes`);
   printer.table(phaseTable(phases));
   printer.table(latencyTable(transitions));
-  printer.table(aimTable({ phases, transitions, conditions }));
+  printer.table(aimTable({ phases, transitions, conditions: run.conditions }));
 }
 
 interface ScaleFigures {
@@ -63,41 +34,18 @@ interface ScaleFigures {
 }
 
 async function measure(run: ScaleRun, { minutes }: ScaleOptions): Promise<ScaleFigures> {
-  const { owner, cluster, aggregator, fleet, watch, conditions } = run;
-  const { sizes } = cluster;
-  const phase = async (name: string, body: () => Promise<void>): Promise<PhaseFigures> => {
-    const figures = await measurePhase(owner, aggregator, { name, body });
-    owner.say(`${name}: ${phaseTable([figures])[1]?.slice(1).join(", ")}`);
-    return figures;
-  };
-  const list = await phase("start: list", () => untilListed(owner, aggregator, LIST_LIMIT_MS));
-  const hear = await phase("start: hear the nodes", () => aggregator.ready(READY_LIMIT_MS));
-  const fill = await phase("first fill", () =>
-    conditions.reached(sizes.claims, { limitMs: FILL_LIMIT_MS, child: aggregator.child }),
-  );
-  const settle = await phase("second thoughts", () => calm(owner, watch, CALM_MS));
-  const rest = await phase("rest", () => owner.clock.sleep(minutes * 60_000, owner.signal));
+  const { owner, cluster, fleet, watch } = run;
+  const list = await phaseOf(run, "start: list", () => untilListed(run));
+  const hear = await phaseOf(run, "start: hear the nodes", () => untilReady(run));
+  const fill = await phaseOf(run, "first fill", () => untilFilled(run));
+  const settle = await phaseOf(run, "second thoughts", () => untilCalm(run));
+  const rest = await phaseOf(run, "rest", () => owner.clock.sleep(minutes * 60_000, owner.signal));
   let transitions: TransitionFigures = { mounts: [], unmounts: [] };
-  const changes = await phase(`${PER_SECOND} transitions/s`, async () => {
+  const changes = await phaseOf(run, `${PER_SECOND} transitions/s`, async () => {
     const pace = { perSecond: PER_SECOND, seconds: minutes * 60 };
-    transitions = await driveTransitions(owner, { sizes, fleet, watch }, pace);
+    transitions = await driveTransitions(owner, { sizes: cluster.sizes, fleet, watch }, pace);
   });
   return { phases: [list, hear, fill, settle, rest, changes], transitions };
-}
-
-/** Waits until the aggregator has listed everything. */
-export function untilListed(owner: Owner, { url, child }: MeasuredAggregator, limitMs: number): Promise<void> {
-  const check = async (): Promise<void> => {
-    const text = await (await fetch(`${url}/readyz?verbose`)).text();
-    if (!/^\[\+\]cluster /m.test(text)) throw new Error(text);
-  };
-  return waitUntil(owner, {
-    what: "aggregator to list the cluster",
-    limitMs,
-    child,
-    everyMs: 250,
-    check,
-  });
 }
 
 function aimTable({

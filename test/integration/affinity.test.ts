@@ -225,6 +225,21 @@ describe("an agent that rejects pods", () => {
     await expect(stage.pod(pod)).rejects.toThrow("404");
   });
 
+  it("deletes a rejected pod where it is told to, and tells that it has not the right before", async () => {
+    agent = await stage.startAgent([...ENFORCE, "--delete-rejected"]);
+    const { pod } = await placeWrongly();
+    await stage.podThat(pod, "rejected", isRejected);
+
+    await stage.until("a refusal", async () => expect(await agent.counted("forbidden")).toBeGreaterThan(0));
+    const before = await stage.pod(pod);
+    await stage.grant("affinity-delete");
+    await stage.until("the deletion", async () => expect(await agent.counted("deleted")).toBe(1));
+    await stage.revoke("affinity-delete");
+
+    expect(before.status.phase).toBe("Failed");
+    await expect(stage.pod(pod)).rejects.toThrow("404");
+  });
+
   it("tells once of a pod that runs and whose volume was moved away, and leaves it", async () => {
     count += 1;
     const [pod, claim] = [`web-${count}`, `data-${count}`];

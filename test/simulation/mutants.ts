@@ -9,7 +9,7 @@ import * as v from "valibot";
 const run = promisify(execFile);
 
 /** Each mutant has to be caught within so many seeds of worlds in which its focus goes wrong, and so many of any. */
-export const FOCUSED_SEEDS = 20;
+export const FOCUSED_SEEDS = 40;
 export const MUTANT_SEEDS = 40;
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

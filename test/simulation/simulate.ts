@@ -35,7 +35,10 @@ export async function simulate(clock: Clock, options: SimulationOptions): Promis
   const failed: FailedSeed[] = [];
   const onResult = (result: SeedResult): void => {
     figures = addFigures(figures, result.figures);
-    if (result.failed !== undefined) failed.push(result.failed);
+    if (result.failed !== undefined) {
+      failed.push(result.failed);
+      tell(`Seed ${result.failed.seed}: ${result.failed.failure.detail}`);
+    }
     if (failed.length >= mostFailures || clock.monotonicMs() - begunAt >= limitMs) done.abort("enough");
   };
   const work = Array.from({ length: jobs }, (_, job) => {

@@ -9,9 +9,9 @@ import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./rep
  *
  * State is a value and every time is an argument: milliseconds of the boot clock (`Clock.monotonicMs`). What was rejected is remembered
  * by pod, in any order and as often as it is told. An agent that restarts learns it again from the rejected pods that are still there
- * (`witness`): a ReplicaSet and a Job leave them. A StatefulSet and a DaemonSet delete them at once, so in its first ten minutes a run
- * takes it that two were rejected of each of those owners just before it began; and it begins slowly, so that runs that end soon do not
- * add up to more than the node's rate.
+ * (`witness`): a ReplicaSet and a Job leave them. A StatefulSet and a DaemonSet delete them at once, and so do agents that are told to, so
+ * in its first ten minutes a run takes it that two were rejected of each of those owners just before it began; and it begins slowly, so
+ * that runs that end soon do not add up to more than the node's rate.
  */
 export interface Brakes {
   /** When this run of the agent began. */
@@ -66,7 +66,13 @@ export interface BrakeScene {
   readonly nowMs: number;
   readonly survey: NodeSurvey;
   /** What was asked for all the same. */
-  readonly settings: LossSettings;
+  readonly settings: BrakeSettings;
+}
+
+/** What of the settings the brakes depend on. */
+export interface BrakeSettings extends LossSettings {
+  /** Agents delete what they have rejected: nothing is left to learn from. */
+  readonly deleteRejected: boolean;
 }
 
 /**
@@ -152,7 +158,7 @@ export function brake(
   if (hold !== undefined) return { decision: hold, brakes: known };
 
   const { podUid, owner } = request;
-  const past = owner === undefined ? undefined : pastOf(known, owner);
+  const past = owner === undefined ? undefined : pastOf(known, owner, scene.settings);
   const ownerUntilMs = past === undefined ? nowMs : ownerWait(past, nowMs);
   if (owner !== undefined && ownerUntilMs > nowMs) return waitForOwner(known, owner, ownerUntilMs);
   const untilMs = nodeWait(known);
@@ -198,8 +204,8 @@ function latestOf({ rejections }: Brakes, podUid: string): Rejection | undefined
   return rejections.findLast((one) => one.podUid === podUid);
 }
 
-function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner): OwnerPast {
-  const count = LEAVES_FAILED_PODS.has(owner.kind) ? 0 : FREE_REJECTIONS - 1;
+function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner, { deleteRejected }: BrakeSettings): OwnerPast {
+  const count = LEAVES_FAILED_PODS.has(owner.kind) && !deleteRejected ? 0 : FREE_REJECTIONS - 1;
   return {
     rejections: rejections.filter(({ ownerUid }) => ownerUid === owner.uid),
     assumed: { count, atMs: startedAt },

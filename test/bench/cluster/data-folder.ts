@@ -30,7 +30,7 @@ export interface LoadedCluster {
 const QUOTA = 8 * 1024 ** 3;
 
 /** The API server's own informers list all pods before it calls itself ready. */
-const READY_LIMIT_MS = 300_000;
+const READY_LIMIT_MS = 1_200_000;
 /** Below it a data folder lies whole or not at all. */
 const ETCD = "etcd";
 const INDEX = "cluster.json";

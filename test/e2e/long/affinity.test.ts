@@ -1,18 +1,22 @@
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPrinter, standardScreen } from "../../demo/print.ts";
 import { rolledOut, rollOut, WORKLOADS } from "../../image/rollout.ts";
+import { HarnessError } from "../../process/errors.ts";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
 import { seconds } from "../affinity/figures.ts";
 import { placeAttached, placeBare, untilReadiness } from "../affinity/left-alone.ts";
-import { type Misplaced, misplaceCsi, misplaceLocal, removePod } from "../affinity/misplaced.ts";
+import { type Misplaced, misplaceCsi, misplaceLocal } from "../affinity/misplaced.ts";
 import { type AffinityStage, openAffinityStage, setAgents, untilRunning } from "../affinity/stage.ts";
 import { GRACE_MS, Trial } from "../affinity/trial.ts";
 import { rejectedAt, touchFaults } from "../affinity/verdict.ts";
+import { kubectl } from "../kubectl.ts";
 import { volumeOf } from "../scenarios/claims.ts";
 import { setVariables } from "../scenarios/failures/mooring.ts";
 import { NODES } from "../scenarios/stage.ts";
 
+const DELETE_RIGHT = fileURLToPath(new URL("../../../manifests/components/affinity-delete/rbac.yaml", import.meta.url));
 const ALONE_MS = 300_000;
 /** So long the kubelet waits for a pod's volumes before it begins anew (k/k: pkg/kubelet/volumemanager, `podAttachAndMountTimeout`). */
 const MOUNT_WAIT_MS = 123_000;
@@ -36,7 +40,7 @@ let trial: Trial;
 /** The same pods with Kubernetes alone and with Mooring. */
 let pods: readonly Misplaced[] = [];
 let rolledOutMs: number;
-/** When the object of the pod whose volume was attached was deleted. */
+/** By when the object of the pod whose volume was attached was deleted. */
 let removedMs = Number.NaN;
 /** How many FailedMount events each had by then. */
 let alone: readonly number[] = [];
@@ -129,18 +133,34 @@ describe("what replaces a pod whose volume was attached", () => {
   it(
     "waits for as long as the object of that pod is there, since its kubelet still counts the volume as in use",
     async () => {
-      const pod = pods.find(({ app }) => app === "attached") ?? expect.fail("there is none");
+      const pod = attachedPod();
       await trial.pause(rejectionMs(pod) + WAIT_MS - owner.clock.wallMs());
+
       expect(stage.pods.ofApp(pod.app).map(({ isReady }) => isReady)).toEqual([false, false]);
-
-      removedMs = owner.clock.wallMs();
-      await removePod(stage, pod);
-
-      await untilRunning(stage, { app: pod.app, on: PLACES.home });
     },
     WAIT_MS + 60_000,
   );
+
+  it("runs once agents delete what was rejected (--delete-rejected), which leaves a pod that nobody replaces", async () => {
+    const pod = attachedPod();
+    await kubectl(stage.cluster, "apply", `--filename=${DELETE_RIGHT}`);
+    await setAgents(stage, "MOORING_DELETE_REJECTED=true");
+
+    await stage.until("the deletion", () => requireGone(pod));
+    removedMs = owner.clock.wallMs();
+    await untilRunning(stage, { app: pod.app, on: PLACES.home });
+
+    expect(stage.pods.ofApp("bare").map(({ phase, isGone }) => [phase, isGone])).toEqual([["Failed", false]]);
+  }, 240_000);
 });
+
+function attachedPod(): Misplaced {
+  return pods.find(({ app }) => app === "attached") ?? expect.fail("there is none");
+}
+
+function requireGone({ uid, app }: Misplaced): void {
+  if (stage.pods.states(uid).at(-1)?.isGone !== true) throw new HarnessError(`the pod of ${app} is there`);
+}
 
 /** A row of the table. */
 function rowOf(pod: Misplaced, index: number): readonly string[] {

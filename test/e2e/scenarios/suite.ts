@@ -9,12 +9,10 @@ import { diagnose } from "./diagnosis.ts";
 import { type Figure, figureMarkdown, figureRows } from "./figures.ts";
 import type { Scenario } from "./scenario.ts";
 import { openStage, type Stage } from "./stage.ts";
-import { judge } from "./verdict.ts";
+import { judge, SAID_LIMIT_MS } from "./verdict.ts";
 
 /** Names a folder that takes each suite's table, as JSON and as Markdown. */
 const TABLES_VARIABLE = "MOORING_SCENARIO_TABLES";
-/** How long Mooring may take to say what is expected, once the last use is over; its time counts, not its haste. */
-const SAID_LIMIT_MS = 20_000;
 
 /** Plays scenarios one after the other on one stage, judges each, and prints a table of all. `name` is for files. */
 export function describeScenarios(name: string, scenarios: readonly Scenario[]): void {

@@ -4,6 +4,11 @@ import type { Expected, Truth } from "./scenario.ts";
 /** How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. */
 export const BUDGET_MS = 1_500;
 
+/** After a change of leaders a claim waits for each node's word, and one with nothing to tell says it a heartbeat, and a fifth, after its last. */
+const HEARD_LIMIT_MS = 36_000;
+/** How long Mooring may take to say what is expected, once the last use is over; its time counts, not its haste. */
+export const SAID_LIMIT_MS = HEARD_LIMIT_MS + 20_000;
+
 /** What there is to judge. */
 export interface Case {
   readonly expected: Expected;

@@ -1,3 +1,4 @@
+import { TEMPOS } from "../plan/tempo.ts";
 import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
@@ -101,10 +102,11 @@ const WRITES_A_POD = 3;
 
 /**
  * Where nothing goes wrong, a claim is written once when it is first seen, and a few times for each pod that named it. A replica that
- * has no other beside it leaves a time in which nobody watches whenever it is replaced: that may move the time of a claim, once.
+ * has no other beside it leaves a time in which nobody watches whenever it is replaced: that may move the time of a claim, once. In a
+ * brisk world one upgrade comes upon the other, so that two replicas may be away together.
  */
 export function checkWriteCounts(world: World, writes: WriteWatch, upgrades: number): void {
-  const gaps = world.replicas.length === 1 ? upgrades : 0;
+  const gaps = world.replicas.length === 1 || world.tempo === TEMPOS.brisk ? upgrades : 0;
   for (const { name, uid } of world.cluster.claims.all) {
     const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(name));
     const most = 1 + gaps + WRITES_A_POD * pods.length;

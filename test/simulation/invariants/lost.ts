@@ -4,7 +4,7 @@ import type { World } from "../world/world.ts";
 import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
 import { isVague } from "./seen.ts";
-import { CATCHES_UP_MS, describe, publishedNow } from "./states.ts";
+import { describe, publishedNow } from "./states.ts";
 import type { ToldUses } from "./told.ts";
 import { apiWallOf } from "./wall.ts";
 
@@ -37,7 +37,7 @@ function keptUses(world: World, told: ToldUses, { uid, volume }: ClaimRecord): r
   return world.truth.usesOf(uid).flatMap((use) => {
     const node = world.nodes.find(({ name }) => name === use.node);
     const endedAt = promisedEnd(world, use);
-    if (endedAt === undefined || world.now - endedAt < CATCHES_UP_MS) return [];
+    if (endedAt === undefined || world.now - endedAt < world.tempo.catchesUpMs) return [];
     const isKept = use.isShown && node?.disk.isSound === true && told.wasTold(use, volume.pv);
     return isKept && !world.wasGivenUp(use) ? [{ use, endedAt }] : [];
   });

@@ -14,14 +14,14 @@ const SHOWS_MS = 2_000;
  * A claim is being called unused by a replica whose watch has shown it the pod of a use: it has to wait until the node has read its mount
  * table after the pod's end, so it must not be behind what really became of the use, whether any node had told of that or not.
  */
-export function checkSeen(world: World, { name, writer, now }: Written): void {
+export function checkSeen(world: World, { name, writer, now, sentMs }: Written): void {
   const { claimUid, isUnused, sinceMs } = now;
   if (!isUnused || isVague(world, claimUid)) return;
   const wall = apiWallOf(world);
   for (const use of world.truth.usesOf(claimUid)) {
     const pod = world.cluster.pods.byUid(use.podUid);
     if (pod === undefined || !use.isShown || world.wasGivenUp(use)) continue;
-    if (!isMountedInTime(use, pod) || !hasSeen(world, writer, pod)) continue;
+    if (!isMountedInTime(use, pod) || !hasSeen(world, { writer, sentMs }, pod)) continue;
     const end = promisedEnd(world, use);
     if (end !== undefined && sinceMs >= wall.earliest(end)) continue;
     const since = Math.round(wall.trueMs(sinceMs));
@@ -35,6 +35,8 @@ export interface Written {
   readonly name: string;
   readonly writer: string;
   readonly now: Published;
+  /** What its watch has shown it since cannot be taken into account any more. */
+  readonly sentMs: number;
 }
 
 /** Whose use a mount is, or when it ended, is a matter of opinion. */
@@ -48,7 +50,11 @@ function isMountedInTime({ beganAt }: Use, { overAt }: PodRecord): boolean {
 }
 
 /** For long enough the pod was there, and not over, while the replica heard of everything. */
-function hasSeen({ attention, now }: World, writer: string, { madeAt, overAt }: PodRecord): boolean {
+function hasSeen(
+  { attention }: World,
+  { writer, sentMs }: Pick<Written, "writer" | "sentMs">,
+  { madeAt, overAt }: PodRecord,
+): boolean {
   const fromMs = Math.max(madeAt, attention.since(writer));
-  return Math.min(overAt ?? now, now) - fromMs >= SHOWS_MS;
+  return Math.min(overAt ?? sentMs, sentMs) - fromMs >= SHOWS_MS;
 }

@@ -1,5 +1,4 @@
 import type { Published } from "../published.ts";
-import { LIMITS } from "../world/replica.ts";
 import type { World } from "../world/world.ts";
 import { promisedEnd } from "./ends.ts";
 import type { Leading } from "./leader.ts";
@@ -14,8 +13,8 @@ interface Change {
   readonly before: Published | undefined;
 }
 
-/** So long, by true time, nodes that are not heard of are surely still waited for. Milliseconds. */
-const WAITS_MS = 0.9 * LIMITS.silentAfterMs;
+/** For this share of what makes a node silent, those that are not heard of are surely still waited for. */
+const WAITS = 0.9;
 
 /**
  * A claim that was left in use is being called unused soon after somebody began to lead: no node that is still to be heard of may have it
@@ -23,7 +22,13 @@ const WAITS_MS = 0.9 * LIMITS.silentAfterMs;
  */
 export function checkStart(world: World, { holder, sinceMs }: Leading, change: Change & Heard): void {
   const { name, now, before, heard } = change;
-  if (holder === "" || world.now - sinceMs > WAITS_MS || !now.isUnused || before === undefined || before.isUnused)
+  if (
+    holder === "" ||
+    world.now - sinceMs > WAITS * world.tempo.limits.silentAfterMs ||
+    !now.isUnused ||
+    before === undefined ||
+    before.isUnused
+  )
     return;
   const wall = apiWallOf(world);
   if (before.sinceMs > wall.earliest(sinceMs) || isVague(world, now.claimUid)) return;

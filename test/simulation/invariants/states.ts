@@ -8,9 +8,6 @@ import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
 import { apiWallOf } from "./wall.ts";
 
-/** After everything has worked for so long, what stands in a status is to be true. Milliseconds of true time. */
-export const CATCHES_UP_MS = 60_000;
-
 /** What stands in a claim's status now. */
 export function publishedNow({ engine }: World, { name }: ClaimRecord): Published | undefined {
   const claim = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name });
@@ -20,7 +17,7 @@ export function publishedNow({ engine }: World, { name }: ClaimRecord): Publishe
 /** No claim is called unused since before the end of a use that Mooring has had the time to learn of. */
 export function checkNeverLonger(world: World): void {
   const quietSince = world.windows.quietSince();
-  if (quietSince === undefined || world.now - quietSince < CATCHES_UP_MS) return;
+  if (quietSince === undefined || world.now - quietSince < world.tempo.catchesUpMs) return;
   // What stands in the status of a claim that is being deleted is left as it is.
   for (const claim of world.cluster.claims.all) if (!claim.isDeleting) checkClaim(world, claim, quietSince);
 }
@@ -32,7 +29,7 @@ function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void 
   for (const use of world.truth.usesOf(claim.uid)) {
     const end = promisedEnd(world, use);
     // The use may have begun, or ended, a moment ago.
-    if (world.now - Math.max(quietSince, end ?? use.beganAt) < CATCHES_UP_MS) continue;
+    if (world.now - Math.max(quietSince, end ?? use.beganAt) < world.tempo.catchesUpMs) continue;
     if (end !== undefined && published.sinceMs >= wall.earliest(end)) continue;
     if (end === undefined && isUnderEarlierClaim(world, use)) continue;
     const told = `unused since ${Math.round(wall.trueMs(published.sinceMs))} (${published.reason})`;

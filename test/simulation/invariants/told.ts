@@ -2,7 +2,6 @@ import * as v from "valibot";
 import type { Told } from "../engine/service.ts";
 import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
-import { LIMITS } from "../world/replica.ts";
 import type { World } from "../world/world.ts";
 import { type Leading, watchLeader } from "./leader.ts";
 import { BrokenPromise } from "./promises.ts";
@@ -23,8 +22,8 @@ const report = v.object({
 /** What nodes have told whoever leads: from then on it knows of the use, and must not be behind what really became of it. */
 export class ToldUses {
   readonly #world: World;
-  /** Of the present leader. */
-  #told = new Set<string>();
+  /** Of the present leader, and by which event it was first told. */
+  #told = new Map<string, number>();
   /** The same of nodes. */
   #heard = new Set<string>();
   #leading: Leading = { holder: "", sinceMs: 0 };
@@ -35,7 +34,7 @@ export class ToldUses {
     this.#world = world;
     // Who leads anew begins with nothing.
     watchLeader(world, (leading) => {
-      this.#told = new Set();
+      this.#told = new Map();
       this.#heard = new Set();
       this.#leading = leading;
     });
@@ -48,7 +47,7 @@ export class ToldUses {
     for (const { kind, podUid, volume } of holds) {
       if (kind === "staging" || podUid === undefined) continue;
       const key = keyOf({ node, bootId, podUid }, volume.name ?? "");
-      this.#told.add(key);
+      if (!this.#told.has(key)) this.#told.set(key, this.#world.engine.scheduler.events());
       this.#ever.add(key);
     }
   }
@@ -63,14 +62,15 @@ export class ToldUses {
     checkStart(this.#world, this.#leading, { ...change, heard: this.#heard });
   }
 
-  /** A claim is being called unused: no use that the writer was told of goes on, or ended later. */
-  check(name: string, { claimUid, isUnused, sinceMs }: Published): void {
+  /** A claim is being called unused: no use that the writer had been told of, by the event that it sent that in, goes on or ended later. */
+  check(name: string, { claimUid, isUnused, sinceMs }: Published, sentBy: number): void {
     const { truth, cluster } = this.#world;
     if (!isUnused || isVague(this.#world, claimUid)) return;
     const pv = cluster.claims.get(name)?.volume.pv ?? "";
     const wall = apiWallOf(this.#world);
     for (const use of truth.usesOf(claimUid)) {
-      if (!use.isShown || !this.#told.has(keyOf(use, pv)) || this.#isGivenUp(use)) continue;
+      if (!use.isShown || (this.#told.get(keyOf(use, pv)) ?? Number.POSITIVE_INFINITY) > sentBy || this.#isGivenUp(use))
+        continue;
       if (use.endedAt === undefined) throw new BrokenPromise("never-unused-while-mounted", `${name}: ${describe(use)}`);
       if (sinceMs < wall.earliest(use.endedAt))
         throw new BrokenPromise(
@@ -82,10 +82,10 @@ export class ToldUses {
 
   /** What a node that is taken for gone had mounted counts as ended until it is heard of again. */
   #isGivenUp({ node }: Use): boolean {
-    const { cluster, given, now } = this.#world;
+    const { cluster, given, now, tempo } = this.#world;
     const goneSince = cluster.nodeGoneSince(node);
-    const isGone = given.has(node) || (goneSince !== undefined && now - goneSince > 0.9 * LIMITS.nodeGoneAfterMs);
-    if (isGone) this.#told = new Set([...this.#told].filter((key) => !key.startsWith(`${node}/`)));
+    const isGone = given.has(node) || (goneSince !== undefined && now - goneSince > 0.9 * tempo.limits.nodeGoneAfterMs);
+    if (isGone) this.#told = new Map([...this.#told].filter(([key]) => !key.startsWith(`${node}/`)));
     return isGone;
   }
 }

@@ -28,6 +28,8 @@ export class WriteWatch {
   readonly #told: ToldUses;
   /** Of each claim: how often it was written. */
   readonly #counts = new Map<string, number>();
+  /** By what is written on which state: when that was first sent. Nobody can take back what is on its way. */
+  readonly #sent = new Map<string, Sending>();
   /** The first promise that a write broke. */
   broken: BrokenPromise | undefined;
 
@@ -55,12 +57,15 @@ export class WriteWatch {
     const write = v.safeParse(applied, JSON.parse(body ?? "{}"));
     if (!write.success) return;
     const { name, resourceVersion } = write.output.metadata;
+    const written = publishedIn(write.output);
+    const key = sentKey(name, resourceVersion, written);
+    if (!this.#sent.has(key)) this.#sent.set(key, this.#present);
     const ref = { resource: "persistentvolumeclaims", namespace: NAMESPACE, name } as const;
     const claim = this.#world.engine.api.get(ref);
     if (claim?.metadata.resourceVersion !== resourceVersion) return;
-    const [now, before] = [publishedIn(write.output), publishedIn(claim)];
-    if (now !== undefined && before !== undefined && isSame(now, before))
-      this.broken ??= new BrokenPromise("one-write", `${name} is written although nothing changed: ${now.reason}`);
+    const before = publishedIn(claim);
+    if (written !== undefined && before !== undefined && isSame(written, before))
+      this.broken ??= new BrokenPromise("one-write", `${name} is written although nothing changed: ${written.reason}`);
   }
 
   #onEvent({ resource, by, type, object, previous }: StoreEvent): void {
@@ -72,9 +77,14 @@ export class WriteWatch {
       const now = publishedIn(object);
       if (now === undefined) return;
       const { name } = object.metadata;
-      this.#check(name, now, publishedIn(previous));
-      checkSeen(this.#world, { name, writer: by, now });
+      const sent = this.#sent.get(sentKey(name, previous.metadata.resourceVersion, now)) ?? this.#present;
+      this.#check({ name, now, before: publishedIn(previous), sent });
+      checkSeen(this.#world, { name, writer: by, now, sentMs: sent.atMs });
     });
+  }
+
+  get #present(): Sending {
+    return { atMs: this.#world.now, event: this.#world.engine.scheduler.events() };
   }
 
   #note(check: () => void): void {
@@ -86,13 +96,13 @@ export class WriteWatch {
     }
   }
 
-  #check(name: string, now: Published, before: Published | undefined): void {
+  #check({ name, now, before, sent }: Change): void {
     if (before !== undefined && now.sinceMs < before.sinceMs)
       throw new BrokenPromise("never-earlier", `${name} went back by ${before.sinceMs - now.sinceMs} ms`);
     if (before !== undefined && isSame(now, before))
       throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
     this.#checkAnew(name, now);
-    this.#told.check(name, now);
+    this.#told.check(name, now, sent.event);
     this.#told.checkStart({ name, now, before });
     if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
       this.#checkUncertainty(name, now);
@@ -122,6 +132,23 @@ export class WriteWatch {
     const told = `${Math.round(this.#wall.trueMs(releasedAtMs))} with ${uncertaintyMs} ms of uncertainty`;
     throw new BrokenPromise("uncertainty", `${name} on ${node}: released at ${told}, in truth at ${ends || "no time"}`);
   }
+}
+
+interface Change {
+  readonly name: string;
+  readonly now: Published;
+  readonly before: Published | undefined;
+  readonly sent: Sending;
+}
+
+/** When a writer sent a write: by true time, and by how much had happened. */
+interface Sending {
+  readonly atMs: number;
+  readonly event: number;
+}
+
+function sentKey(name: string, resourceVersion: string, written: Published | undefined): string {
+  return `${name} ${resourceVersion} ${JSON.stringify(written)}`;
 }
 
 /** True times are fractions of milliseconds, of which a little is lost in sums of large numbers. */

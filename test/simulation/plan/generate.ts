@@ -1,8 +1,9 @@
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
-import { HAPPENINGS } from "./happenings.ts";
+import { HAPPENINGS, USUAL_KINDS } from "./happenings.ts";
 import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+import type { TempoName } from "./tempo.ts";
 
 /** No plan has fewer steps. */
 export const LEAST_STEPS = 200;
@@ -21,8 +22,21 @@ const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
   network: 3,
 };
 
-/** Every world ends in everything working again: one that has that in between, too, takes twice as long. */
-const RARE = 0.15;
+/** The same in a brisk world, where most of the work is what a pod leads to. */
+const BRISK_WEIGHTS: typeof WEIGHTS = {
+  ...WEIGHTS,
+  ...{ "new-pod": 2, "pod-ends": 2, "delete-pod": 2, "other-mounts": 1, rest: 10 },
+  ...{ "crash-at": 3, "step-clock": 2, "damaged-reads": 2, disk: 2, "slow-reads": 2 },
+};
+
+/**
+ * What costs so much that fewer worlds have it, by which factor: every world ends in everything working again, and one that has that
+ * in between, too, takes twice as long.
+ */
+const RARE: Readonly<Record<TempoName, Partial<Record<StepKind, number>>>> = {
+  full: { recover: 0.15 },
+  brisk: { recover: 0.03, "upgrade-all": 0.3 },
+};
 
 /** The share of worlds with crashes that begin with one. */
 const FIRST = 0.1;
@@ -39,6 +53,9 @@ const LONG_RECOVERY_MS = [300_000, 320_000] as const;
 /** The share of worlds in which there is time between steps: they cost twice as much. */
 const SLOW = 0.15;
 
+/** One seed in so many is of a world that takes its time, of up to three nodes; the others are small and brisk. */
+const FULL_EVERY = 51;
+
 /** One seed in so many is of a world in which nothing fails: there, times have to be exact. */
 const CALM_EVERY = 8;
 
@@ -50,11 +67,13 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   if (focus !== undefined) return planWith(seed, focus);
   const dice = createDice(`plan ${seed}`);
   const isCalm = seed % CALM_EVERY === 0;
-  const setup = setupOf(dice, { isCalm, focus: [] });
-  const kinds = kindsOf(dice, isCalm);
-  const count = LEAST_STEPS + dice.between(0, 60);
-  const gapOf = dice.chance(SLOW) ? slowGap : quickGap;
-  const steps = Array.from({ length: count }, () => stepOf(dice, setup, { kinds, gapOf }));
+  const tempo = seed % FULL_EVERY === 1 ? "full" : "brisk";
+  const setup = setupOf(dice, { isCalm, focus: [], tempo });
+  const kinds = kindsOf(dice, { isCalm, tempo });
+  const count = LEAST_STEPS + dice.between(0, tempo === "brisk" ? 5 : 60);
+  const gapOf = gapOfWorld(dice, tempo);
+  const choice = weighted(kinds, tempo);
+  const steps = Array.from({ length: count }, () => stepOf(dice, setup, { choice, gapOf }));
   return { seed, isCalm, setup, steps: [...firstSteps(dice, kinds), ...steps] };
 }
 
@@ -66,10 +85,10 @@ function firstSteps(dice: Dice, kinds: readonly StepKind[]): readonly Step[] {
 
 function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
-  const setup = setupOf(dice, { isCalm: false, focus });
+  const setup = setupOf(dice, { isCalm: false, focus, tempo: "full" });
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
-    return stepOf(dice, setup, { kinds: focusedKinds(dice, focus, kinds), gapOf: slowGap });
+    return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), "full"), gapOf: slowGap });
   });
   return { seed, isCalm: false, setup, steps };
 }
@@ -82,23 +101,28 @@ function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly S
 }
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */
-function kindsOf(dice: Dice, isCalm: boolean): readonly StepKind[] {
-  const all = HAPPENINGS.map(([kind]) => kind);
-  if (isCalm) return all.filter((kind) => CALM.includes(kind));
-  const share = dice.pick([0.15, 0.3, 0.6, 1]);
-  const shareOf = (kind: StepKind): number => share * (kind === "recover" ? RARE : 1);
-  return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(shareOf(kind)));
+function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">): readonly StepKind[] {
+  const all = USUAL_KINDS;
+  const factorOf = (kind: StepKind): number => RARE[tempo][kind] ?? 1;
+  if (isCalm) return all.filter((kind) => CALM.includes(kind) && dice.chance(factorOf(kind)));
+  const share = dice.pick(tempo === "full" ? [0.15, 0.3, 0.6, 1] : [0.1, 0.2, 0.4, 0.7]);
+  return all.filter((kind) => ALWAYS.includes(kind) || dice.chance(share * factorOf(kind)));
 }
 
 interface Course {
-  readonly kinds: readonly StepKind[];
+  /** The kinds of its steps, each as often as it weighs. */
+  readonly choice: readonly StepKind[];
   /** How long it is from one step to the next. Milliseconds. */
   readonly gapOf: (dice: Dice) => number;
 }
 
-function stepOf(dice: Dice, setup: Setup, { kinds, gapOf }: Course): Step {
-  const weighted = kinds.flatMap((kind) => Array.from({ length: WEIGHTS[kind] ?? 1 }, () => kind));
-  const kind = dice.pick(weighted);
+function weighted(kinds: readonly StepKind[], tempo: TempoName): readonly StepKind[] {
+  const weights = tempo === "brisk" ? BRISK_WEIGHTS : WEIGHTS;
+  return kinds.flatMap((kind) => Array.from({ length: weights[kind] ?? 1 }, () => kind));
+}
+
+function stepOf(dice: Dice, setup: Setup, { choice, gapOf }: Course): Step {
+  const kind = dice.pick(choice);
   const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
   return { ...make(dice, setup), thenMs: kind === "recover" ? recoveryOf(dice) : gapOf(dice) };
@@ -117,6 +141,20 @@ function quickGap(dice: Dice): number {
   return dice.between(15_000, 90_000);
 }
 
+/** The same where limits are shorter, too. */
+function briskGap(dice: Dice): number {
+  const roll = dice.fraction();
+  if (roll < 0.65) return dice.between(0, 50);
+  if (roll < 0.96) return dice.between(50, 250);
+  if (roll < 0.995) return dice.between(250, 1_500);
+  return dice.between(1_500, 13_000);
+}
+
+function gapOfWorld(dice: Dice, tempo: TempoName): Course["gapOf"] {
+  if (tempo === "brisk") return briskGap;
+  return dice.chance(SLOW) ? slowGap : quickGap;
+}
+
 /** Where what a step has led to is mostly over before the next. */
 function slowGap(dice: Dice): number {
   const roll = dice.fraction();
@@ -128,26 +166,28 @@ function slowGap(dice: Dice): number {
 
 /** What a world is to be like. */
 interface Mood {
+  readonly tempo: TempoName;
   readonly isCalm: boolean;
   readonly focus: readonly StepKind[];
 }
 
 function setupOf(dice: Dice, mood: Mood): Setup {
-  const { isCalm } = mood;
-  const nodes = Array.from({ length: dice.between(1, 3) }, (_, index) =>
-    nodeOf(dice, { isFirst: index === 0, ...mood }),
-  );
-  const claims = Array.from({ length: dice.between(2, 5) }, (): ClaimSetup => {
+  const { isCalm, tempo } = mood;
+  const isBrisk = tempo === "brisk";
+  const nodeCount = isBrisk ? dice.pick([1, 1, 1, 1, 2]) : dice.between(1, 3);
+  const nodes = Array.from({ length: nodeCount }, (_, index) => nodeOf(dice, { isFirst: index === 0, ...mood }));
+  const claims = Array.from({ length: isBrisk ? dice.between(1, 3) : dice.between(2, 5) }, (): ClaimSetup => {
     return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
   });
   const offset = dice.chance(0.5) ? 0 : dice.between(-3_600_000, 3_600_000);
   const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
   const serverOffsetsMs = isCalm ? [offset] : [offset, ...second];
-  return { nodes, claims, replicas: dice.between(1, 2), serverOffsetsMs };
+  return { tempo, nodes, claims, replicas: isBrisk ? dice.pick([1, 1, 2]) : dice.between(1, 2), serverOffsetsMs };
 }
 
-function nodeOf(dice: Dice, { isFirst, isCalm, focus }: Mood & { readonly isFirst: boolean }): NodeSetup {
-  const hasAgent = isCalm || isFirst || dice.chance(0.85);
+function nodeOf(dice: Dice, { isFirst, isCalm, focus, tempo }: Mood & { readonly isFirst: boolean }): NodeSetup {
+  // Kubelets' Leases are asked for once a minute: too long for a brisk world to wait for.
+  const hasAgent = isCalm || isFirst || tempo === "brisk" || dice.chance(0.85);
   const isSlewed = !isCalm && dice.chance(0.2);
   // chrony slews by up to 8.3 % (maxslewrate), other daemons by 500 ppm.
   const mostPpm = isSlewed ? 80_000 : 500;

@@ -4,6 +4,7 @@ import type { PodPace } from "../world/pods.ts";
 import { NETWORK_FAULTS } from "../world/weather.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
 import type { Happening, Setup, StepKind } from "./step.ts";
+import { TEMPOS } from "./tempo.ts";
 
 type Maker = (dice: Dice, setup: Setup) => Happening;
 
@@ -16,19 +17,24 @@ function node(dice: Dice, { nodes }: Setup): { readonly node: number } {
   return { node: dice.between(0, nodes.length - 1) };
 }
 
+/** A time as long as it is in a world of this tempo; the limits are of one that takes its time. Milliseconds. */
+function within(dice: Dice, { tempo }: Setup, [least, most]: readonly [number, number]): number {
+  return Math.round(dice.between(least, most) / TEMPOS[tempo].quickness);
+}
+
 /** A time that may be over before anybody notices, or so long that every limit passes. */
-function forMs(dice: Dice): { readonly forMs: number } {
+function forMs(dice: Dice, setup: Setup): { readonly forMs: number } {
   const [least, most] = dice.pick([
     [50, 2_000],
     [1_000, 12_000],
     [10_000, 50_000],
     [40_000, 150_000],
   ] as const);
-  return { forMs: dice.between(least, most) };
+  return { forMs: within(dice, setup, [least, most]) };
 }
 
-function paceOf(dice: Dice): PodPace {
-  const usual = (most: number): number => dice.between(5, most);
+function paceOf(dice: Dice, setup: Setup): PodPace {
+  const usual = (most: number): number => within(dice, setup, [5, most]);
   const isSlow = dice.chance(0.1);
   return {
     mountMs: usual(isSlow ? 20_000 : 1_200),
@@ -36,7 +42,7 @@ function paceOf(dice: Dice): PodPace {
     startMs: usual(isSlow ? 10_000 : 1_500),
     graceMs: dice.pick([0, 200, 2_000]),
     statusMs: usual(dice.chance(0.2) ? 8_000 : 400),
-    unmountMs: unmountMs(dice),
+    unmountMs: unmountMs(dice, setup),
     unstageMs: usual(20_000),
     isStagingLeaked: dice.chance(0.08),
     isStacked: dice.chance(0.08),
@@ -46,7 +52,7 @@ function paceOf(dice: Dice): PodPace {
 }
 
 /** Mostly at once; some are slow, and some hang: a server that does not answer, a process that keeps the volume busy. */
-function unmountMs(dice: Dice): number {
+function unmountMs(dice: Dice, setup: Setup): number {
   const [least, most] = dice.pick([
     [5, 700],
     [5, 700],
@@ -59,7 +65,16 @@ function unmountMs(dice: Dice): number {
     [15_000, 60_000],
     [15_000, 60_000],
   ] as const);
-  return dice.between(least, most);
+  return within(dice, setup, [least, most]);
+}
+
+function lagMs(dice: Dice, setup: Setup): number {
+  const [least, most] = dice.pick([
+    [100, 100],
+    [3_000, 3_000],
+    [20_000, 20_000],
+  ] as const);
+  return within(dice, setup, [least, most]);
 }
 
 function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
@@ -77,7 +92,12 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["recover", () => ({ kind: "recover" })],
   [
     "new-pod",
-    (dice, setup) => ({ kind: "new-pod", ...node(dice, setup), volumes: volumesOf(dice, setup), pace: paceOf(dice) }),
+    (dice, setup) => ({
+      kind: "new-pod",
+      ...node(dice, setup),
+      volumes: volumesOf(dice, setup),
+      pace: paceOf(dice, setup),
+    }),
   ],
   ["pod-ends", (dice) => ({ kind: "pod-ends", ...pick(dice) })],
   ["delete-pod", (dice) => ({ kind: "delete-pod", ...pick(dice), isForced: dice.chance(0.3) })],
@@ -98,17 +118,38 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
     }),
   ],
   ["other-mounts", (dice, setup) => ({ kind: "other-mounts", ...node(dice, setup), count: dice.between(1, 4) })],
-  ["freeze-kubelet", (dice, setup) => ({ kind: "freeze-kubelet", ...node(dice, setup), ...forMs(dice) })],
+  ["freeze-kubelet", (dice, setup) => ({ kind: "freeze-kubelet", ...node(dice, setup), ...forMs(dice, setup) })],
   [
     "power-cut",
-    (dice, setup) => ({ kind: "power-cut", ...node(dice, setup), ...forMs(dice), lostWrites: dice.between(0, 3) }),
+    (dice, setup) => ({
+      kind: "power-cut",
+      ...node(dice, setup),
+      ...forMs(dice, setup),
+      lostWrites: dice.between(0, 3),
+    }),
   ],
-  ["suspend-node", (dice, setup) => ({ kind: "suspend-node", ...node(dice, setup), ...forMs(dice) })],
-  ["cut-off-node", (dice, setup) => ({ kind: "cut-off-node", ...node(dice, setup), ...forMs(dice) })],
-  ["delete-node", (dice, setup) => ({ kind: "delete-node", ...node(dice, setup), ...forMs(dice) })],
+  [
+    "put-back",
+    (dice, setup) => {
+      const [least, most] = dice.pick([
+        [100, 3_000],
+        [3_000, 60_000],
+        [60_000, 1_500_000],
+      ] as const);
+      return {
+        kind: "put-back",
+        ...node(dice, setup),
+        byMs: dice.between(least, most),
+        lostWrites: dice.between(0, 6),
+      };
+    },
+  ],
+  ["suspend-node", (dice, setup) => ({ kind: "suspend-node", ...node(dice, setup), ...forMs(dice, setup) })],
+  ["cut-off-node", (dice, setup) => ({ kind: "cut-off-node", ...node(dice, setup), ...forMs(dice, setup) })],
+  ["delete-node", (dice, setup) => ({ kind: "delete-node", ...node(dice, setup), ...forMs(dice, setup) })],
   [
     "out-of-service",
-    (dice, setup) => ({ kind: "out-of-service", ...node(dice, setup), ...forMs(dice), isOff: dice.chance(0.7) }),
+    (dice, setup) => ({ kind: "out-of-service", ...node(dice, setup), ...forMs(dice, setup), isOff: dice.chance(0.7) }),
   ],
   [
     "step-clock",
@@ -127,9 +168,9 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
     }),
   ],
   ["crash-agent", (dice, setup) => ({ kind: "crash-agent", ...node(dice, setup) })],
-  ["pause-agent", (dice, setup) => ({ kind: "pause-agent", ...node(dice, setup), ...forMs(dice) })],
+  ["pause-agent", (dice, setup) => ({ kind: "pause-agent", ...node(dice, setup), ...forMs(dice, setup) })],
   ["roll-agent", (dice, setup) => ({ kind: "roll-agent", ...node(dice, setup), isSurge: dice.chance(0.5) })],
-  ["remove-agent", (dice, setup) => ({ kind: "remove-agent", ...node(dice, setup), ...forMs(dice) })],
+  ["remove-agent", (dice, setup) => ({ kind: "remove-agent", ...node(dice, setup), ...forMs(dice, setup) })],
   [
     "damaged-reads",
     (dice, setup) => {
@@ -140,7 +181,12 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ],
   [
     "slow-reads",
-    (dice, setup) => ({ kind: "slow-reads", ...node(dice, setup), readMs: dice.between(5, 1_500), ...forMs(dice) }),
+    (dice, setup) => ({
+      kind: "slow-reads",
+      ...node(dice, setup),
+      readMs: dice.between(5, 1_500),
+      ...forMs(dice, setup),
+    }),
   ],
   [
     "disk",
@@ -148,30 +194,44 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       kind: "disk",
       ...node(dice, setup),
       fault: dice.pick(["full", "read-only", "torn", "slow", "wiped", "older"] as const),
-      ...forMs(dice),
+      ...forMs(dice, setup),
     }),
   ],
-  ["crash-aggregator", (dice) => ({ kind: "crash-aggregator", replica: dice.between(0, 1), ...forMs(dice) })],
-  ["pause-aggregator", (dice) => ({ kind: "pause-aggregator", replica: dice.between(0, 1), ...forMs(dice) })],
-  ["stop-aggregators", (dice) => ({ kind: "stop-aggregators", ...forMs(dice) })],
+  [
+    "crash-aggregator",
+    (dice, setup) => ({ kind: "crash-aggregator", replica: dice.between(0, 1), ...forMs(dice, setup) }),
+  ],
+  [
+    "pause-aggregator",
+    (dice, setup) => ({ kind: "pause-aggregator", replica: dice.between(0, 1), ...forMs(dice, setup) }),
+  ],
+  ["stop-aggregators", (dice, setup) => ({ kind: "stop-aggregators", ...forMs(dice, setup) })],
   ["upgrade-all", () => ({ kind: "upgrade-all" })],
   [
     "network",
-    (dice, { nodes }) => ({
+    (dice, setup) => ({
       kind: "network",
       fault: dice.pick(NETWORK_FAULTS),
-      from: dice.between(-2, nodes.length - 1),
+      from: dice.between(-2, setup.nodes.length - 1),
       to: dice.pick(["api", "aggregator", "both"] as const),
       probability: dice.pick([0.1, 0.5, 1]),
-      ...forMs(dice),
+      ...forMs(dice, setup),
     }),
   ],
   ["late-copies", () => ({ kind: "late-copies" })],
-  ["restart-api", (dice) => ({ kind: "restart-api", forMs: dice.between(0, 40_000) })],
+  ["restart-api", (dice, setup) => ({ kind: "restart-api", forMs: within(dice, setup, [0, 40_000]) })],
   ["compact-api", () => ({ kind: "compact-api" })],
-  ["lagging-watches", (dice) => ({ kind: "lagging-watches", lagMs: dice.pick([100, 3_000, 20_000]), ...forMs(dice) })],
+  ["lagging-watches", (dice, setup) => ({ kind: "lagging-watches", lagMs: lagMs(dice, setup), ...forMs(dice, setup) })],
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
+
+/** Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last. */
+const FOCUSED: readonly StepKind[] = ["put-back"];
+
+/** The kinds that any world may have. */
+export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(
+  (kind) => !FOCUSED.includes(kind),
+);
 
 /** Kinds of steps by their names, separated by commas. Throws for a name that is none. */
 export function kindsOf(names: string): readonly StepKind[] {

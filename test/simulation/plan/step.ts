@@ -4,6 +4,7 @@ import type { PodVolume } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import type { ReadDamage } from "../world/table-read.ts";
 import type { NetworkFault } from "../world/weather.ts";
+import type { TempoName } from "./tempo.ts";
 
 /**
  * One step of a plan: a plain value, so that a plan can be shortened, printed and played again. Nodes, pods and replicas are numbers
@@ -30,6 +31,8 @@ export type Happening =
   | { readonly kind: "other-mounts"; readonly node: number; readonly count: number }
   | { readonly kind: "freeze-kubelet"; readonly node: number; readonly forMs: number }
   | { readonly kind: "power-cut"; readonly node: number; readonly forMs: number; readonly lostWrites: number }
+  /** A snapshot of the machine is put back: clocks go back within the boot, and so may what is on its disk. */
+  | { readonly kind: "put-back"; readonly node: number; readonly byMs: number; readonly lostWrites: number }
   | { readonly kind: "suspend-node"; readonly node: number; readonly forMs: number }
   | { readonly kind: "cut-off-node"; readonly node: number; readonly forMs: number }
   | { readonly kind: "delete-node"; readonly node: number; readonly forMs: number }
@@ -73,6 +76,7 @@ export type StepKind = Step["kind"];
 
 /** How a world begins. */
 export interface Setup {
+  readonly tempo: TempoName;
   readonly nodes: readonly NodeSetup[];
   readonly claims: readonly ClaimSetup[];
   readonly replicas: number;

@@ -11,6 +11,10 @@ export function actOnNodes(world: World, step: Step): boolean {
       return freeze(world, step);
     case "power-cut":
       return cutPower(world, step);
+    case "put-back":
+      world.windows.strike();
+      world.node(step.node).putBack(step);
+      return true;
     case "suspend-node":
       return suspend(world, step);
     case "cut-off-node":

@@ -2,15 +2,15 @@ import type { AggregatorConfig } from "../../../aggregator/config.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";
+import type { Tempo } from "../plan/tempo.ts";
 import type { Attention } from "./attention.ts";
 import { aggregatorPodObject } from "./objects.ts";
 
-/** Shorter than the product's own, so that every limit passes many times in a world. Milliseconds. */
-export const LIMITS = { silentAfterMs: 20_000, agentlessAfterMs: 60_000, nodeGoneAfterMs: 30_000 } as const;
-
-/** Longer than the product's own: a third of all work in a world would be for the Lease. */
-const TIMING = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 8_000 } as const;
-const START_MS = 1_200;
+interface ReplicaParts {
+  readonly engine: Engine;
+  readonly attention: Attention;
+  readonly tempo: Tempo;
+}
 
 /** A replica of the aggregator: its pod stays, its process may end and is started again. */
 export class Replica {
@@ -19,19 +19,21 @@ export class Replica {
   process: SimProcess | undefined;
   readonly #engine: Engine;
   readonly #attention: Attention;
+  readonly #tempo: Tempo;
   readonly #config: Partial<AggregatorConfig>;
   #isWanted = true;
 
   constructor(
-    { engine, attention }: { readonly engine: Engine; readonly attention: Attention },
+    { engine, attention, tempo }: ReplicaParts,
     { name, machine, isElected }: { readonly name: string; readonly machine: SimMachine; readonly isElected: boolean },
   ) {
     this.name = name;
     this.machine = machine;
     this.#engine = engine;
     this.#attention = attention;
-    const election = isElected ? { namespace: "mooring", pod: name, timing: TIMING } : undefined;
-    this.#config = { ...LIMITS, election };
+    this.#tempo = tempo;
+    const election = isElected ? { namespace: "mooring", pod: name, timing: tempo.election } : undefined;
+    this.#config = { ...tempo.limits, election };
     engine.api.create("pods", aggregatorPodObject(name, isElected));
     this.start();
   }
@@ -44,7 +46,7 @@ export class Replica {
     this.process = started;
     started.onEnd(() => {
       this.process = undefined;
-      this.#engine.scheduler.after(START_MS, () => {
+      this.#engine.scheduler.after(this.#tempo.aggregatorStartMs, () => {
         if (this.#isWanted) this.start();
       });
     });

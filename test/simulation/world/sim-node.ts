@@ -4,6 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { KernelTable } from "../engine/kernel.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";
+import type { Tempo } from "../plan/tempo.ts";
 import type { Truth } from "../truth.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Dice } from "./dice.ts";
@@ -19,6 +20,7 @@ interface NodeParts {
   readonly engine: Engine;
   readonly cluster: Cluster;
   readonly truth: Truth;
+  readonly tempo: Tempo;
   readonly dice: Dice;
   /** Runs beside everything else; what it throws ends the simulation. */
   readonly start: (work: Promise<void>) => void;
@@ -35,10 +37,6 @@ interface NodeOptions {
 
 /** Milliseconds of true time. */
 const LEASE_MS = 10_000;
-/** Two of them fit into what makes a node silent in these worlds. */
-const HEARTBEAT_MS = 8_000;
-const BOOT_MS = 4_000;
-const AGENT_START_MS = 1_500;
 const WATCH_MS = 30;
 /** A read of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
 export const USUAL_READ_MS = [0.4, 0] as const;
@@ -120,6 +118,13 @@ export class SimNode {
     this.thaw();
   }
 
+  /** Its agent of then cannot be had back: another is started. What is mounted stays. */
+  putBack({ byMs, lostWrites }: { readonly byMs: number; readonly lostWrites: number }): void {
+    if (!this.power.isOn || this.machine.isSuspended()) return;
+    this.disk.loseLast(lostWrites);
+    this.machine.goBack(byMs);
+  }
+
   /** All that runs or is mounted there ends; the disk may not have got its last writes. */
   cutPower(lostWrites: number): void {
     if (!this.power.isOn) return;
@@ -137,7 +142,7 @@ export class SimNode {
     this.power.boot();
     this.#table = this.#newTable();
     const { signal } = this.power;
-    this.#parts.engine.scheduler.after(BOOT_MS, () => {
+    this.#parts.engine.scheduler.after(this.#parts.tempo.bootMs, () => {
       if (!signal.aborted) this.#onBooted();
     });
   }
@@ -177,7 +182,9 @@ export class SimNode {
     this.agent = undefined;
     this.#parts.engine.api.delete({ resource: "pods", namespace: AGENTS, name: pod.name });
     const { table } = this;
-    this.#parts.engine.scheduler.after(AGENT_START_MS, () => table.unmount(tokenMount(this.root, pod.uid)));
+    this.#parts.engine.scheduler.after(this.#parts.tempo.agentStartMs, () =>
+      table.unmount(tokenMount(this.root, pod.uid)),
+    );
   }
 
   /** A new agent's pod comes, and the old one goes when that runs: for a while there are two. */
@@ -187,7 +194,7 @@ export class SimNode {
     this.agent = undefined;
     this.installAgent();
     const { engine } = this.#parts;
-    engine.scheduler.after(2 * AGENT_START_MS, () => {
+    engine.scheduler.after(2 * this.#parts.tempo.agentStartMs, () => {
       old?.stop();
       engine.api.delete({ resource: "pods", namespace: AGENTS, name: pod.name });
     });
@@ -211,7 +218,7 @@ export class SimNode {
       journal: this.#isForgetful
         ? createMemoryJournal()
         : this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
-      config: { heartbeatMs: HEARTBEAT_MS },
+      config: { heartbeatMs: this.#parts.tempo.heartbeatMs },
     });
     started.agent = agent;
     this.agent = agent;
@@ -219,7 +226,7 @@ export class SimNode {
       if (this.agent !== agent) return;
       this.agent = undefined;
       const { signal } = this.power;
-      engine.scheduler.after(AGENT_START_MS, () => {
+      engine.scheduler.after(this.#parts.tempo.agentStartMs, () => {
         if (!signal.aborted) this.startAgent();
       });
     });

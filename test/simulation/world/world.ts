@@ -3,13 +3,14 @@ import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SiteVisit } from "../engine/sites.ts";
 import type { Setup } from "../plan/step.ts";
+import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
 import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
 import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
 import { NAMESPACE } from "./objects.ts";
-import { LIMITS, Replica } from "./replica.ts";
+import { Replica } from "./replica.ts";
 import { SimNode } from "./sim-node.ts";
 import type { Sky } from "./weather.ts";
 import { Windows } from "./windows.ts";
@@ -30,7 +31,6 @@ export interface Agentless {
 }
 
 /** Milliseconds of true time. */
-const PODGC_MS = 20_000;
 const HEARS_MS = 30;
 const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
 
@@ -38,6 +38,7 @@ const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
 export class World {
   readonly engine: Engine;
   readonly sky: Sky;
+  readonly tempo: Tempo;
   readonly truth: Truth;
   readonly cluster: Cluster;
   readonly windows: Windows;
@@ -69,6 +70,7 @@ export class World {
     const { scheduler, api } = engine;
     this.engine = engine;
     this.sky = sky;
+    this.tempo = TEMPOS[setup.tempo];
     this.#dice = dice;
     this.truth = new Truth(scheduler.nowMs);
     this.windows = new Windows(scheduler);
@@ -88,7 +90,7 @@ export class World {
       this.cluster.claims.create({ name: `data-${index}`, kind, handle: sharesHandle ? "handle-1" : undefined });
     this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
       const replica = { name: `aggregator-${index}`, machine: this.control, isElected: true };
-      return new Replica({ engine, attention: this.attention }, replica);
+      return new Replica({ engine, attention: this.attention, tempo: this.tempo }, replica);
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
@@ -130,7 +132,8 @@ export class World {
     const rate = isSlewed ? SLEWED : undefined;
     const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
     const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
-    const parts = { engine: this.engine, cluster: this.cluster, truth: this.truth, dice: this.#dice(name), start };
+    const { engine, cluster, truth, tempo } = this;
+    const parts = { engine, cluster, truth, tempo, dice: this.#dice(name), start };
     const kernel = isOldKernel ? "line-count" : "stable-cursor";
     return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }
@@ -159,14 +162,17 @@ export class World {
 
   /** The node's agent is taken away for a time: when that is long, what its pods' status says counts. */
   noteAgentless(node: string, forMs: number): void {
-    const fromMs = this.now + 0.9 * LIMITS.agentlessAfterMs;
+    const fromMs = this.now + 0.9 * this.tempo.limits.agentlessAfterMs;
     const toMs = this.now + forMs;
     if (toMs > fromMs) this.agentless = [...this.agentless, { node, removedMs: this.now, fromMs, toMs }];
   }
 
   /** Somebody says for so long that the node is gone, and it may be taken for that until it is heard of again. */
   noteGivenUp(node: string, forMs: number): void {
-    this.#givenUp = [...this.#givenUp, { node, fromMs: this.now, toMs: this.now + forMs + LIMITS.silentAfterMs }];
+    this.#givenUp = [
+      ...this.#givenUp,
+      { node, fromMs: this.now, toMs: this.now + forMs + this.tempo.limits.silentAfterMs },
+    ];
   }
 
   /** True for a use that may have counted as ended with its node. */
@@ -207,7 +213,7 @@ export class World {
 
   deleteNode(node: SimNode): void {
     this.cluster.deleteNode(node.name);
-    this.collectPods(node.name, PODGC_MS, () => this.cluster.nodeGoneSince(node.name) !== undefined);
+    this.collectPods(node.name, this.tempo.podGcMs, () => this.cluster.nodeGoneSince(node.name) !== undefined);
   }
 
   /** All faults end, everything runs again. */

@@ -42,6 +42,7 @@ describe("the agent's configuration", () => {
         rejectBarePods: false,
         rejectLastTries: false,
         deleteReverted: false,
+        deleteRejected: false,
         enforcesSince: undefined,
       },
       debugListen: { host: "127.0.0.1", port: 9810 },
@@ -61,7 +62,13 @@ describe("the agent's configuration", () => {
   it("takes all that there is to say about node affinity", () => {
     const flags = "--affinity=enforce --affinity-grace=2s --reject-attached --reject-bare-pods --reject-last-tries";
 
-    const { affinity } = run([...NEEDED, ...flags.split(" "), "--delete-reverted", "--kubelet-enforces-since=v1.38"]);
+    const { affinity } = run([
+      ...NEEDED,
+      ...flags.split(" "),
+      "--delete-reverted",
+      "--delete-rejected",
+      "--kubelet-enforces-since=v1.38",
+    ]);
 
     expect(affinity).toEqual({
       mode: "enforce",
@@ -70,6 +77,7 @@ describe("the agent's configuration", () => {
       rejectBarePods: true,
       rejectLastTries: true,
       deleteReverted: true,
+      deleteRejected: true,
       enforcesSince: [1, 38, 0],
     });
   });

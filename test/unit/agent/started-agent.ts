@@ -38,6 +38,7 @@ const CONFIG: AgentConfig = {
     rejectBarePods: false,
     rejectLastTries: false,
     deleteReverted: false,
+    deleteRejected: false,
     enforcesSince: undefined,
   },
   listen: { host: "127.0.0.1", port: 0 },

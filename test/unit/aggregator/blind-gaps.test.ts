@@ -15,10 +15,12 @@ type Renewals = ReadonlyMap<string, LeaseRenewal>;
 interface Scene {
   readonly renewals?: (signal: AbortSignal) => Renewals | Promise<Renewals>;
   readonly isAtRest?: () => boolean;
+  /** When the object of the node was made; long ago unless told. */
+  readonly createdAtMs?: number;
 }
 
 /** One node `n1` and a gap of a minute that ended at noon, which is now. */
-function gapsOf({ renewals = () => new Map(), isAtRest = () => true }: Scene = {}) {
+function gapsOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs }: Scene = {}) {
   const clock = createFakeClock();
   const logger = createFakeLogger();
   let open: readonly CoverageGap[] = [GAP];
@@ -26,7 +28,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true }: Scene = {
   const gaps = new BlindGaps(
     {
       ...{ clock, logger, isAtRest, mark: () => isAtRest },
-      cluster: { node: (name) => nodeWith(name), nodeNames: () => ["n1"] },
+      cluster: { node: (name) => ({ ...nodeWith(name), createdAtMs }), nodeNames: () => ["n1"] },
       coverage: {
         gaps: () => open,
         settle: (openIn) => {
@@ -117,6 +119,20 @@ describe("the gaps of a time of leading", () => {
     await scene.end();
 
     expect(scene.changes()).toBe(0);
+  });
+
+  it("are judged by what a machine tells that is older than its object, whatever an earlier report of it has told", async () => {
+    const scene = gapsOf({ createdAtMs: NOON + 1 });
+    // A report from before the end of the gap, which was long on its way.
+    scene.gaps.onReport(reportAt(NOON - 50_000, []), { atMs: NOON, widthMs: 1 }, false);
+    await scene.clock.advance(5_000);
+    const before = scene.gaps.unseenOf(volumeWith()).times;
+    scene.gaps.onReport(reportAt(scene.clock.wallMs(), BLIND), { atMs: scene.clock.wallMs(), widthMs: 0 }, false);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(before).toEqual([]);
+    expect(scene.gaps.unseenOf(volumeWith()).times).toMatchObject([{ isBefore: true }, { toMs: NOON - 30_000 }]);
   });
 
   it("are held against nodes whose kubelets' Leases cannot be listed, a while later", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
 import type { Expected, Truth } from "../../e2e/scenarios/scenario.ts";
-import { judge } from "../../e2e/scenarios/verdict.ts";
+import { judge, SAID_LIMIT_MS } from "../../e2e/scenarios/verdict.ts";
 
 const UNMOUNTED: Expected = { status: "True", reason: "Unmounted" };
 /** The last use ended 10.000 to 10.010 s after the epoch. */
@@ -181,5 +182,13 @@ describe("judge", () => {
     const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states: [{ seenMs: 10_100, words }] });
 
     expect(final.kubernetes).toBeUndefined();
+  });
+});
+
+describe("the wait for what is expected", () => {
+  it("outlasts what a new leader may have to wait for a node with nothing to tell: a heartbeat and a fifth", () => {
+    const heartbeatMs = AGENT_SETTINGS.heartbeat.parse(AGENT_SETTINGS.heartbeat.fallback);
+
+    expect(SAID_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
   });
 });

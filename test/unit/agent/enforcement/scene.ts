@@ -21,6 +21,7 @@ export const CONFIG: AffinityConfig = {
   rejectBarePods: false,
   rejectLastTries: false,
   deleteReverted: false,
+  deleteRejected: false,
   enforcesSince: undefined,
 };
 export const PV = "/api/v1/persistentvolumes/pv-1";

@@ -12,7 +12,7 @@ export const MINUTE = 60 * SECOND;
 
 /** A node on which hardly anything is wrong. */
 export const CALM: NodeSurvey = { pods: 30, wrong: 1, unseen: 0 };
-export const CAREFUL = { rejectBarePods: false, rejectLastTries: false } as const;
+export const CAREFUL = { rejectBarePods: false, rejectLastTries: false, deleteRejected: false } as const;
 
 export function owner(uid: string, kind = "ReplicaSet"): PodOwner {
   return { apiVersion: "apps/v1", kind, name: `the-${uid}`, uid };

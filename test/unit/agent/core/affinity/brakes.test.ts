@@ -7,7 +7,7 @@ import {
   witness,
   wrongNode,
 } from "../../../../../agent/core/affinity/brakes.ts";
-import { CALM, inShort, MINUTE, owner, play, SECOND, scene } from "./brake-scenes.ts";
+import { CALM, CAREFUL, inShort, MINUTE, owner, play, SECOND, scene } from "./brake-scenes.ts";
 
 const HOUR = 60 * MINUTE;
 /** An agent that has run for ten hours when a test begins at 0. */
@@ -145,6 +145,14 @@ describe("the brake after a restart of the agent", () => {
     const { decisions } = play(newBrakes(0), tries([31, 50], owner("of", kind)));
 
     expect(decisions.map(inShort)).toEqual(["go", second]);
+  });
+
+  it("takes two for granted of every owner where agents delete what they have rejected", () => {
+    const ask = { podUid: "p1", owner: owner("of"), job: undefined };
+    const at = { ...scene(50 * SECOND), settings: { ...CAREFUL, deleteRejected: true } };
+    const { brakes } = play(newBrakes(0), tries([31], owner("of")));
+
+    expect(inShort(brake(brakes, ask, at).decision)).toBe("owner until 91 s");
   });
 
   it("takes nothing for granted when it has run for ten minutes", () => {
