@@ -4,7 +4,7 @@ import { SHOP } from "./victims.ts";
 /** The messages of the policy, cut where they go on. */
 const RULES = {
   node: "mooring-agent-delete: an agent must not delete a pod of another node, nor several at once",
-  phase: "mooring-agent-delete: an agent must not delete a pod that is not Pending",
+  phase: "mooring-agent-delete: an agent must not delete a pod that is neither Pending nor rejected",
   sandbox: "mooring-agent-delete: an agent must not delete a pod that has an address or a sandbox",
   containers: "mooring-agent-delete: an agent must not delete a pod of which a container of any kind has begun",
   mark: "mooring-agent-delete: an agent must not delete a pod that does not carry the annotation",

@@ -55,14 +55,18 @@ describe("an agent that may delete pods", () => {
     expect(whoRefused(await stage.as.agent(create(`${SHOP}/pods/reverted/eviction`, eviction)))).toBe("RBAC");
   });
 
-  it("deletes a pod that came back from its rejection", async () => {
+  it.each([
+    { what: "a pod that came back from its rejection", pod: "reverted" },
+    { what: "a pod whose rejection stands", pod: "rejected" },
+    { what: "a pod whose rejection stands, its container called terminated by the kubelet", pod: "given-up" },
+  ])("deletes $what", async ({ pod }) => {
     const own = v.parse(identity, await stage.api.get("/api/v1/namespaces/mooring-agents/pods/mooring-agent-node-1"));
     const { name, uid } = own.metadata;
     const serviceAccount = { namespace: "mooring-agents", name: "mooring-agent", pod: { name, uid } };
     const kubeconfig = await stage.plane.kubeconfigFor({ serviceAccount });
     const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
     owner.defer(() => client.close());
-    const { metadata } = v.parse(identity, await stage.api.get(`${SHOP}/pods/reverted`));
+    const { metadata } = v.parse(identity, await stage.api.get(`${SHOP}/pods/${pod}`));
 
     const order = { pod: { namespace: "shop", ...metadata }, mayBeSent: () => true };
     const outcome = await createPodRejector({ client, clock: owner.clock }).remove(order, owner.signal);

@@ -54,6 +54,20 @@ const VICTIMS: readonly Victim[] = [
     metadata: { annotations: { [REJECTED_ANNOTATION]: "{}" } },
     status: { phase: "Failed", reason: REJECTION_REASON, message: "Pod was rejected: before" },
   },
+  {
+    name: "given-up",
+    metadata: { annotations: { [REJECTED_ANNOTATION]: "{}" } },
+    status: {
+      phase: "Failed",
+      reason: REJECTION_REASON,
+      message: "Pod was rejected: before",
+      containerStatuses: [
+        container({
+          terminated: { exitCode: 137, reason: "ContainerStatusUnknown", startedAt: null, finishedAt: null },
+        }),
+      ],
+    },
+  },
   { name: "reverted" },
   { name: "addressed", status: { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] } },
   { name: "ready-to-start", status: { conditions: [condition("PodReadyToStartContainers", "True")] } },
