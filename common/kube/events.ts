@@ -145,11 +145,19 @@ class EventWriter {
       reportingController: controller,
       reportingInstance: instance,
       ...event,
-      note: event.note.slice(0, 1024),
+      note: cutToBytes(event.note, LONGEST_NOTE),
     };
     await client.request({ method: "POST", path, body }, signal);
     return `${path}/${name}`;
   }
+}
+
+/** What the API server takes, in bytes though it says characters (k/k: pkg/apis/core/validation/events.go, NoteLengthLimit). */
+const LONGEST_NOTE = 1024;
+
+/** The begin of a text that takes no more bytes as UTF-8, without a part of a character. */
+function cutToBytes(text: string, most: number): string {
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, most), { stream: true });
 }
 
 const MERGE_PATCH = "application/merge-patch+json";

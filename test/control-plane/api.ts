@@ -29,7 +29,10 @@ export function createApiCall(cluster: Cluster, credentials: Credentials): ApiCa
   const identity = "token" in credentials ? { authorization: `Bearer ${credentials.token}` } : {};
   return ({ method = "GET", path, body, contentType = "application/json" }) =>
     new Promise((resolve, reject) => {
-      const content = body === undefined ? {} : { "content-type": contentType };
+      const sent = body === undefined ? undefined : JSON.stringify(body);
+      // Node.js tells no length of what a DELETE carries by itself, and the server would not read it.
+      const content =
+        sent === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(sent) };
       const call = request(new URL(path, cluster.url), {
         ...tls,
         ca: cluster.ca,
@@ -42,7 +45,7 @@ export function createApiCall(cluster: Cluster, credentials: Credentials): ApiCa
         text(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
       });
       call.on("error", reject);
-      call.end(body === undefined ? undefined : JSON.stringify(body));
+      call.end(sent);
     });
 }
 

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The names at the top of the project that a `.dockerignore` lets through: it excludes all (`*`), then names what it keeps (`!name`). */
+/** The files and folders of the project that a `.dockerignore` lets through: it excludes all (`*`), then names what it keeps (`!agent`, `!cli/uninstall`). */
 export function namesKept(dockerignore: string): readonly string[] {
   const lines = dockerignore.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const [first, ...kept] = lines;
-  if (first !== "*" || !kept.every((line) => /^![\w.-]+$/.test(line)))
+  if (first !== "*" || !kept.every((line) => /^![\w.-]+(\/[\w.-]+)*$/.test(line)))
     throw new Error("the .dockerignore must exclude all with *, then name what it keeps, such as !agent");
   return kept.map((line) => line.slice(1));
 }

@@ -200,7 +200,7 @@ const POWERS: readonly Attack[] = [
     "deletes the fence",
     remove(apis("admissionregistration.k8s.io/v1/validatingadmissionpolicies/mooring-fence.mooring.dev?dryRun=All")),
   ),
-  unseen(
+  write(
     "agent",
     "makes a webhook that sees all writes",
     create(apis("admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All"), {

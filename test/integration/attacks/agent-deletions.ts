@@ -1,4 +1,5 @@
 import { type Attack, remove, ruled } from "./attack.ts";
+import { RBAC } from "./refusal.ts";
 import { SHOP } from "./victims.ts";
 
 /** The messages of the policy, cut where they go on. */
@@ -28,7 +29,10 @@ function unaimed(name: string, ask: Attack["ask"], rule: Rule): Attack {
 export const AGENT_DELETIONS: readonly Attack[] = [
   deletion("deletes a pod of another node", "elsewhere", "node"),
   { ...deletion("deletes a pod by a token that is bound to no pod", "reverted", "node"), by: "agent without a pod" },
-  unaimed("deletes all pods of a namespace, being allowed to delete some", remove(`${SHOP}/pods`), "node"),
+  {
+    ...unaimed("deletes all pods of a namespace, being allowed to delete some", remove(`${SHOP}/pods`), "node"),
+    refusedBy: RBAC,
+  },
   deletion("deletes a running pod", "running", "phase"),
   deletion("deletes a pod that is over", "finished", "phase"),
   deletion("deletes a pod that has an address", "addressed", "sandbox"),

@@ -121,7 +121,11 @@ const WRONG_CHANGES: readonly Attack[] = [
   wrongChange("adds an annotation", { annotations: { "example.com/admin": "true" } }, "annotations"),
   wrongChange("changes somebody's annotation", { annotations: { theirs: "mine" } }, "annotations"),
   wrongChange("removes somebody's annotation", { annotations: { theirs: null } }, "annotations"),
-  wrongChange("makes a mirror pod", { annotations: { "kubernetes.io/config.mirror": "1" } }, "annotations"),
+  other(
+    "makes a mirror pod",
+    patch(statusOf("waiting"), rejection({ annotations: { "kubernetes.io/config.mirror": "1" } })),
+    "API 422 Invalid",
+  ),
   wrongChange("says nothing in the annotation", { annotations: { "mooring.dev/rejected": null } }, "mark"),
   wrongChange(
     "says something in the annotation that is no JSON",

@@ -132,8 +132,8 @@ export function describeAgent(stage: () => AttackStage): void {
       const outcomes = await emitAll(stage(), speaker, owned === undefined ? events : [...events, owned, owned]);
 
       expect(events).toHaveLength(TELLINGS.length + OWNERS.length + 2);
-      expect(outcomes.filter((one) => one === "written")).toHaveLength(events.length);
       expect(outcomes).not.toContain("failed");
+      expect(outcomes.filter((one) => one === "written")).toHaveLength(events.length);
     });
   });
 }

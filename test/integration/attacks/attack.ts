@@ -87,6 +87,9 @@ export function remove(path: string): ApiRequest {
 /** The same without consequences; admission is asked all the same. */
 export function dry(ask: ApiRequest): ApiRequest {
   if (ask.method === undefined || ask.method === "GET") return ask;
+  // Options that come in a body replace those of the query.
+  if (ask.method === "DELETE" && typeof ask.body === "object")
+    return { ...ask, body: { ...ask.body, dryRun: ["All"] } };
   return { ...ask, path: `${ask.path}${ask.path.includes("?") ? "&" : "?"}dryRun=All` };
 }
 

@@ -100,6 +100,18 @@ export async function makeVictims(api: ClusterApi): Promise<void> {
   await api.create(`${SHOP}/serviceaccounts`, { metadata: { name: "default" } });
   await makeClaim(api);
   for (const victim of VICTIMS) await waitingPod(api, marked(victim));
+  await api.create("/apis/events.k8s.io/v1/namespaces/shop/events", {
+    metadata: { name: "told" },
+    ...{
+      type: "Normal",
+      reason: "Told",
+      action: "Telling",
+      note: "It was told",
+      eventTime: "2026-01-01T00:00:00.000000Z",
+    },
+    ...{ reportingController: "example.com/teller", reportingInstance: "teller-0" },
+    regarding: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "waiting" },
+  });
   await api.create(`${SHOP}/secrets`, { metadata: { name: "password" }, stringData: { password: "12345" } });
   await api.create(`${SHOP}/configmaps`, { metadata: { name: "settings" }, data: { a: "b" } });
   await api.create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", { metadata: { name: "node-1" } });

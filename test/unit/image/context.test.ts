@@ -16,7 +16,11 @@ function scratch(files: Readonly<Record<string, string>>): string {
 
 describe("namesKept", () => {
   it("are those that are taken back from the exclusion of all", () => {
-    expect(namesKept("# a remark\n*\n!agent\n\n!.npmrc\n")).toEqual(["agent", ".npmrc"]);
+    expect(namesKept("# a remark\n*\n!agent\n\n!.npmrc\n!cli/uninstall\n")).toEqual([
+      "agent",
+      ".npmrc",
+      "cli/uninstall",
+    ]);
   });
 
   it.each([

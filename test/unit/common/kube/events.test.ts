@@ -112,13 +112,25 @@ describe("an event recorder", () => {
     expect(sent).toMatchObject([{ body: { metadata: { name: `${"w".repeat(190)}.u1-seen` } } }]);
   });
 
-  it("cuts a note that the API server would refuse", async () => {
+  it.each([
+    { name: "cuts a note that the API server would refuse", note: "n".repeat(2_000), kept: "n".repeat(1_024) },
+    {
+      name: "counts what the API server counts, bytes, and cuts no character",
+      note: "é".repeat(1_000),
+      kept: "é".repeat(512),
+    },
+    {
+      name: "leaves out a character of which there is no room for all",
+      note: `n${"€".repeat(1_000)}`,
+      kept: `n${"€".repeat(341)}`,
+    },
+  ])("$name", async ({ note, kept }) => {
     const { recorder, sent, end } = start();
 
-    recorder.emit({ ...EVENT, note: "n".repeat(2_000) });
+    recorder.emit({ ...EVENT, note });
     await end();
 
-    expect(sent).toMatchObject([{ body: { note: "n".repeat(1_024) } }]);
+    expect(sent).toMatchObject([{ body: { note: kept } }]);
   });
 
   it("goes on with the next event when one is refused, and says so", async () => {
