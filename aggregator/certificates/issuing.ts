@@ -1,7 +1,7 @@
 import { webcrypto } from "node:crypto";
-import type * as x509 from "@peculiar/x509";
 import type { ServingPair } from "../../common/runtime/http-server.ts";
 import { BACKDATED_MS } from "../core/certificate-plan.ts";
+import type * as x509 from "./x509.ts";
 
 type Library = typeof x509;
 
@@ -66,10 +66,9 @@ export async function issueCertificate(
   return { certificate: `${certificate.toString("pem")}\n`, key: await privatePem(library, keys.privateKey) };
 }
 
-/** It takes 17 MiB and most of a second: only who has something to issue loads it. The first import is what the second needs. */
+/** Only who has something to issue loads it. */
 async function loadLibrary(): Promise<Library> {
-  await import("reflect-metadata");
-  return await import("@peculiar/x509");
+  return await import("./x509.ts");
 }
 
 // biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
