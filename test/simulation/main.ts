@@ -15,7 +15,7 @@ import { simulate } from "./simulate.ts";
 import { NETWORK_FAULTS } from "./world/weather.ts";
 
 /** From so many seeds on, a fault or a crash point that was never met is a failure of the run. */
-const LARGE = 2_000;
+const LARGE = 10_000;
 
 const USAGE = `Usage: npm run simulate [-- flags]
 

@@ -1,14 +1,17 @@
+import { readFile } from "node:fs/promises";
 import { PROMISES } from "./invariants/promises.ts";
 import { planOf } from "./plan/generate.ts";
 import { kindsOf } from "./plan/happenings.ts";
+import { readPlan } from "./plan/step.ts";
 import { runPlan } from "./run.ts";
 
-/** Run in a copy of the tree that a mutant has spoilt: plays seeds until a promise is broken, and prints which. */
-const [first = "1", last = "1", words = ""] = process.argv.slice(2);
+/** Run in a copy of the tree that a mutant has spoilt: plays seeds, or a plan that is kept, until a promise is broken, and prints which. */
+const [first = "1", last = "1", words = "", file = ""] = process.argv.slice(2);
 const focus = words === "" ? undefined : kindsOf(words);
+const kept = file === "" ? undefined : readPlan(JSON.parse(await readFile(file, "utf8")));
 
 for (let seed = Number(first); seed <= Number(last); seed += 1) {
-  const { failure } = await runPlan(planOf(seed, focus));
+  const { failure } = await runPlan(kept ?? planOf(seed, focus));
   if (failure === undefined || !(failure.promise in PROMISES)) continue;
   process.stdout.write(JSON.stringify({ seed, promise: failure.promise, detail: failure.detail }));
   break;

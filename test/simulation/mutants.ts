@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +20,13 @@ const COPIED = ["agent", "aggregator", "common", "test/simulation", "test/fakes"
 
 /** What became of a deliberately wrong variant of the product. */
 export type Fate =
-  | { readonly kind: "caught"; readonly seed: number; readonly focus: string; readonly promise: string }
+  | {
+      readonly kind: "caught";
+      readonly seed: number;
+      readonly focus: string;
+      readonly promise: string;
+      readonly isKept: boolean;
+    }
   | { readonly kind: "survived" }
   /** The product has changed since. */
   | { readonly kind: "does not apply"; readonly why: string };
@@ -77,7 +84,8 @@ async function tryMutant(name: string, plain: string): Promise<MutantResult> {
   try {
     await copyTree(plain, copy);
     const why = await apply(patch, copy);
-    const fate: Fate = why === undefined ? await hunt({ copy, plain }, focus) : { kind: "does not apply", why };
+    const trees = { copy, plain, plan: join(FOLDER, `${name}.plan.json`) };
+    const fate: Fate = why === undefined ? await hunt(trees, focus) : { kind: "does not apply", why };
     return { name, what, fate };
   } finally {
     await rm(copy, { recursive: true, force: true });
@@ -92,10 +100,13 @@ interface Trees {
   readonly copy: string;
   /** The product's. */
   readonly plain: string;
+  /** Where the plan is that is kept for the mutant, if there is any: for what seeds meet too seldom. */
+  readonly plan: string;
 }
 
-/** First in worlds in which that goes wrong where the mutant is, then in any. */
+/** First in the plan that is kept for it, then in worlds in which that goes wrong where the mutant is, then in any. */
 async function hunt(trees: Trees, focus: string): Promise<Fate> {
+  if (existsSync(trees.plan)) return await huntIn(trees, { first: 1, last: 1, focus: "", plan: trees.plan });
   const found = focus === "" ? undefined : await huntIn(trees, { first: 1, last: FOCUSED_SEEDS, focus });
   return found?.kind === "caught" ? found : await huntIn(trees, { first: 1, last: MUTANT_SEEDS, focus: "" });
 }
@@ -104,6 +115,8 @@ interface Seeds {
   readonly first: number;
   readonly last: number;
   readonly focus: string;
+  /** Instead of what the seeds stand for. */
+  readonly plan?: string;
 }
 
 /** Plays seeds with the mutant until one is found that it fails and the product does not. */
@@ -130,10 +143,12 @@ async function apply(patch: string, cwd: string): Promise<string | undefined> {
   }
 }
 
-async function play(cwd: string, { first, last, focus }: Seeds): Promise<Fate> {
+async function play(cwd: string, { first, last, focus, plan }: Seeds): Promise<Fate> {
   const program = join(cwd, "test/simulation/mutant-seeds.ts");
-  const { stdout } = await run(process.execPath, [program, String(first), String(last), focus], { cwd });
-  return stdout === "" ? { kind: "survived" } : { kind: "caught", focus, ...v.parse(caught, JSON.parse(stdout)) };
+  const { stdout } = await run(process.execPath, [program, String(first), String(last), focus, plan ?? ""], { cwd });
+  return stdout === ""
+    ? { kind: "survived" }
+    : { kind: "caught", focus, isKept: plan !== undefined, ...v.parse(caught, JSON.parse(stdout)) };
 }
 
 export function mutantText({ name, what, fate }: MutantResult): string {
@@ -142,6 +157,7 @@ export function mutantText({ name, what, fate }: MutantResult): string {
 
 function endText(fate: Fate): string {
   if (fate.kind !== "caught") return fate.kind.toUpperCase();
+  if (fate.isKept) return `${fate.promise}, in the plan that is kept for it`;
   const where = fate.focus === "" ? "" : ` of ${fate.focus.replaceAll(",", ", ")}`;
   return `${fate.promise}, seed ${fate.seed}${where}`;
 }

@@ -45,7 +45,7 @@ const FIRST = 0.1;
 const RECOVERS = 0.05;
 
 /** Long enough that what stands in a status has to be true at its end. Milliseconds. */
-const RECOVERY_MS = [70_000, 130_000] as const;
+const RECOVERY_MS = [110_000, 150_000] as const;
 
 /** The same for all that is promised. */
 const LONG_RECOVERY_MS = [300_000, 320_000] as const;

@@ -23,7 +23,10 @@ export interface Tempo {
   readonly bootMs: number;
   /** What the garbage collector of pods waits for. */
   readonly podGcMs: number;
-  /** After everything has worked for so long, what stands in a status is to be true. */
+  /**
+   * After everything has worked for so long, what stands in a status is to be true: a request that is lost without a word is given up
+   * after a minute (real connections are pinged, these are not), and only then is tried again, listed, and led.
+   */
   readonly catchesUpMs: number;
   /** An agent that is back needs so long until it is heard. */
   readonly isHeardAfterMs: number;
@@ -48,7 +51,7 @@ const FULL: Tempo = {
   aggregatorStartMs: 1_200,
   bootMs: 4_000,
   podGcMs: 20_000,
-  catchesUpMs: 60_000,
+  catchesUpMs: 100_000,
   isHeardAfterMs: 60_000,
   // A new leader knows after two minutes that a node has no agent: the limit, and until Leases are asked for.
   settlesMs: 130_000,
