@@ -32,6 +32,8 @@ afterAll(async () => {
   signals[Symbol.dispose]();
 });
 
+const OWNS_NOTHING = '{"f:metadata":{"f:annotations":{}}}';
+
 function kubectl(plane: ControlPlane, ...args: readonly string[]): Promise<{ readonly stdout: string }> {
   const flags = [`--kubeconfig=${plane.kubeconfig}`, `--cache-dir=${plane.kubeconfig}.cache`];
   return run(plane.kubectl, [...flags, ...args], { maxBuffer: 64 * 1024 * 1024 });
@@ -44,11 +46,12 @@ describe("what is left on claims", () => {
     cluster = await startBareCluster(owner);
   });
 
-  /** A claim but for what every write changes. */
+  /** A claim but for what every write changes, and for what the API server goes on to note of a writer that owns nothing any more. */
   async function rest(name: string): Promise<object> {
     const { metadata, ...others } = parse(Claim, await cluster.api.get(`${CLAIMS}/${name}`));
     const { resourceVersion: _, managedFields, ...fields } = metadata;
-    return { ...others, metadata: { ...fields, managers: [...new Set(managedFields.map(({ manager }) => manager))] } };
+    const owners = managedFields.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1) !== OWNS_NOTHING);
+    return { ...others, metadata: { ...fields, managers: [...new Set(owners.map(({ manager }) => manager))] } };
   }
 
   it("goes by the account of the manifests, and nothing else does", { timeout: 150_000 }, async () => {
