@@ -1,4 +1,4 @@
-import type { KubeEvent } from "../../common/kube/events.ts";
+import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { REJECTION_REASON } from "../../common/storage/rejection.ts";
 import type { PodOwner } from "../core/affinity/facts.ts";

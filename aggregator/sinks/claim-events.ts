@@ -1,4 +1,4 @@
-import type { KubeEvent } from "../../common/kube/events.ts";
+import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";

@@ -1,4 +1,4 @@
-import type { KubeEvent } from "../../common/kube/events.ts";
+import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";

@@ -1,4 +1,4 @@
-import type { KubeEvent } from "./events.ts";
+import type { KubeEvent } from "./kube-event.ts";
 
 /** What client-go keeps to, too: after so long without one, the next is a new event. Milliseconds. */
 const SERIES_MS = 360_000;

@@ -2,31 +2,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { Counter } from "../runtime/metrics.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import { EventSeries } from "./event-series.ts";
-
-/** What happened to an object, for people who describe it. */
-export interface KubeEvent {
-  readonly regarding: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly namespace: string;
-    readonly name: string;
-    readonly uid: string;
-  };
-  readonly type: "Normal" | "Warning";
-  /** A constant word in CamelCase. */
-  readonly reason: string;
-  /** What was done or seen, a constant word in CamelCase. */
-  readonly action: string;
-  /** A sentence, at most 1,024 characters. */
-  readonly note: string;
-  /** The moment, as `formatMicroTime` writes it. */
-  readonly eventTime: string;
-  /**
-   * Makes it one event, however often and by whichever process it is emitted, as long as the API server keeps it (an hour unless told):
-   * lower-case letters, digits and `-`, at most 60, unique among the events on objects of this name.
-   */
-  readonly once?: string | undefined;
-}
+import type { KubeEvent } from "./kube-event.ts";
 
 /** What becomes of an event: written anew, told or counted as one more of a series, there already, or lost. */
 export const EVENT_OUTCOMES = ["written", "repeated", "known", "failed", "dropped"] as const;

@@ -4,7 +4,7 @@ import { type Rejection, rejectionPatch } from "../../../agent/core/affinity/rej
 import { ownerEvent, type PodTelling, podEvent } from "../../../agent/sinks/affinity-events.ts";
 import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { createPodRejector } from "../../../agent/sinks/pod-rejector.ts";
-import type { KubeEvent } from "../../../common/kube/events.ts";
+import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import { clientOf, emitAll, identity } from "./program.ts";
 import type { AttackStage } from "./stage.ts";
 import { SHOP, waitingPod } from "./victims.ts";

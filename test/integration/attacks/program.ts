@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { createKubeClient, type KubeClient } from "../../../common/kube/client.ts";
 import { connect } from "../../../common/kube/connection.ts";
-import { createEventRecorder, type KubeEvent } from "../../../common/kube/events.ts";
+import { createEventRecorder } from "../../../common/kube/events.ts";
+import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { waitUntil } from "../../process/wait.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ownerEvent, type PodTelling, podEvent } from "../../../agent/sinks/affinity-events.ts";
 import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
-import type { KubeEvent } from "../../../common/kube/events.ts";
+import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import { claimWith, NOON } from "../aggregator/world.ts";
 
 const root = new URL("../../../", import.meta.url);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ClaimWarnings } from "../../../../aggregator/writing/claim-warnings.ts";
-import type { KubeEvent } from "../../../../common/kube/events.ts";
+import type { KubeEvent } from "../../../../common/kube/kube-event.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { claimWith, NOON } from "../world.ts";

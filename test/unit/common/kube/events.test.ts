@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createKubeClient } from "../../../../common/kube/client.ts";
-import { createEventRecorder, type KubeEvent } from "../../../../common/kube/events.ts";
+import { createEventRecorder } from "../../../../common/kube/events.ts";
+import type { KubeEvent } from "../../../../common/kube/kube-event.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
