@@ -3,8 +3,10 @@ import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { freePort } from "../control-plane/ports.ts";
 import type { Owner } from "../process/owner.ts";
+import { agentAccountOn } from "../stand-in/account-pods.ts";
 import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
 import type { ClusterApi } from "../stand-in/cluster-api.ts";
+import { createClusterApi } from "../stand-in/cluster-api.ts";
 import type { StandInKubelet } from "../stand-in/kubelet.ts";
 import { applyManifests } from "../stand-in/mooring.ts";
 import { createProgram, type Mortal } from "./process.ts";
@@ -53,8 +55,9 @@ export async function createAgent(
   plane: ControlPlane,
   { kubelet, aggregatorUrl }: { readonly kubelet: StandInKubelet; readonly aggregatorUrl: string },
 ): Promise<Mortal> {
-  const account = { serviceAccount: { namespace: "mooring-agents", name: "mooring-agent" } };
-  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const random = createSystemRandom();
+  const account = await agentAccountOn(createClusterApi(plane.api), kubelet.node, random.id().slice(0, 8));
+  const port = await freePort(random, "127.0.0.1");
   // On a real node an init container makes it.
   const journal = `${owner.folder}/${kubelet.node}/journal`;
   mkdirSync(journal, { recursive: true });

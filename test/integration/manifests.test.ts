@@ -96,7 +96,7 @@ describe("an API server", () => {
 });
 
 describe("the test overlay", () => {
-  it("allows insecure reports on both sides, and sets the image", async () => {
+  it("sets the image, and leaves reports encrypted and authenticated on both sides", async () => {
     const templates = [
       (await rendered<V1DaemonSet>("overlays/test", "DaemonSet")).spec?.template,
       (await rendered<V1Deployment>("overlays/test", "Deployment")).spec?.template,
@@ -104,8 +104,10 @@ describe("the test overlay", () => {
 
     const containers = templates.flatMap((template) => template?.spec?.containers ?? []);
     expect(containers.map(({ image }) => image)).toEqual(["mooring.test/mooring:test", "mooring.test/mooring:test"]);
-    for (const { env } of containers)
-      expect(env).toContainEqual({ name: "MOORING_ALLOW_INSECURE_REPORTS", value: "true" });
+    const settings = containers.flatMap(({ env = [] }) => env);
+    expect(settings).toContainEqual({ name: "MOORING_AGGREGATOR_URL", value: expect.stringMatching(/^https:/) });
+    expect(settings).toContainEqual({ name: "MOORING_AGGREGATOR_TOKEN_FILE", value: expect.any(String) });
+    expect(settings).toContainEqual({ name: "MOORING_REPORT_LISTEN", value: ":8443" });
   });
 
   it("keeps all that makes the pods safe", async () => {

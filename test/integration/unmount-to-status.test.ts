@@ -313,6 +313,8 @@ describe("the aggregator's door", () => {
   it("says by name which checks pass", async () => {
     const answer = await fetch(`${stage.aggregator.url}/readyz?verbose`);
 
-    expect(await answer.text()).toMatch(/^\[\+\]cluster ok\n\[\+\]nodes ok\n\[\+\]writes ok\nreadyz check passed\n$/);
+    expect(await answer.text()).toMatch(
+      /^\[\+\]state ok\n\[\+\]cluster ok\n\[\+\]nodes ok\n\[\+\]writes ok\nreadyz check passed\n$/,
+    );
   });
 });

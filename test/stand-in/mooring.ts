@@ -6,6 +6,8 @@ import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
+import { agentAccountOn } from "./account-pods.ts";
+import { createClusterApi } from "./cluster-api.ts";
 import type { StandInKubelet } from "./kubelet.ts";
 
 const project = new URL("../..", import.meta.url).pathname;
@@ -65,12 +67,11 @@ export async function createAgent(
     pace,
   }: { readonly kubelet: StandInKubelet; readonly aggregator: Program; readonly pace: Pace },
 ): Promise<Program> {
-  const kubeconfig = await plane.kubeconfigFor({
-    serviceAccount: { namespace: "mooring-agents", name: "mooring-agent" },
-  });
-  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const random = createSystemRandom();
+  const account = await agentAccountOn(createClusterApi(plane.api), kubelet.node, random.id().slice(0, 8));
+  const port = await freePort(random, "127.0.0.1");
   const args = [
-    ["--kubeconfig", kubeconfig],
+    ["--kubeconfig", await plane.kubeconfigFor(account)],
     ["--node", kubelet.node],
     ["--pod-uid", kubelet.agentPodUid],
     ["--aggregator-url", aggregator.url],

@@ -6,7 +6,8 @@ import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { waitUntil } from "../../process/wait.ts";
-import type { AccountName, AttackStage } from "./stage.ts";
+import type { AccountName } from "../../stand-in/account-pods.ts";
+import type { AttackStage } from "./stage.ts";
 
 /** Which object, and which state of it. */
 export const identity = v.object({

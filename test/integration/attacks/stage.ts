@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import * as v from "valibot";
 import type { ApiCall } from "../../control-plane/api.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../../control-plane/control-plane.ts";
 import type { Owner } from "../../process/owner.ts";
 import { waitUntil } from "../../process/wait.ts";
+import { type AccountName, createAccountPod } from "../../stand-in/account-pods.ts";
 import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
 import { dry, type Identity } from "./attack.ts";
 import { AGENT_EVENT_ATTACKS } from "./event-attacks.ts";
@@ -26,8 +26,6 @@ export interface AttackStage {
   /** Gives both accounts the role cluster-admin. */
   readonly makeAdmins: () => Promise<void>;
 }
-
-const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
 
 export async function openAttackStage(owner: Owner, options: ControlPlaneOptions = {}): Promise<AttackStage> {
   const plane = await startControlPlane(owner, options);
@@ -63,31 +61,14 @@ export async function openAttackStage(owner: Owner, options: ControlPlaneOptions
   };
 }
 
-/** A service account. */
-export interface AccountName {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** A pod of the account, as the kubelet would ask a token for; without a node it is not scheduled. */
-export async function podOf(
+export function podOf(
   api: ClusterApi,
-  { namespace, name: serviceAccountName }: AccountName,
+  account: AccountName,
   nodeName: string | undefined,
 ): Promise<{ readonly name: string; readonly uid: string }> {
-  const name = `${serviceAccountName}-${nodeName ?? "nowhere"}`;
-  const securityContext = { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } };
-  const confined = {
-    readOnlyRootFilesystem: true,
-    allowPrivilegeEscalation: false,
-    capabilities: { drop: ["ALL"] },
-  };
-  const containers = [{ name: "main", image: "none", securityContext: confined }];
-  const pod = {
-    metadata: { name, labels: { "app.kubernetes.io/name": serviceAccountName } },
-    spec: { nodeName, serviceAccountName, containers, securityContext },
-  };
-  return v.parse(made, await api.create(`/api/v1/namespaces/${namespace}/pods`, pod)).metadata;
+  const labels = { "app.kubernetes.io/name": account.name };
+  return createAccountPod(api, account, { name: `${account.name}-${nodeName ?? "nowhere"}`, nodeName, labels });
 }
 
 export async function makeAdmin(api: ClusterApi, binding: string, account: AccountName): Promise<void> {

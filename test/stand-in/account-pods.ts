@@ -1,0 +1,52 @@
+import * as v from "valibot";
+import type { ClusterApi } from "./cluster-api.ts";
+
+/** A service account. */
+export interface AccountName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What a pod of an account is to be like. */
+export interface AccountPod {
+  readonly name: string;
+  /** Without one it is not scheduled. */
+  readonly nodeName: string | undefined;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
+
+/** A pod of the account, as a kubelet would ask a token for: the API server puts pod and node into the token that is bound to it. */
+export async function createAccountPod(
+  api: ClusterApi,
+  { namespace, name: serviceAccountName }: AccountName,
+  { name, nodeName, labels = {} }: AccountPod,
+): Promise<{ readonly name: string; readonly uid: string }> {
+  const securityContext = { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } };
+  const confined = {
+    readOnlyRootFilesystem: true,
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+  };
+  const containers = [{ name: "main", image: "none", securityContext: confined }];
+  const spec = { nodeName, serviceAccountName, containers, securityContext };
+  const pod = { metadata: { name, labels }, spec };
+  return v.parse(made, await api.create(`/api/v1/namespaces/${namespace}/pods`, pod)).metadata;
+}
+
+const AGENT = { namespace: "mooring-agents", name: "mooring-agent" } as const;
+
+/**
+ * The account of a node's agent, with a pod on that node. It has no labels of agents: whether one belongs on a node is another matter.
+ */
+export async function agentAccountOn(
+  api: ClusterApi,
+  node: string,
+  id: string,
+): Promise<{
+  readonly serviceAccount: AccountName & { readonly pod: { readonly name: string; readonly uid: string } };
+}> {
+  const pod = await createAccountPod(api, AGENT, { name: `agent-of-${node}-${id}`, nodeName: node });
+  return { serviceAccount: { ...AGENT, pod } };
+}
