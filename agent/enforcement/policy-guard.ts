@@ -87,7 +87,11 @@ export class PolicyGuard {
   #tell(finding: PolicyFinding): void {
     const { logger } = this.#parts;
     if (finding.kind === "in-force") logger.info({}, "policy is in force, pods may be rejected");
-    else logger.warn({ finding: finding.kind, why: offReason(finding) }, "policy is not known to be in force, no pod is rejected");
+    else
+      logger.warn(
+        { finding: finding.kind, why: offReason(finding) },
+        "policy is not known to be in force, no pod is rejected",
+      );
   }
 }
 
