@@ -46,7 +46,7 @@ export async function openNodeWorld(owner: Owner, printer: Printer): Promise<Wor
   for (const { name, address } of ground.nodes)
     printer.line("ok", `${name}: containerd and a kubelet in namespaces of their own, at ${address}`);
   const [image, drivers] = await Promise.all([
-    rollOut(owner, cluster, PACE),
+    rollOut(owner, cluster, { settings: PACE }),
     startDrivers(ground),
     makeNamespace(ground),
   ]);

@@ -6,7 +6,7 @@ import { runCommand } from "../node/commands.ts";
 import type { Owner } from "../process/owner.ts";
 import { type BuiltImage, buildImage } from "./image.ts";
 
-const OVERLAY = fileURLToPath(new URL("../../manifests/overlays/test", import.meta.url));
+const MANIFESTS = fileURLToPath(new URL("../../manifests", import.meta.url));
 
 /** What is rolled out, as kubectl names it. */
 export const WORKLOADS = [
@@ -17,22 +17,31 @@ export const WORKLOADS = [
 /** Settings of the aggregator by their names in the environment. */
 export type AggregatorSettings = Readonly<Record<string, string>>;
 
+/** What is rolled out besides the overlay for tests. */
+export interface Wanted {
+  readonly settings?: AggregatorSettings;
+  /** Names of folders in `manifests/components`. */
+  readonly components?: readonly string[];
+}
+
 /**
  * Rolls Mooring out as its users do: the image on each node, `kubectl apply -k` of an overlay that names it, and waits until
  * all is ready. Done again it updates to the image of the present sources. Throws a HarnessError with kubectl's words.
  */
-export async function rollOut(
-  owner: Owner,
-  cluster: NodeCluster,
-  settings: AggregatorSettings = {},
-): Promise<BuiltImage> {
+export async function rollOut(owner: Owner, cluster: NodeCluster, wanted: Wanted = {}): Promise<BuiltImage> {
+  const image = await importMooring(owner, cluster);
+  await kubectl(cluster, "apply", "--server-side", "-k", overlayOf(owner, image.reference, wanted));
+  await rolledOut(cluster);
+  return image;
+}
+
+/** Makes the image of the present sources known to every node. */
+export async function importMooring(owner: Owner, { nodes }: Pick<NodeCluster, "nodes">): Promise<BuiltImage> {
   const image = await buildImage(owner);
   // Where every node sees it.
   const archive = join(owner.folder, "mooring.tar");
   copyFileSync(image.archive, archive, constants.COPYFILE_FICLONE);
-  await Promise.all(cluster.nodes.map((node) => node.importImage(archive)));
-  await kubectl(cluster, "apply", "--server-side", "-k", overlayOf(owner, image.reference, settings));
-  await rolledOut(cluster);
+  await Promise.all(nodes.map((node) => node.importImage(archive)));
   return image;
 }
 
@@ -43,7 +52,7 @@ export async function rolledOut(cluster: NodeCluster): Promise<void> {
 }
 
 /** An overlay on top of that for tests, with the image that was built. */
-function overlayOf({ folder }: Owner, reference: string, settings: AggregatorSettings): string {
+function overlayOf({ folder }: Owner, reference: string, { settings = {}, components = [] }: Wanted): string {
   const path = join(folder, "overlay");
   mkdirSync(path, { recursive: true });
   const [name, tag] = reference.split(":");
@@ -51,7 +60,8 @@ function overlayOf({ folder }: Owner, reference: string, settings: AggregatorSet
     "apiVersion: kustomize.config.k8s.io/v1beta1",
     "kind: Kustomization",
     // kustomize takes no absolute path.
-    `resources: [${relative(path, OVERLAY)}]`,
+    `resources: [${relative(path, join(MANIFESTS, "overlays/test"))}]`,
+    `components: ${JSON.stringify(components.map((name) => relative(path, join(MANIFESTS, "components", name))))}`,
     `images: [{ name: ${name}, newTag: ${JSON.stringify(tag)} }]`,
     // JSON is YAML.
     `patches: ${JSON.stringify(patchesFor(settings))}`,
