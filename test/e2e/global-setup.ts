@@ -22,6 +22,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
     await requireNodes(owner);
     await findBinaries(owner, ["etcd", "kube-apiserver", "kubectl", ...OPTIONAL_PARTS]);
     await findBinaries(owner, NODE_PROGRAMS);
+    await findBinaries(owner, ["helm"]);
     return tearDown;
   } catch (error) {
     await tearDown();

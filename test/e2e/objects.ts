@@ -4,15 +4,16 @@ import { WORKLOAD_IMAGE } from "../node/workload.ts";
 export interface PodSpec {
   /** Also the value of its label `app`. */
   readonly name: string;
-  /** The node that it is for; it goes through the scheduler all the same. */
+  /** The node that it is for; it goes through the scheduler all the same, unless it is bound from the beginning. */
   readonly node: string;
+  readonly isBound?: boolean;
   readonly line: string;
   /** Sources of volumes by mount point. */
   readonly volumes?: Readonly<Record<string, object>>;
 }
 
 /** A pod of one container with busybox. */
-export function pod({ name, node, line, volumes = {} }: PodSpec): object {
+export function pod({ name, node, line, volumes = {}, isBound = false }: PodSpec): object {
   const entries = Object.entries(volumes).map(([mountPath, source], index) => ({
     name: `v${index}`,
     mountPath,
@@ -23,7 +24,7 @@ export function pod({ name, node, line, volumes = {} }: PodSpec): object {
     kind: "Pod",
     metadata: { name, labels: { app: name } },
     spec: {
-      nodeSelector: { "kubernetes.io/hostname": node },
+      ...(isBound ? { nodeName: node } : { nodeSelector: { "kubernetes.io/hostname": node } }),
       terminationGracePeriodSeconds: 1,
       containers: [
         {
