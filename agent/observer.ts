@@ -58,6 +58,7 @@ export class Observer {
   /** The newest state that is stored, or known while there is no journal. */
   #tellable: NodeState;
   #isJournalLoaded = false;
+  #hasHadJournal = false;
   /** There are holds that another run saw and this one has not: that nothing changed since it looked says nothing of them. */
   #hasUnseen = false;
   #journalProblem: string | undefined;
@@ -136,6 +137,9 @@ export class Observer {
   }
 
   #adopt(stored: NodeState | undefined): void {
+    // A run that has had one before has lost it: it is not the first.
+    if (!this.#hasHadJournal && this.#parts.journal.isNew?.()) this.#state = { ...this.#state, isFirstBoot: true };
+    this.#hasHadJournal = true;
     if (stored === undefined || stored.run === this.#state.run) return;
     const { kind, past } = recollect(stored, { ...this.#state, nowMs: this.#now() });
     const fields = { kind, run: stored.run, holds: past.holds.size, releases: past.releases.length };

@@ -106,9 +106,9 @@ export class GapTrack {
     return this.#isReady && (this.openNodes.length === 0 || this.#isOverdue);
   }
 
-  /** Those that have still to tell. */
+  /** Those that have still to tell. What was made after it has not for long: it may be an older machine, and will tell soon if it is. */
   get openNodes(): readonly string[] {
-    return [...this.nodes].filter((node) => !this.#told.has(node) && !this.#isNewer(node));
+    return [...this.nodes].filter((node) => !this.#told.has(node) && !(this.#isNewer(node) && this.#isOverdue));
   }
 
   #hasHadItsTime(node: string): boolean {

@@ -8,12 +8,12 @@ import { isUseHold } from "../common/storage/volume-identity.ts";
 import { AwaitedWords } from "./awaited-words.ts";
 import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
-import { claimsOf, type Fact } from "./core/attribution.ts";
+import { claimKeysNear, claimsOf, type Fact } from "./core/attribution.ts";
 import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import { desiredClaimStatus } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
-import type { Volume } from "./core/cluster-objects.ts";
+import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeRelease, NodeView } from "./core/node-view.ts";
 import { claimKeysOf, type NodeWords, refersTo, versionToReach } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
@@ -146,6 +146,14 @@ export class Reconciler {
     const ended = { ...end, seenAtMs: end.seenAtMs ?? this.#parts.nowMs() };
     if (this.#early === undefined) this.#noteEnd(ended);
     else if (end.pod.claims.length > 0) this.#early.push(ended);
+  }
+
+  /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */
+  onPodPlaced({ uid, node = "" }: Pod): void {
+    const { cluster, fleet } = this.#parts;
+    const { holds = [], releases = new Map<string, NodeRelease>() } = fleet.view(node) ?? {};
+    const facts = [...holds, ...releases.values()].filter(({ podUid }) => podUid === uid);
+    for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
   }
 
   #noteEnd({ pod, gone, wasOver, seenAtMs }: PodEnd & { readonly seenAtMs: number }): void {

@@ -26,7 +26,8 @@ export function changesSince(stored: NodeState | undefined, state: NodeState): J
   const releases = state.releases.filter((release) => !isSameRelease(before.get(release.id), release));
   for (const { id } of state.releases) before.delete(id);
   const droppedReleases = [...before.keys()];
-  const isLasting = releases.length > 0 || changed.isAnyNew;
+  // The first of all says that the machine is known: a new one is not asked for what it did before.
+  const isLasting = stored === undefined || releases.length > 0 || changed.isAnyNew;
   const count = changed.holds.size + releases.length + changed.droppedHolds.length + droppedReleases.length;
   if (stored !== undefined && count === 0 && isSameHead(stored, state)) return undefined;
   const { holds, droppedHolds } = changed;

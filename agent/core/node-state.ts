@@ -42,6 +42,8 @@ export interface NodeState {
   readonly clock: string;
   /** The run of the agent that knows this. */
   readonly run: string;
+  /** The journal was begun in this boot: no agent has run on this machine before it. False also where that is not known. */
+  readonly isFirstBoot: boolean;
   readonly holds: ReadonlyMap<string, KnownHold>;
   /** Ends of use that the aggregator has not yet said may be forgotten. */
   readonly releases: readonly Release[];
@@ -103,6 +105,7 @@ export function initialState(
     bootId,
     clock,
     run,
+    isFirstBoot: false,
     holds: new Map(),
     releases: [],
     read: undefined,

@@ -34,6 +34,7 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     read,
     observedSince,
     blind: [...blind],
+    ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(marks.length === 0 ? {} : { marks: [...marks] }),
     holds: [...state.holds.values()].map(toldHold),

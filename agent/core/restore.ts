@@ -56,6 +56,7 @@ function endedByNow(stored: NodeState, { clock, nowMs }: Omit<Now, "bootId">): N
   ]);
   return {
     ...initialState(stored.bootId, { run: stored.run, clock }),
+    isFirstBoot: stored.isFirstBoot,
     holds: new Map(holds),
     releases: stored.releases.map((release) => datedAnew(release, nowMs)),
   };
@@ -83,6 +84,7 @@ export function adopt(state: NodeState, past: NodeState): NodeState {
   const left = state.sight === "none" ? past.holds : missedHolds(state, past);
   return {
     ...state,
+    isFirstBoot: past.isFirstBoot,
     holds: new Map([...left, ...state.holds]),
     releases: foldReleases([...releases.values()]),
     marks: sharedMarks(state.marks, past.marks),

@@ -41,6 +41,8 @@ const headBody = v.strictObject({
   bootId: uid,
   clock: v.string(),
   run: v.string(),
+  /** Absent in what an earlier version wrote. */
+  isFirstBoot: v.optional(v.boolean(), false),
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   read: v.optional(read),
   blind: v.pipe(v.array(blindSpan), v.maxLength(MAX_BLIND_SPANS)),
@@ -59,8 +61,8 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, clock, run, generation, read, blind, marks } = state;
-  const text = JSON.stringify({ node, bootId, clock, run, generation, read, blind, marks, digest });
+  const { bootId, clock, run, isFirstBoot, generation, read, blind, marks } = state;
+  const text = JSON.stringify({ node, bootId, clock, run, isFirstBoot, generation, read, blind, marks, digest });
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
@@ -76,7 +78,7 @@ export async function stateIn(
   if (rows.length === 0) return undefined;
   const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
-  const { node, bootId, clock, run, generation, blind, marks } = head;
+  const { node, bootId, clock, run, isFirstBoot, generation, blind, marks } = head;
   const holds = new Map<string, KnownHold>();
   const releases: Release[] = [];
   for (const row of rows) {
@@ -86,7 +88,7 @@ export async function stateIn(
     await pause();
   }
   const state: NodeState = {
-    ...{ bootId, clock, run, generation, blind, marks, holds },
+    ...{ bootId, clock, run, isFirstBoot, generation, blind, marks, holds },
     releases: releases.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,

@@ -8,6 +8,8 @@ import type { NodeState } from "../core/node-state.ts";
 export interface Journal {
   /** The state that was stored last, by this run or another one, or nothing. Its stamps may be of another boot. */
   readonly load: () => Promise<NodeState | undefined>;
+  /** True when the last `load` began it: no agent has kept a journal on this machine before. */
+  readonly isNew?: () => boolean;
   /** Resolves when the state would be found again. */
   readonly store: (state: NodeState) => Promise<void>;
   /** Stores what was too little for a write of its own, and lets another run have the journal. */

@@ -47,6 +47,7 @@ export function createSqliteJournal(parts: SqliteJournalParts, place: SqliteJour
   return {
     place: place.directory,
     load: () => journal.load(),
+    isNew: () => journal.isNew,
     store: (state) => journal.store(state),
     close: () => journal.close(),
   };
@@ -68,6 +69,7 @@ class SqliteJournal {
   readonly #path: string;
   readonly #writes: Counter<"outcome">;
   readonly #written: Counter<never>;
+  isNew = false;
   #opened: Opened | undefined;
   #failure: { readonly error: MooringError; readonly at: number } | undefined;
   /** The disk has yet to confirm a write. */
@@ -101,9 +103,11 @@ class SqliteJournal {
     if (this.#failure !== undefined && clock.monotonicMs() - this.#failure.at < RETRY_MS) throw this.#failure.error;
     return await this.#guard(async () => {
       this.#release();
+      const wasThere = identityOf(this.#path) !== undefined;
       const opened = await this.#openTwice();
       this.#opened = opened;
       this.#failure = undefined;
+      this.isNew = !wasThere;
       return opened.stored;
     });
   }

@@ -78,6 +78,11 @@ function mayMean(
   return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }
 
+/** The claims that a fact may be found to belong to, or not to, when more is known of its pod. */
+export function claimKeysNear({ volume }: Fact, directory: Directory): readonly string[] {
+  return volumesOf(volume, directory).flatMap(({ claim }) => (claim === undefined ? [] : [claim.key]));
+}
+
 /** The PVs that a mount path may mean: one by its name, one or several by a handle. */
 export function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {
   if (volume.by === "handle") return directory.volumesByHandle(volume.driver, volume.handleHash);

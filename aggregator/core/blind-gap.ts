@@ -24,8 +24,9 @@ import type { Standing } from "./standing.ts";
  *   tells after all, until the end of its blindness.
  * - No node counts whose kubelet has not renewed its Lease since before the gap, that was made after it, or that the volume's node
  *   affinity excludes; nor does a claim whose volume was bound after it.
- * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour takes with it what its
- *   agent had not told; whoever edits labels of nodes or the Lease.
+ * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour, or comes back with an
+ *   empty disk, takes with it what its agent had not told; a use that lies within a gap and between two reads of the mount table (a tenth
+ *   of a second apart, or ten times what a slow read takes); whoever edits labels of nodes or the Lease.
  */
 export interface BlindTime {
   /** Never too late; minus infinity where it is not known. Milliseconds of the API server's wall clock. */
@@ -40,6 +41,8 @@ export interface AgentSight {
   readonly bootedAfterMs: number;
   /** and this is never too early. */
   readonly bootedByMs: number;
+  /** No agent had a journal on the machine before; false also where that is not known. */
+  readonly isFirstBoot: boolean;
   /** In this boot it did not watch. */
   readonly blind: readonly BlindTime[];
   /** When its last complete read ended, never too late: up to then it can tell. */
@@ -52,6 +55,7 @@ export function agentSight(message: NodeMessage, receipt: Pick<Receipt, "atMs" |
   return {
     bootedAfterMs: at.earliest(0),
     bootedByMs: at.wall(0),
+    isFirstBoot: message.firstBoot ?? false,
     blind: message.blind.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
     readEndedMs: at.earliest(message.read.endedAt),
   };
@@ -97,9 +101,9 @@ function isNewerThan({ toMs }: CoverageGap, createdAtMs: number | undefined): bo
 
 function told(gap: CoverageGap, sight: AgentSight, isNewObject: boolean): NodeWord {
   const { fromMs, toMs } = timeOf(gap);
-  const { bootedAfterMs, bootedByMs, blind } = sight;
-  // A machine that first came up after the gap had no life before.
-  const isNew = isNewObject && bootedAfterMs >= toMs;
+  const { bootedAfterMs, bootedByMs, isFirstBoot, blind } = sight;
+  // A machine that first came up after the gap had no life before. One whose Node object was made anew may have been off and on again.
+  const isNew = isNewObject && bootedAfterMs >= toMs && isFirstBoot;
   const before = { fromMs: Number.NEGATIVE_INFINITY, toMs: bootedByMs };
   const times = isNew ? blind : [before, ...blind];
   return {

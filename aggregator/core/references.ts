@@ -190,8 +190,9 @@ function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd
   const byPod = { ...base, reason: "NoPodUsing", evidence: "pod-status" } as const;
   const word = wordOn(reference, context) ?? { by: "pod" };
   if (word.by === "nobody") {
+    // Whether it started its status may not have told any more. When the node comes back, this is judged anew.
     const byMs = Math.max(seenAtMs, word.goneAtMs);
-    return hasStarted ? { ...base, reason: "NodeGone", evidence: "node-gone", byMs } : { ...byPod, byMs };
+    return { ...base, wasUse: true, reason: "NodeGone", evidence: "node-gone", byMs };
   }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
   if (word.by === "pod" || context.isHostPath) return { ...byPod, byMs: seenAtMs };

@@ -45,6 +45,8 @@ export interface PodEnd {
 export interface PodListener {
   readonly onClaim: (key: string) => void;
   readonly onPodEnded: (end: PodEnd) => void;
+  /** A pod has come to light, or come to a node. */
+  readonly onPodPlaced: (pod: Pod) => void;
   /** The pod is seen as one that an agent has rejected. */
   readonly onRejected: (pod: Pod) => void;
   /** The first of Mooring's agent pods came to a node, or one left it. */
@@ -78,6 +80,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
     track(wanting, change, wantingNode);
     if (isNewlyRejected(change)) listener.onRejected(object);
+    if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
@@ -140,6 +143,11 @@ function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
 
 function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
   return claims.length > 0 && !isTerminal ? node : undefined;
+}
+
+function isNewlyPlaced(change: StoreChange<StoredPod>): boolean {
+  if (change.kind === "deleted" || change.object.node === undefined) return false;
+  return change.kind === "added" || change.previous.node !== change.object.node;
 }
 
 /** A deletion may be the first to show it: some controllers delete what failed at once. */

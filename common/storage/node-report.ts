@@ -128,6 +128,8 @@ const head = {
    * mounted and unmounted within one of them, it cannot know.
    */
   blind,
+  /** The agent's journal was begun in this boot: the machine had no life before it that could have to be told of. */
+  firstBoot: v.optional(v.boolean()),
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */

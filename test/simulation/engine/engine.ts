@@ -224,8 +224,9 @@ class World implements Engine {
 }
 
 function guardJournal(life: Life, journal: Journal): Journal {
-  const { close, place } = journal;
+  const { close, place, isNew } = journal;
   return {
+    ...(isNew && { isNew }),
     load: () => life.call("load journal", () => journal.load()),
     store: (state) => life.call("store journal", () => journal.store(state)),
     ...(close && { close: () => life.call("close journal", close) }),

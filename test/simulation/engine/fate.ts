@@ -14,8 +14,8 @@ export interface Call {
 export interface Fate {
   /** How long it is on its way, milliseconds of true time; 0.3 unless told. Different ones reorder requests. */
   readonly requestMs?: number | undefined;
-  /** How long the answer, and each piece of a stream, is on its way back. Pieces of one stream stay in their order. */
-  readonly answerMs?: number | undefined;
+  /** How long the answer, or a piece of a stream that is sent now, is on its way back. Pieces of one stream stay in their order. */
+  readonly answerMs?: (() => number) | undefined;
   /** Where it is lost: on the way there (nothing happens), or on the way back (it was done, and nobody learns of it). */
   readonly lost?: "request" | "answer" | undefined;
   /** After so long the sender learns of a loss by a connection that breaks; nothing: it never does, and gives up by itself. */

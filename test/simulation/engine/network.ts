@@ -180,7 +180,7 @@ class Exchange {
   /** Comes back to the sender, in order. */
   #later(act: () => void): void {
     const { scheduler } = this.#parts;
-    const atMs = Math.max(this.#lastPieceMs, scheduler.nowMs() + (this.#sending.fate.answerMs ?? USUAL_MS));
+    const atMs = Math.max(this.#lastPieceMs, scheduler.nowMs() + (this.#sending.fate.answerMs?.() ?? USUAL_MS));
     // Of two things at one moment either may happen first.
     this.#lastPieceMs = atMs + 0.001;
     scheduler.at(atMs, () => {

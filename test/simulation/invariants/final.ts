@@ -6,6 +6,7 @@ import type { World } from "../world/world.ts";
 import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
 import { describe, publishedNow, referencesOf } from "./states.ts";
+import { isUnknowable } from "./unknowable.ts";
 import { apiWallOf } from "./wall.ts";
 import type { WriteWatch } from "./writes.ts";
 
@@ -58,7 +59,7 @@ interface Told {
 function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }: Told): void {
   const wall = apiWallOf(world);
   const uses = world.truth.usesOf(claim.uid);
-  const ends = uses.map((use) => promisedEnd(world, use) ?? 0);
+  const ends = uses.filter((use) => !isUnknowable(world, use)).map((use) => promisedEnd(world, use) ?? 0);
   const latestUse = Math.max(0, ...ends);
   if (published.sinceMs < wall.earliest(latestUse))
     throw new BrokenPromise(

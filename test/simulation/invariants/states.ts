@@ -6,6 +6,7 @@ import type { PodRecord } from "../world/pods.ts";
 import type { World } from "../world/world.ts";
 import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
+import { isUnknowable } from "./unknowable.ts";
 import { apiWallOf } from "./wall.ts";
 
 /** What stands in a claim's status now. */
@@ -32,6 +33,7 @@ function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void 
     if (world.now - Math.max(quietSince, end ?? use.beganAt) < world.tempo.catchesUpMs) continue;
     if (end !== undefined && published.sinceMs >= wall.earliest(end)) continue;
     if (end === undefined && isUnderEarlierClaim(world, use)) continue;
+    if (isUnknowable(world, use)) continue;
     const told = `unused since ${Math.round(wall.trueMs(published.sinceMs))} (${published.reason})`;
     throw new BrokenPromise("never-longer", `${claim.name} is called ${told}, but ${describe(use)}`);
   }

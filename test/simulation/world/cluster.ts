@@ -36,6 +36,7 @@ export class Cluster {
   readonly #parts: ClusterParts;
   /** Nodes that have an object, and since when, by true time, the others have had none. */
   readonly #goneSince = new Map<string, number>();
+  readonly #deleted = new Set<string>();
 
   constructor(parts: ClusterParts) {
     const { api, now, wallMs, after } = parts;
@@ -113,6 +114,12 @@ export class Cluster {
   deleteNode(node: string): void {
     this.#parts.api.delete({ resource: "nodes", name: node });
     this.#goneSince.set(node, this.#parts.now());
+    this.#deleted.add(node);
+  }
+
+  /** Its object was deleted at some time. */
+  wasMadeAnew(node: string): boolean {
+    return this.#deleted.has(node);
   }
 
   /** Since when, by true time, the node has had no object; nothing while it has one. */

@@ -9,6 +9,7 @@ import type { Truth } from "../truth.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
+import { Glances } from "./glances.ts";
 import { Kubelet } from "./kubelet.ts";
 import { foreignMounts, tokenMount } from "./kubelet-paths.ts";
 import { MountTable } from "./mount-table.ts";
@@ -53,6 +54,7 @@ export class SimNode {
   damage: ReadDamage[] = [];
   /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
   readMs: readonly [number, number] = USUAL_READ_MS;
+  readonly glances = new Glances();
   agent: SimProcess | undefined;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;
@@ -214,7 +216,7 @@ export class SimNode {
       machine: this.machine,
       node: this.name,
       podUid: pod.uid,
-      table: this.#kernelTable(),
+      table: this.#kernelTable(started),
       journal: this.#isForgetful
         ? createMemoryJournal()
         : this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
@@ -232,20 +234,18 @@ export class SimNode {
     });
   }
 
-  #kernelTable(): KernelTable {
+  #kernelTable(agent: unknown): KernelTable {
     const table = this.#table;
-    const { dice } = this.#parts;
+    const { dice, engine } = this.#parts;
+    const { scheduler } = engine;
     return {
       needsAgreement: this.#kernel === "line-count",
       readMs: () => this.readMs,
-      text: () =>
-        readTable(table, {
-          kernel: this.#kernel,
-          dice,
-          windowMs: this.readMs[0],
-          damage: this.damage.shift(),
-          root: this.root,
-        }),
+      text: () => {
+        const damage = this.damage.shift();
+        this.glances.note({ agent, atMs: scheduler.nowMs(), isDamaged: damage !== undefined });
+        return readTable(table, { kernel: this.#kernel, dice, windowMs: this.readMs[0], damage, root: this.root });
+      },
       onChange: (listener) => table.onChange(listener),
     };
   }

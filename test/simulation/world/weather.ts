@@ -75,10 +75,11 @@ export class Sky {
       this.claimWrites += 1;
       onClaimWrite(call.request);
     }
+    const [requestMs, answerMs] = [0.2 + dice.fraction(), 0.2 + dice.fraction()];
     const usual: Fate = {
       keep: this.#parts.keeperOf(call),
-      requestMs: 0.2 + dice.fraction(),
-      answerMs: 0.2 + dice.fraction(),
+      requestMs,
+      answerMs: () => answerMs,
       server: dice.between(0, servers() - 1),
     };
     return [...this.#storms]
@@ -94,6 +95,11 @@ export class Sky {
     return struck;
   }
 
+  /** A stream that was opened in a storm outlives it, and is no longer slow then. */
+  #slowly(ms: number, { answerMs }: Fate): () => number {
+    return () => (this.isCalm ? (answerMs?.() ?? 0) : ms);
+  }
+
   #fateOf(fate: Fate, kind: NetworkFault, { site, request }: Call): Fate {
     const { dice, touchClaim } = this.#parts;
     const broken = dice.chance(0.5) ? dice.between(1, 5_000) : undefined;
@@ -104,7 +110,7 @@ export class Sky {
       case "lost-answers":
         return { ...fate, lost: "answer", brokenAfterMs: broken };
       case "slow":
-        return { ...fate, requestMs: dice.between(1, 9_000), answerMs: dice.between(1, 3_000) };
+        return { ...fate, requestMs: dice.between(1, 9_000), answerMs: this.#slowly(dice.between(1, 3_000), fate) };
       case "repeated":
         return { ...fate, againAfterMs: [dice.between(1, 20), dice.between(1, 15_000)] };
       case "overloaded":

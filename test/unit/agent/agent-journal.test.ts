@@ -115,6 +115,33 @@ describe("an agent with a journal", () => {
     });
   });
 
+  it.each([
+    { name: "is told of a machine that never had one", isNew: () => true, stored: undefined, firstBoot: true },
+    { name: "is not told where it was lost", isNew: () => false, stored: undefined, firstBoot: undefined },
+    { name: "is not told where it ends with the process", isNew: undefined, stored: undefined, firstBoot: undefined },
+    {
+      name: "is not told where another boot left one",
+      isNew: () => false,
+      stored: nodeState({ bootId: "boot-0", isFirstBoot: true, read: EARLIER }),
+      firstBoot: undefined,
+    },
+    {
+      name: "is told by a later run of the same boot",
+      isNew: () => false,
+      stored: nodeState({ isFirstBoot: true, read: EARLIER }),
+      firstBoot: true,
+    },
+  ])("that it is the first boot $name", async ({ isNew, stored, firstBoot }) => {
+    const { journal } = createFaultyJournal(stored);
+
+    const { bodies, advance } = await startAgent({
+      ports: () => ({ journal: isNew ? { ...journal, isNew } : journal }),
+    });
+    await advance(1_000);
+
+    expect(bodies.at(-1)?.firstBoot).toBe(firstBoot);
+  });
+
   it("tells nothing of what an earlier run knew while it is blind itself", async () => {
     const { journal } = createFaultyJournal(nodeState({ read: EARLIER, releases: [releaseOf(2)] }));
 

@@ -211,6 +211,7 @@ export class Harness {
     this.cluster.pods.set(pod.uid, pod);
     const gone = pod.resourceVersion;
     if (pod.isTerminal && before?.isTerminal !== true) this.reconciler.onPodEnded({ pod, gone, wasOver: false });
+    if (pod.node !== before?.node) this.reconciler.onPodPlaced(pod);
     await this.#touch(pod);
   }
 

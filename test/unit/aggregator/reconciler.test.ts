@@ -425,6 +425,39 @@ describe("references", () => {
     });
   });
 
+  it("a mount counts no longer when its pod comes to light and turns out to have an inline volume of that name", async () => {
+    const harness = await running();
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    const before = harness.writes.at(-1);
+
+    await harness.putPod(podWith({ claims: [] }));
+    await harness.advance(10_000);
+
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true });
+  });
+
+  it("a pod that is not known to have started on a node that is gone is judged anew when the node is back", async () => {
+    const harness = await running();
+    await harness.putPod(podWith({ hasStarted: false }));
+    await harness.putNode({ ...nodeWith("n1"), isOutOfService: true, isReady: false });
+    await harness.advance(100_000);
+    await harness.removePod("pod-1", "301");
+    await harness.advance(10_000);
+    const gone = harness.writes.at(-1);
+    await harness.putNode(nodeWith("n1"));
+    await harness.advance(100_000);
+    const at = harness.clock.monotonicMs();
+    const backMs = harness.clock.wallMs();
+
+    const blind = [{ from: 1, to: at }];
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", observedSince: at, blind }));
+    await harness.advance(10_000);
+
+    expect(gone).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { podUid: "pod-1", node: "n1" } });
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: backMs });
+  });
+
   it("pods that are deleted after their mounts are gone do not move the times of those mounts", async () => {
     const harness = await running();
     await harness.putPod(podWith());

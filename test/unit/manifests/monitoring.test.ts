@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
+import type { KubernetesObject, V1NetworkPolicy } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { textOf } from "./objects.ts";
+import { agent, aggregator, objectsIn, textOf } from "./objects.ts";
 
 const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
 /** What the programs have, by their page, which is compared with them; and what Prometheus itself adds. */
@@ -29,5 +30,41 @@ describe("what is watched", () => {
     const ids = panels.map(({ id }: { readonly id: number }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { type, targets } of panels) expect(type === "row" || targets[0].expr).toBeTruthy();
+  });
+});
+
+describe("the ports that others name", () => {
+  const portsOf = ({ spec }: typeof agent | typeof aggregator): readonly (string | undefined)[] =>
+    (spec?.template.spec?.containers ?? []).flatMap(({ ports = [] }) => ports.map(({ name }) => name));
+  const ports: Readonly<Record<string, readonly (string | undefined)[]>> = {
+    "mooring-agent": portsOf(agent),
+    "mooring-aggregator": portsOf(aggregator),
+  };
+
+  it.each(["mooring-agent", "mooring-aggregator"])("a PodMonitor scrapes $0 where its health is", (name) => {
+    const text = textOf("components/monitoring/monitors.yaml");
+    const [monitor] = text.split("\n---\n").filter((one) => one.includes(`\n  name: ${name}\n`));
+
+    expect(monitor).toMatch(/- port: health\n/);
+    expect(ports[name]).toContain("health");
+  });
+
+  it("network policies open no port that the pods behind them do not have", () => {
+    const policies = objectsIn<V1NetworkPolicy & KubernetesObject>(
+      "components/network-policy/policies.yaml",
+      "NetworkPolicy",
+    );
+    const opened = policies.flatMap(({ metadata, spec }) =>
+      (spec?.ingress ?? []).flatMap((rule) =>
+        (rule.ports ?? []).map(({ port }) => [metadata?.name ?? "", String(port)]),
+      ),
+    );
+
+    expect(opened.toSorted()).toEqual([
+      ["mooring-agent", "health"],
+      ["mooring-aggregator", "health"],
+      ["mooring-aggregator", "reports"],
+    ]);
+    for (const [name = "", port] of opened) expect(ports[name]).toContain(port);
   });
 });

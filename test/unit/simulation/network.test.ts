@@ -31,7 +31,7 @@ async function send(request: typeof LIST | typeof CREATE, fate: Fate, abortAfter
 
 describe("a request in the simulated network", () => {
   it.each([
-    { name: "is answered", fate: { requestMs: 10, answerMs: 20 }, what: "201", atMs: 30, nodes: 1 },
+    { name: "is answered", fate: { requestMs: 10, answerMs: () => 20 }, what: "201", atMs: 30, nodes: 1 },
     { name: "is lost, and nobody learns of it", fate: { lost: "request" }, what: "nothing", atMs: 0, nodes: 0 },
     {
       name: "is lost with its connection",

@@ -15,8 +15,8 @@ describe("changesSince: the first time", () => {
     });
   });
 
-  it("stores a state that knows nothing yet, too, and need not wait for the disk", () => {
-    expect(changesSince(undefined, nodeState())).toMatchObject({ isLasting: false });
+  it("stores a state that knows nothing yet, too, and waits for the disk: that there was one tells an old machine from a new one", () => {
+    expect(changesSince(undefined, nodeState())).toMatchObject({ isLasting: true });
   });
 });
 

@@ -111,6 +111,12 @@ describe("after a restart in the same boot", () => {
     expect([...state.holds.values()]).toMatchObject([{ since: 11, seenAt: 100, pod: "team/web-1" }]);
   });
 
+  it("knows whether the machine was there before this boot as well as the run before did", () => {
+    const ofBoot = (bootId: string): boolean => afterRead(nodeState({ bootId, isFirstBoot: true })).isFirstBoot;
+
+    expect([ofBoot("boot-1"), ofBoot("boot-0")]).toEqual([true, false]);
+  });
+
   it("was blind from the last complete read to the first of this run", () => {
     expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).blind).toEqual([
       { to: 11 },

@@ -23,6 +23,17 @@ describe("a journal in a directory", () => {
     expect(await folder.journal().load()).toBeUndefined();
   });
 
+  it("is new to the first agent of the machine, and to no other one", async () => {
+    await using folder = new JournalFolder();
+    const [first, second] = [folder.journal(), folder.journal()];
+    await first.load();
+    await first.close?.();
+
+    await second.load();
+
+    expect([first.isNew?.(), second.isNew?.()]).toEqual([true, false]);
+  });
+
   it("gives an agent that starts later all that the one before had stored", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
@@ -357,8 +368,25 @@ describe("a disk that does not do as it is told", () => {
     expect(await metrics.text()).toContain('mooring_journal_writes_total{outcome="failed"} 1');
   });
 
+  it("is waited for by the first write of all: a machine that is known is asked for what it did before", async () => {
+    await using folder = new JournalFolder();
+    const disk = createSlowDisk();
+    const { journal } = folder.agent("node-1", disk.bringToDisk);
+    await journal.load();
+
+    const storing = journal.store(nodeState({}));
+    await eventually(disk.isAsked);
+
+    disk.confirm();
+    await expect(storing).resolves.toBeUndefined();
+  });
+
   it("is not waited for where a loss of power changes nothing", async () => {
     await using folder = new JournalFolder();
+    const first = folder.journal();
+    await first.load();
+    await first.store(nodeState({}));
+    await first.close?.();
     const disk = createSlowDisk();
     const { journal } = folder.agent("node-1", disk.bringToDisk);
     await journal.load();

@@ -28,6 +28,7 @@ function sightWith(fields: Partial<AgentSight> = {}): AgentSight {
   return {
     bootedAfterMs: booted,
     bootedByMs: booted + 1,
+    isFirstBoot: true,
     blind: [{ fromMs: booted, toMs: booted + MIN }],
     readEndedMs: NOON + 12 * MIN,
     ...fields,
@@ -45,13 +46,14 @@ function blindIn(...blind: AgentSight["blind"]): GapNode {
 }
 
 /** A node that came up so many minutes past noon, and was read by its agent a minute later. */
-function booted(at: number, fields: Partial<GapNode> = {}): GapNode {
+function booted(at: number, fields: Partial<GapNode> = {}, machine: Partial<AgentSight> = {}): GapNode {
   const { fromMs } = span(at, at);
   const sight = sightWith({
     bootedAfterMs: fromMs - 1,
     bootedByMs: fromMs,
     blind: [span(at, at + 1)],
     readEndedMs: NOON + 99 * MIN,
+    ...machine,
   });
   return nodeIn({ sight, ...fields });
 }
@@ -97,6 +99,11 @@ describe("what is known of uses on a node in a gap", () => {
       name: "a node that was made after it: nothing was used there",
       node: booted(20, { createdAtMs: NOON + 11 * MIN }),
       blind: [],
+    },
+    {
+      name: "a node whose object was made anew after it, and that was off meanwhile: what is not known of its boot before",
+      node: booted(20, { createdAtMs: NOON + 11 * MIN }, { isFirstBoot: false }),
+      blind: [span(1, 20)],
     },
     {
       name: "a node that was made after it and has not reported: the same",
@@ -207,6 +214,7 @@ describe("what a report says of its agent's blindness", () => {
     expect(sight).toEqual({
       bootedAfterMs: NOON - 50 - 1_250_000,
       bootedByMs: NOON - 800_000,
+      isFirstBoot: false,
       blind: [
         { fromMs: NOON - 50 - 1_250_000, toMs: NOON - 720_000 },
         { fromMs: NOON - 50 - 375_000, toMs: NOON - 160_000 },

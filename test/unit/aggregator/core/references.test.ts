@@ -183,11 +183,11 @@ describe("settleReferences", () => {
       latest: { reason: "NodeGone", byMs: GONE + 1 },
     },
     {
-      name: "a pod that never started on a node that is gone did not use the volume",
+      name: "a pod that is not known to have started on a node that is gone may have used the volume, as is to be asked when it is back",
       reference: { node: "n9", hasStarted: false },
       standing: "gone",
       pending: 0,
-      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: GONE, wasUse: false },
+      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, node: "n9", wasUse: true },
     },
     {
       name: "a pod whose mount the node that is gone had shown is told by that",

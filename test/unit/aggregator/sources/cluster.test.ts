@@ -59,6 +59,7 @@ function fixture(): Fixture {
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
       onNode: (name) => told.push(`node ${name}`),
+      onPodPlaced: ({ uid, node }) => told.push(`${uid} is placed on ${node}`),
       onRejected: ({ uid, node }) => told.push(`${uid} rejected on ${node}`),
       onAgentPod: (node) => told.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
     },
@@ -81,6 +82,7 @@ function fixture(): Fixture {
 }
 
 interface PodFields {
+  readonly isPlaced?: boolean;
   readonly phase?: string;
   readonly name?: string;
   readonly uid?: string;
@@ -90,13 +92,20 @@ interface PodFields {
 
 function podParts(
   version: number,
-  { phase = "Running", name = "web-0", uid = "pod-1", volumes = ["data"], agent = false }: PodFields = {},
+  {
+    phase = "Running",
+    name = "web-0",
+    uid = "pod-1",
+    volumes = ["data"],
+    agent = false,
+    isPlaced = true,
+  }: PodFields = {},
 ) {
   const labels = agent ? { "app.kubernetes.io/name": "mooring-agent" } : {};
   return {
     metadata: { namespace: "shop", name, uid, resourceVersion: String(version), labels },
     spec: {
-      nodeName: "n1",
+      ...(isPlaced && { nodeName: "n1" }),
       volumes: volumes.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
     },
     status: { phase, containerStatuses: [{ state: { running: {} } }] },
@@ -342,6 +351,21 @@ describe("createCluster", () => {
 
     expect(seen).toEqual([[], ["pv-1 101"], [], ["pv-1 101"], [], ["pv-1 101"], []]);
     expect(cluster.misfits("n2")).toEqual({ volumes: [], waiting: [] });
+    await stop();
+  });
+
+  it("tells of each pod once when it is on a node: there it may have been taken for another one's user", async () => {
+    const { told, of, start, stop } = fixture();
+    await start();
+
+    of("pods").push("ADDED", pod(101, { isPlaced: false }));
+    of("pods").push("MODIFIED", pod(102));
+    of("pods").push("MODIFIED", pod(103));
+    of("pods").push("ADDED", pod(104, { name: "web-1", uid: "pod-2" }));
+    of("pods").push("DELETED", pod(105, { name: "web-1", uid: "pod-2" }));
+    await settle();
+
+    expect(told.filter((line) => line.includes("placed"))).toEqual(["pod-1 is placed on n1", "pod-2 is placed on n1"]);
     await stop();
   });
 
