@@ -1,27 +1,62 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 
-/** They take all of the machine for long, measure how soon something follows, or read a clock that goes fifty times as fast. */
-const ALONE = ["crashes", "faults", "leadership", "simulation"].map((name) => `test/integration/${name}.test.ts`);
+/** They wait for most of their time, and measure how soon something follows; the simulation fills what they leave of the machine. */
+const TIMED = ["crashes", "leadership", "simulation"].map((name) => `test/integration/${name}.test.ts`);
+/** It reads a clock that goes fifty times as fast: what takes the machine away for a moment takes a second of it away. */
+const ALONE = ["test/integration/faults.test.ts"];
+
+/** So many control planes and unit tests at once: on two cores, more files wait than compute. Each control plane wants a gigabyte. */
+const WORKERS = 4;
+
+const env = {
+  // Every start of a program of Mooring's would compile it, which takes longer than all else that it does at its start.
+  NODE_COMPILE_CACHE: new URL("node_modules/.cache/compiled", import.meta.url).pathname,
+  // Control planes live for less than a minute here: what a collector of garbage would win back is not worth its time.
+  GOGC: "300",
+  GOMEMLIMIT: "700MiB",
+};
 
 export default defineConfig({
   test: {
     reporters: ["default", ["json", { outputFile: "test-results.json" }]],
     // The name of a row is a sentence: print all of it.
     taskTitleValueFormatTruncate: 0,
+    sequence: { sequencer: LongestFirst },
     projects: [
       // No module has state of its own, so files may share a process: a new one for each of them took 20 s instead of 8.
       // The default limit of 5 s is too short for properties on a machine that does other things as well.
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], isolate: false, testTimeout: 30_000 } },
+      {
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts"],
+          env,
+          isolate: false,
+          testTimeout: 30_000,
+          maxWorkers: WORKERS,
+        },
+      },
+      // In the same group as the unit tests: they fill the time in which the last of these files wait.
       {
         test: {
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
-          exclude: ALONE,
+          exclude: [...TIMED, ...ALONE],
           globalSetup: "test/integration/global-setup.ts",
+          env,
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // Each control plane wants a core and a gigabyte; most of the time a file waits.
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
+        },
+      },
+      {
+        test: {
+          name: "integration-timed",
+          include: TIMED,
+          env,
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          maxWorkers: TIMED.length,
           sequence: { groupOrder: 1 },
         },
       },
@@ -29,6 +64,7 @@ export default defineConfig({
         test: {
           name: "integration-alone",
           include: ALONE,
+          env,
           testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -1,0 +1,41 @@
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/**
+ * Files that take 20 s and more, the longest first, as measured on two cores: begun last, one of them would keep all others waiting. Vitest
+ * remembers how long files took, but not in a fresh clone, and it would begin the largest ones.
+ */
+const LONGEST = [
+  "affinity",
+  "informer",
+  "demo",
+  "attacks/rules",
+  "rotation",
+  "unmount-to-status",
+  "claims-cli",
+  "reports",
+  "read-api",
+  "claim-writes",
+  "control-plane",
+  "metrics-text",
+  "install-page",
+  "csi-driver",
+  "attacks/allowed",
+  "agent-mounts",
+  "rendered-manifests",
+  "attacks/probe",
+  "secrets",
+].map((name) => `test/integration/${name}.test.ts`);
+
+/** Begins the files of each group that take long before the others. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => this.#rankOf(one) - this.#rankOf(other));
+  }
+
+  #rankOf({ moduleId }: TestSpecification): number {
+    const rank = LONGEST.indexOf(relative(this.ctx.config.root, moduleId));
+    return rank === -1 ? LONGEST.length : rank;
+  }
+}
