@@ -103,8 +103,9 @@ function missedHolds(state: NodeState, past: NodeState): ReadonlyMap<string, Kno
   return new Map(
     missed.map(([key, known]) => {
       const { suspended } = known;
-      // It may have been back before this run began to watch; the last complete read lacked it.
-      return [key, { ...known, suspended: suspended && { ...suspended, by: Math.max(suspended.by, readAt) } }];
+      // It may have been back before this run began to watch; the last complete read lacked it, and does not tell of it after a restart.
+      const again = suspended && { ...suspended, by: Math.max(suspended.by, readAt) };
+      return [key, { ...known, proven: false, suspended: again }];
     }),
   );
 }

@@ -82,8 +82,9 @@ export class ToldUses {
 
   /** What a node that is taken for gone had mounted counts as ended until it is heard of again. */
   #isGivenUp({ node }: Use): boolean {
-    const { cluster, given, now, tempo } = this.#world;
-    const goneSince = cluster.nodeGoneSince(node);
+    const { attention, cluster, given, now, tempo } = this.#world;
+    // Whose watches lag has not heard yet that it is back.
+    const goneSince = attention.areAllDisturbed() ? cluster.nodeLastGone(node) : cluster.nodeGoneSince(node);
     const isGone = given.has(node) || (goneSince !== undefined && now - goneSince > 0.9 * tempo.limits.nodeGoneAfterMs);
     if (isGone) this.#told = new Map([...this.#told].filter(([key]) => !key.startsWith(`${node}/`)));
     return isGone;

@@ -3,7 +3,7 @@ import type { World } from "../world/world.ts";
 
 /**
  * A use that nobody can tell of when no replica saw its pod, as README says: between two looks of an agent at the mount table, or on a
- * machine whose Node object was made anew after its disk had lost the journal.
+ * machine whose Node object was made anew and whose disk had no journal, or had lost it.
  */
 export function isUnknowable(world: World, { node: name, beganAt, endedAt }: Use): boolean {
   const node = world.nodes.find((one) => one.name === name);

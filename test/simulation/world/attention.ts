@@ -37,6 +37,11 @@ export class Attention {
     return this.#now() < Math.max(this.#allSince, this.#since.get(process) ?? 0);
   }
 
+  /** Nobody may have heard of everything yet. */
+  areAllDisturbed(): boolean {
+    return this.#now() < this.#allSince;
+  }
+
   #note(process: string, fromMs: number): void {
     this.#since.set(process, Math.max(fromMs, this.#since.get(process) ?? 0));
   }

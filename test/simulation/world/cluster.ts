@@ -37,6 +37,7 @@ export class Cluster {
   /** Nodes that have an object, and since when, by true time, the others have had none. */
   readonly #goneSince = new Map<string, number>();
   readonly #deleted = new Set<string>();
+  readonly #lastGone = new Map<string, number>();
 
   constructor(parts: ClusterParts) {
     const { api, now, wallMs, after } = parts;
@@ -100,6 +101,8 @@ export class Cluster {
 
   /** A kubelet says that its node is there, in this boot. */
   register(node: string, bootId: string): void {
+    const goneSince = this.#goneSince.get(node);
+    if (goneSince !== undefined) this.#lastGone.set(node, goneSince);
     this.#goneSince.delete(node);
     const { api } = this.#parts;
     if (api.get({ resource: "nodes", name: node }) === undefined) api.create("nodes", nodeObject(node, bootId));
@@ -113,7 +116,7 @@ export class Cluster {
 
   deleteNode(node: string): void {
     this.#parts.api.delete({ resource: "nodes", name: node });
-    this.#goneSince.set(node, this.#parts.now());
+    if (!this.#goneSince.has(node)) this.#goneSince.set(node, this.#parts.now());
     this.#deleted.add(node);
   }
 
@@ -125,6 +128,11 @@ export class Cluster {
   /** Since when, by true time, the node has had no object; nothing while it has one. */
   nodeGoneSince(node: string): number | undefined {
     return this.#goneSince.get(node);
+  }
+
+  /** The same of the last time, also when it has one again. */
+  nodeLastGone(node: string): number | undefined {
+    return this.#goneSince.get(node) ?? this.#lastGone.get(node);
   }
 
   /** Somebody vouches that the machine is off, or takes it back. */

@@ -31,9 +31,8 @@ export class Disk {
   hits = 0;
   /** It has always given back what it was given. */
   isSound = true;
-  /** When an agent last took it for the disk of a new machine, although something had been kept here. */
+  /** When an agent last took it for the disk of a new machine. */
   emptyAt: number | undefined;
-  #wasUsed = false;
   /** Every release that was ever kept here. */
   readonly releases = new Set<string>();
 
@@ -56,7 +55,6 @@ export class Disk {
       store: async (state) => {
         await this.#work();
         if (this.#holder !== holder) throw unusable("it has not been opened");
-        this.#wasUsed = true;
         this.#states = [...this.#states.slice(1 - MOST_KEPT), state];
         for (const { id } of state.releases) this.releases.add(id);
       },
@@ -69,7 +67,7 @@ export class Disk {
 
   #isEmpty(): boolean {
     const isEmpty = this.newest === undefined;
-    if (isEmpty && this.#wasUsed) this.emptyAt = this.#scheduler.nowMs();
+    if (isEmpty) this.emptyAt = this.#scheduler.nowMs();
     return isEmpty;
   }
 

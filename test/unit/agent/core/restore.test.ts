@@ -324,6 +324,13 @@ describe("what another agent leaves behind while this one watches", () => {
 });
 
 describe("recollect", () => {
+  it("dates no hold of another agent by a read that did not show it", () => {
+    const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
+    const both = adopt(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt: 20 })) }));
+
+    expect([...recollect(both, NOW).past.holds.values()]).toMatchObject([{ seenAt: 20 }]);
+  });
+
   it.each([
     { name: "date stamps of the same boot", now: {}, marks: [{ at: 20, ms: 1_020 }] },
     { name: "are void in another boot", now: { bootId: "boot-2" }, marks: [] },
