@@ -7,8 +7,8 @@ import type { Scheduler } from "./scheduler.ts";
 
 /** A node's mount table as its kernel has it. */
 export interface KernelTable {
-  /** What a read shows now; nothing is a read that fails. What is damaged in it is the world's to decide. */
-  readonly text: () => string | undefined;
+  /** What a read shows that began so many milliseconds ago; nothing is one that fails. What is damaged in it is the world's to decide. */
+  readonly text: (windowMs: number) => string | undefined;
   /** How long a read takes before and after the moment that it shows, milliseconds of true time; 0.4 and 0 unless told. */
   readonly readMs?: (() => readonly [before: number, after: number]) | undefined;
   /** True where two reads have to agree, as on kernels before 5.8. */
@@ -29,7 +29,7 @@ export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable
     const [beforeMs, afterMs] = table.readMs?.() ?? USUAL_READ_MS;
     const beganAt = clock.monotonicMs();
     await pass(beforeMs);
-    const text = table.text();
+    const text = table.text(beforeMs);
     await pass(afterMs);
     if (text === undefined) throw new MooringError("mount-table-unreadable", "the simulated table cannot be read");
     return { text, beganAt, endedAt: clock.monotonicMs() };

@@ -241,10 +241,10 @@ export class SimNode {
     return {
       needsAgreement: this.#kernel === "line-count",
       readMs: () => this.readMs,
-      text: () => {
+      text: (windowMs) => {
         const damage = this.damage.shift();
         this.glances.note({ agent, atMs: scheduler.nowMs(), isDamaged: damage !== undefined });
-        return readTable(table, { kernel: this.#kernel, dice, windowMs: this.readMs[0], damage, root: this.root });
+        return readTable(table, { kernel: this.#kernel, dice, windowMs, damage, root: this.root });
       },
       onChange: (listener) => table.onChange(listener),
     };
