@@ -70,7 +70,9 @@ function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }:
   const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
   const latestPod = Math.max(0, ...pods.map(({ overAt }) => overAt ?? 0));
   const madeAt = world.cluster.claims.madeAt(claim.uid) ?? 0;
-  const latest = Math.max(latestUse, latestPod, madeAt, ...uses.map(({ endedAt }) => endedAt ?? 0));
+  // A claim without a status counts from when somebody leads who gives it one.
+  const seenFrom = published.reason === "NeverObservedInUse" ? world.ledSince : 0;
+  const latest = Math.max(latestUse, latestPod, madeAt, seenFrom, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (isVague || latest < quietFromMs) return;
   if (published.sinceMs > wall.latest(latest) + EXACT_MS) {
     const late = Math.round(published.sinceMs - wall.latest(latest));
@@ -98,8 +100,8 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
   );
 }
 
-/** For each pod at most: referred to, mounted, unmounted. What they have in common is one write. */
-const WRITES_A_POD = 3;
+/** For each pod at most: referred to, mounted, mounted still although it is over, unmounted. What they have in common is one write. */
+const WRITES_A_POD = 4;
 
 /**
  * Where nothing goes wrong, a claim is written once when it is first seen, and a few times for each pod that named it. A replica that

@@ -37,6 +37,7 @@ export class ToldUses {
       this.#told = new Map();
       this.#heard = new Set();
       this.#leading = leading;
+      world.ledSince = leading.sinceMs;
     });
   }
 
