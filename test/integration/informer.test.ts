@@ -270,7 +270,10 @@ describe("an informer of a server whose etcd is restored from a backup", () => {
     await apiServer.start();
   }
 
-  it("goes back with it: a watch from what is now the future would stay silent for ever", async () => {
+  // Four starts of a server and a thousand objects.
+  const limits = { timeout: 120_000 };
+
+  it("goes back with it: a watch from what is now the future would stay silent for ever", limits, async () => {
     const [stored, backup] = ["etcd", "backup"].map((name) => join(site.owner.folder, "control-plane", name));
     await site.create("g", ["kept", "changed", "deleted"]);
     await offline(() => cpSync(stored ?? "", backup ?? "", { recursive: true }));

@@ -46,6 +46,10 @@ async function runPod(claim: string, name: string) {
   return pod;
 }
 
+function isAbout(claim: string) {
+  return ({ regarding }: { readonly regarding: { readonly name: string } }): boolean => regarding.name === claim;
+}
+
 /** Deletes an object and waits until its finalizers are done. */
 async function removed(path: string): Promise<void> {
   await stage.api.remove(path);
@@ -182,7 +186,8 @@ describe("from an unmount to the claim's status", () => {
       status?.message.includes("every pod that names the claim has ended") === true;
     const { claim } = await claimThat(stage, { claim: "leaked", what: "mounted without a pod", holds: isOdd });
     const events = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events?fieldSelector=reason=UnusedWhileMounted`;
-    const told = async () => parse(eventList, await api.get(events)).items;
+    // On a slow machine the claim whose agent was away has had one, too.
+    const told = async () => parse(eventList, await api.get(events)).items.filter(isAbout("leaked"));
     await waitUntil(owner, {
       what: "the event",
       limitMs: 20_000,
