@@ -14,11 +14,12 @@ import type { Unseen } from "./core/claim-gap.ts";
 import { desiredClaimStatus } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
-import type { NodeRelease, NodeView } from "./core/node-view.ts";
-import { claimKeysOf, type NodeWords, refersTo, versionToReach } from "./core/references.ts";
+import type { NodeRelease } from "./core/node-view.ts";
+import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";
+import { ReportAnswers } from "./report-answers.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
@@ -51,6 +52,7 @@ export interface ReconcilerLimits {
 /** Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. */
 export class Reconciler {
   readonly writes: ClaimWrites;
+  readonly answers: ReportAnswers;
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
@@ -72,6 +74,13 @@ export class Reconciler {
     };
     this.#memories = new ClaimMemories(parts, this.#words);
     this.#homeless = new HomelessReleases(parts);
+    const { nowMs } = parts;
+    this.answers = new ReportAnswers({
+      memories: this.#memories,
+      awaited: this.#awaited,
+      homeless: this.#homeless,
+      nowMs,
+    });
     this.writes = new ClaimWrites(
       {
         ...parts,
@@ -206,30 +215,9 @@ export class Reconciler {
     }
   }
 
-  /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
-  awaitedVersion(view: NodeView): string | undefined {
-    const keys = this.#awaited.waitingFor(view.node);
-    const pending = keys.flatMap((key) => this.#memories.known(key)?.history.pending ?? []);
-    return versionToReach(pending, view);
-  }
-
   /** Claims that wait for a node's word, and some that did a moment ago. */
   waitingClaims(): ReadonlySet<string> {
     return this.#awaited.all();
-  }
-
-  /** IDs of the view's releases that can no longer change any status. */
-  settled(view: NodeView): readonly string[] {
-    const nowMs = this.#parts.nowMs();
-    const fates = [...view.releases.values()].map((release) => ({
-      release,
-      fate: this.#memories.fateOf(release, nowMs),
-    }));
-    const of = (kind: (typeof fates)[number]["fate"]): readonly NodeRelease[] =>
-      fates.filter(({ fate }) => fate === kind).map(({ release }) => release);
-    const settled = [...of("settled"), ...this.#homeless.over(view.node, of("homeless"))];
-    for (const release of settled) this.#memories.noteReleased(release);
-    return settled.map(({ id }) => id);
   }
 
   /**

@@ -172,12 +172,12 @@ export class Term {
       this.#api.onReport(change.view);
       this.#parts.measures?.unmounted(newUnmounts(before, change.view, cluster));
     }
-    const reach = this.reconciler.awaitedVersion(change.view);
+    const reach = this.reconciler.answers.awaitedVersion(change.view);
     const look = this.#gaps.isAwaited(report.node) || undefined;
     this.standings.onReport(report.node);
     this.reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.fleet.anyExpected === undefined) this.reconciler.onAllHeard();
-    const settled = this.reconciler.settled(change.view);
+    const settled = this.reconciler.answers.settled(change.view);
     this.fleet.settle(report.node, settled);
     const nowMs = time.latestMs - time.widthMs;
     const { volumes: named, waiting } = cluster.misfits(report.node);

@@ -199,7 +199,7 @@ export class Harness {
     this.standings.onReport(report.node);
     this.reconciler.onReport(report.node, change.touched);
     if (wasExpected && this.fleet.expected.length === 0) this.reconciler.onAllHeard();
-    const settled = this.reconciler.settled(change.view);
+    const settled = this.reconciler.answers.settled(change.view);
     this.fleet.settle(report.node, settled);
     await settle();
     return settled;

@@ -384,7 +384,7 @@ describe("references", () => {
     await harness.report(reportAt(harness, { podsResourceVersion: "299" }));
 
     const view = harness.fleet.view("n1");
-    expect(view && harness.reconciler.awaitedVersion(view)).toBe("300");
+    expect(view && harness.reconciler.answers.awaitedVersion(view)).toBe("300");
   });
 
   it("a use that ended before the one that is stored as the last still ends the claim's use", async () => {
