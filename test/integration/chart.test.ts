@@ -1,7 +1,15 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import type { KubernetesObject, V1Container, V1DaemonSet, V1Deployment } from "@kubernetes/client-node";
+import {
+  type KubernetesObject,
+  loadYaml,
+  type V1Container,
+  type V1DaemonSet,
+  type V1Deployment,
+} from "@kubernetes/client-node";
+import { looseObject, parse } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readPage } from "../pages/page.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { byName, CHART, helmTemplate, kustomize, MANIFESTS, tool } from "./manifest-tools.ts";
@@ -84,6 +92,24 @@ describe("the chart renders the same objects as kustomize", () => {
 
     const ofChart = await helmTemplate("base", "--set", `image.repository=${newName},image.${set}`);
 
+    expect(comparable(ofChart)).toEqual(comparable(await kustomize(folder)));
+  });
+});
+
+describe("monitoring.runbookBaseUrl", () => {
+  it("links alerts to their pages as the replacement in docs/install.md does", async () => {
+    const folder = await overlay("runbooks", ["monitoring"]);
+    const file = join(folder, "kustomization.yaml");
+    const replacements = parse(looseObject({}), loadYaml(readPage("install.md").block("### Alerts and their pages")));
+    await writeFile(
+      file,
+      JSON.stringify({ ...parse(looseObject({}), JSON.parse(await readFile(file, "utf8"))), ...replacements }),
+    );
+    const values = "monitoring.enabled=true,monitoring.runbookBaseUrl=https://git.example/mooring/blob/main";
+
+    const ofChart = await helmTemplate("base", "--set", values);
+
+    expect(ofChart).toContain("runbook_url: https://git.example/mooring/blob/main/docs/runbooks/MooringNodeSilent.md");
     expect(comparable(ofChart)).toEqual(comparable(await kustomize(folder)));
   });
 });
