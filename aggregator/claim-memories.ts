@@ -6,7 +6,6 @@ import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
 import {
-  bootOf,
   type ClaimHistory,
   EMPTY_HISTORY,
   type EndedReference,
@@ -15,6 +14,7 @@ import {
   refersTo,
   type Sighting,
   settleReferences,
+  sightingOf,
 } from "./core/references.ts";
 import { isSettledFor } from "./core/settlement.ts";
 import type { UseEnd } from "./core/use-end.ts";
@@ -43,8 +43,8 @@ export class ClaimMemories {
   readonly #words: NodeWords;
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
-  /** In which boot a use ended whose release is settled, by claim and pod, oldest first. */
-  readonly #released = new Map<string, string | undefined>();
+  /** What releases that are settled told of uses, by claim and pod, oldest first. */
+  readonly #released = new Map<string, Sighting>();
 
   constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }, words: NodeWords) {
     this.#cluster = cluster;
@@ -97,7 +97,7 @@ export class ClaimMemories {
   /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
   noteReleased(release: NodeRelease): void {
     for (const { uid } of claimsOf(release, this.#cluster)) {
-      this.#released.set(`${uid}/${release.podUid}`, bootOf(release.id));
+      this.#released.set(`${uid}/${release.podUid}`, sightingOf(release.id, release.podUid));
     }
     for (const oldest of this.#released.keys()) {
       if (this.#released.size <= RELEASED_USES) return;
@@ -144,8 +144,9 @@ export class ClaimMemories {
     const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
     const releases = found.flatMap(({ view }) => [...view.releases.values()].filter(isOurs));
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
-    const shown = [...uses, ...releases.map(({ id, podUid }) => ({ podUid, bootId: bootOf(id) }))];
-    const memory = this.#settle(claim, { shown: shown.map(({ podUid, bootId }) => ({ podUid, bootId })), pods });
+    const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
+    const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
+    const memory = this.#settle(claim, { shown, pods });
     return {
       claim,
       volume,
@@ -187,8 +188,8 @@ export class ClaimMemories {
   }
 
   #releasedOf({ uid }: Claim, podUid: string): readonly Sighting[] {
-    const key = `${uid}/${podUid}`;
-    return this.#released.has(key) ? [{ podUid, bootId: this.#released.get(key) }] : [];
+    const released = this.#released.get(`${uid}/${podUid}`);
+    return released === undefined ? [] : [released];
   }
 
   /**

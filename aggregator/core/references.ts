@@ -51,18 +51,19 @@ export interface ReferenceContext extends NodeWords {
   readonly stored: ClaimStatus | undefined;
 }
 
-/** That the mount table showed a pod's use of a claim. */
+/** That the mount table showed a pod's use of a claim: that it went on or ended in a boot, or that it had ended when that began. */
 export interface Sighting {
   readonly podUid: string;
-  /** The boot of the node in which it was; empty: an earlier one than the present. Nothing when that is not known. */
+  /** Nothing when that is not known. */
   readonly bootId: string | undefined;
+  readonly what: "use" | "end" | "end-before";
 }
 
-/** The boot in which a use ended, by the ID of its release; see `Sighting`. */
-export function bootOf(releaseId: string): string | undefined {
+/** What the ID of a release tells of a use. */
+export function sightingOf(releaseId: string, podUid: string): Sighting {
   const [, bootId, stamp] = /^([^/]+)\/(\d+)\//.exec(releaseId) ?? [];
   // What another boot held ended by the begin of this one: its stamp is zero.
-  return stamp === "0" ? "" : bootId;
+  return { podUid, bootId, what: stamp === "0" ? "end-before" : "end" };
 }
 
 /** What tells whether a claim is the one that a pod means. */
@@ -153,19 +154,25 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
   const last = stored?.lastUse;
   // A release is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
   // yet, a later release is known, which tells more.
-  const isStored =
-    last?.evidence === "mount-table" && tells({ podUid: last.podUid ?? "", bootId: bootOf(last.releaseId) });
+  const isStored = last?.evidence === "mount-table" && tells(sightingOf(last.releaseId, last.podUid ?? ""));
   if (isStored || context.observed.some(tells)) return last && endOf(last);
   return unseenEnd(reference, context);
 }
 
 /**
  * True when the mount table showed the use that the reference stands for. The kubelet starts a pod again after a reboot, under its UID: what
- * an earlier boot showed says nothing of a pod that ended in this one.
+ * an earlier boot showed says nothing of a pod that ended in this one, nor, without its end, of one that ended in a boot between.
  */
-function isOfItsEnd({ podUid, bootId }: Sighting, reference: EndedReference, view: NodeView | undefined): boolean {
+function isOfItsEnd(
+  { podUid, bootId, what }: Sighting,
+  reference: EndedReference,
+  view: NodeView | undefined,
+): boolean {
   if (podUid !== reference.podUid) return false;
-  return view === undefined || bootId === undefined || bootId === view.bootId || reference.seenAtMs <= view.bootedMs;
+  if (view === undefined || bootId === undefined) return true;
+  const wasOver = reference.seenAtMs <= view.bootedMs;
+  if (bootId === view.bootId) return what !== "end-before" || wasOver;
+  return what === "end" && wasOver;
 }
 
 /**

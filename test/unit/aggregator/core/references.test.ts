@@ -54,10 +54,16 @@ interface Row {
   readonly latest: Partial<UseEnd> | undefined;
 }
 
-/** A pod, or `<boot>/<pod>` where it matters in which boot it was shown. */
+const WHAT = new Map<string, Sighting["what"]>([
+  ["end", "end"],
+  ["until", "end-before"],
+]);
+
+/** A pod; `<boot>/<pod>` where it matters in which boot its use was shown, `until <boot>/<pod>` for one that had ended when that began. */
 function seen(text: string): Sighting {
-  const [podUid = "", bootId] = text.split("/").toReversed();
-  return { podUid, bootId };
+  const [podUid = "", boot] = text.split("/").toReversed();
+  const [bootId, word = "use"] = boot?.split(" ").toReversed() ?? [];
+  return { podUid, bootId, what: WHAT.get(word) ?? "use" };
 }
 
 /** Its boot began before the end of the pod was seen. */
@@ -200,7 +206,7 @@ describe("settleReferences", () => {
     {
       name: "a pod that an earlier boot showed and that ended in this one was started again and is told by the first read after its end",
       bootedMs: BOOTED,
-      shown: ["/pod-1"],
+      shown: ["until boot-1/pod-1"],
       observed: ["boot-0/pod-1"],
       stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-0/9000/pod-1/pv-1" } }),
       pending: 0,
@@ -209,7 +215,22 @@ describe("settleReferences", () => {
     {
       name: "a pod that an earlier boot showed and that ended before this one is told by that boot's end",
       bootedMs: SEEN,
-      shown: ["/pod-1"],
+      shown: ["until boot-1/pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
+    {
+      name: "a pod that ended in a boot between, of whose use there only the begin of that boot is known, is told by the first read after it",
+      bootedMs: SEEN,
+      shown: ["until boot-0/pod-1"],
+      observed: ["boot-00/pod-1"],
+      pending: 0,
+      latest: { reason: "Unmounted", byMs: NOON, wasUse: true },
+    },
+    {
+      name: "a pod whose end an earlier boot has told, and that was over before this one, is told by that end",
+      bootedMs: SEEN,
+      shown: ["end boot-0/pod-1"],
       pending: 0,
       latest: undefined,
     },
