@@ -153,7 +153,7 @@ describe("what replaces a pod whose volume was attached", () => {
     await untilRunning(stage, { app: pod.app, on: PLACES.home });
 
     expect(stage.pods.ofApp("bare").map(({ phase, isGone }) => [phase, isGone])).toEqual([["Failed", false]]);
-  }, 240_000);
+  }, 480_000);
 });
 
 function attachedPod(): Misplaced {
