@@ -17,7 +17,6 @@ const LONGEST = [
   "read-api",
   "claim-writes",
   "control-plane",
-  "metrics-text",
   "install-page",
   "csi-driver",
   "attacks/allowed",

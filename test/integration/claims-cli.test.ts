@@ -42,7 +42,8 @@ interface Ended {
 
 /** Runs the CLI as a user would, with no configuration but what the arguments name. */
 function claims(...args: readonly string[]): Promise<Ended> {
-  const env = { PATH: process.env.PATH, HOME: "/nonexistent" };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent" };
   return new Promise((resolve) => {
     execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });

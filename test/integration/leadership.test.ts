@@ -61,7 +61,7 @@ async function pair(name: string, options: { readonly through?: number } = {}): 
 }
 
 function until(what: string, limitMs: number, check: () => Promise<void>): Promise<void> {
-  return waitUntil(owner, { what, limitMs, check, everyMs: 20 });
+  return waitUntil(owner, { what, limitMs, check });
 }
 
 function put({ url }: Replica): Promise<Response> {

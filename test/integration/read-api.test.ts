@@ -106,7 +106,8 @@ interface Ended {
 
 /** Runs the CLI as a user would, with no configuration but what is named. */
 function claims(args: readonly string[], { kubeconfig = stage.plane.kubeconfig, variables = {} } = {}): Promise<Ended> {
-  const env = { PATH: process.env.PATH, HOME: "/nonexistent", ...variables };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent", ...variables };
   const command = [`${PROJECT}cli/claims.ts`, "--kubeconfig", kubeconfig, ...args];
   return new Promise((resolve) => {
     execFile(process.execPath, command, { env }, (error, stdout, stderr) => {

@@ -69,7 +69,7 @@ export class Replicas {
       const check = async (): Promise<void> => {
         if (!(await isSo())) throw new Error(`${(await get("/readyz?verbose")).text}`);
       };
-      return waitUntil(this.#owner, { what: `${pod} ${what}`, limitMs, child, check, everyMs: 25 });
+      return waitUntil(this.#owner, { what: `${pod} ${what}`, limitMs, child, check });
     };
     return {
       pod,

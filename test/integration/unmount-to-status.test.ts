@@ -17,6 +17,7 @@ import {
   startMooring,
   volumeOf,
 } from "../stand-in/stage.ts";
+import { describeMetricsText } from "./metrics-text.ts";
 
 const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly", "brief", "leaked"];
 const eventList = object({ items: array(object({ note: string(), regarding: object({ name: string() }) })) });
@@ -39,6 +40,8 @@ afterAll(async () => {
   await owner.close();
   signals[Symbol.dispose]();
 });
+
+describeMetricsText(() => stage);
 
 async function runPod(claim: string, name: string) {
   const pod = await stage.kubelets[0].runPod({ namespace: NAMESPACE, name, claim, volume: volumeOf(claim) });
