@@ -108,6 +108,7 @@ class Aggregator {
       onClaim: (key) => this.#term?.reconciler.enqueue(key),
       onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
       onPodEnded: (end) => this.#onPodEnded(end),
+      onPodsListed: () => this.#term?.reconciler.onPodsListed(),
       onPodPlaced: (pod) => this.#term?.reconciler.onPodPlaced(pod),
       onRejected: (pod) => this.#rejections.onRejected(pod),
       onNode: (name) => this.#term?.standings.onNode(name),

@@ -62,6 +62,8 @@ export class Reconciler {
   readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
   #beganMs = 0;
+  /** Claims without a status that wait for the pods to be listed anew: of a new claim nothing else tells that somebody uses it. */
+  readonly #unlisted = new Set<string>();
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
@@ -157,6 +159,11 @@ export class Reconciler {
     else if (end.pod.claims.length > 0) this.#early.push(ended);
   }
 
+  onPodsListed(): void {
+    for (const key of this.#unlisted) this.enqueue(key);
+    this.#unlisted.clear();
+  }
+
   /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
@@ -238,7 +245,10 @@ export class Reconciler {
       podName: cluster.podName,
       nowMs: nowMs(),
     });
-    return { claim, ...facts, unseen: this.#parts.unseenOf(evidence.volume) };
+    const isUnlisted = claim.status === undefined && cluster.podsReached() === undefined;
+    if (isUnlisted) this.#unlisted.add(key);
+    const isEligible = facts.isEligible && !isUnlisted;
+    return { claim, ...facts, isEligible, unseen: this.#parts.unseenOf(evidence.volume) };
   }
 
   #decide(key: string): DesiredClaim | undefined {

@@ -5,6 +5,7 @@ import {
   type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
+  type ReadSpan,
   type Release,
 } from "../../common/storage/node-report.ts";
 import type { KnownHold, NodeState } from "./node-state.ts";
@@ -37,13 +38,18 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(marks.length === 0 ? {} : { marks: [...marks] }),
-    holds: [...state.holds.values()].map(toldHold),
+    holds: [...state.holds.values()].map((known) => toldHold(known, read)),
     releases: [],
   };
   return { ...report, releases: newest(state.releases, roomIn(report)) };
 }
 
-function toldHold({ hold, pod, since, seenAt, suspended }: KnownHold): NodeReport["holds"][number] {
+function toldHold(
+  { hold, pod, since, seenAt, suspended }: KnownHold,
+  { beganAt }: ReadSpan,
+): NodeReport["holds"][number] {
+  // What was taken over from another agent the read has not shown either.
+  const isShown = suspended === undefined && seenAt >= beganAt;
   const { kind, volume, podUid } = hold;
   return {
     kind,
@@ -51,7 +57,7 @@ function toldHold({ hold, pod, since, seenAt, suspended }: KnownHold): NodeRepor
     ...(podUid === undefined ? {} : { podUid }),
     ...(pod === undefined ? {} : { pod }),
     since,
-    ...(suspended === undefined ? {} : { seenAt }),
+    ...(isShown ? {} : { seenAt }),
   };
 }
 

@@ -53,14 +53,9 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
 /** By how much one API server's clock may be ahead of another one's: one dated the binding, another one the report. Milliseconds. */
 const APART_MS = 5_000;
 
-/**
- * What began before the volume was bound. A mount that goes on and began about then may have begun after it, and must not be overlooked.
- * Of one that is over it is the other way round: a claim that was made again must not be told of an earlier one's use, and an end that is
- * left out wrongly leaves the mount that is stored to be explained, which takes the present time: nothing is too early by that.
- */
-function isOlder({ beganByMs, byMs }: Fact, { boundSinceMs }: Volume): boolean {
-  const apartMs = byMs === undefined ? APART_MS : 0;
-  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - apartMs;
+/** What began before the volume was bound. What began about then may have begun after it, and must not be overlooked. */
+function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
+  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
 }
 
 function mayMean(

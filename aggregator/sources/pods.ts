@@ -45,6 +45,8 @@ export interface PodEnd {
 export interface PodListener {
   readonly onClaim: (key: string) => void;
   readonly onPodEnded: (end: PodEnd) => void;
+  /** All pods have been listed, for the first time or anew. */
+  readonly onPodsListed: () => void;
   /** A pod has come to light, or come to a node. */
   readonly onPodPlaced: (pod: Pod) => void;
   /** The pod is seen as one that an agent has rejected. */
@@ -65,6 +67,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
   let watched: PodWatch | undefined;
   const onReplaced = (sinceVersion: string): void => {
     watched = { sinceVersion, sinceMs: parts.client.serverTime()?.latestMs ?? parts.clock.wallMs() };
+    listener.onPodsListed();
   };
 
   const onChange = (change: StoreChange<StoredPod>): void => {

@@ -1,4 +1,4 @@
-// Runs the long versions of the proofs, one after the other: npm run prove [-- crashes simulation mutants nodes affinity mutation]
+// Runs the long versions of the proofs, one after the other: npm run prove [-- crashes simulation mutants restart nodes affinity mutation]
 import { readFileSync } from "node:fs";
 import { object, parse, record, string } from "valibot";
 import { createPrinter, standardScreen } from "../demo/print.ts";

@@ -20,6 +20,12 @@ export const PARTS: readonly Part[] = [
   },
   { name: "mutants", script: "simulate", args: ["--mutants"], shows: "that the simulation sees code that is wrong" },
   {
+    name: "restart",
+    script: "simulate:restart",
+    args: [],
+    shows: "that an aggregator which starts beside 200,000 conditions writes nothing but news",
+  },
+  {
     name: "nodes",
     script: "test:e2e",
     args: ["test/e2e/unwatched.test.ts"],

@@ -1,5 +1,5 @@
-/** How long a watch that was disturbed may take until it shows everything again: the longest back-off, and a list. Milliseconds. */
-const RECOVERS_MS = 45_000;
+/** How long a watch that was disturbed may take until it shows everything again: a request that is lost without a word is given up after a minute, and tried again after half of one. Milliseconds. */
+const RECOVERS_MS = 100_000;
 /** A process that was started, or stood still, over a way on which nothing is wrong. */
 const STARTS_MS = 6_000;
 

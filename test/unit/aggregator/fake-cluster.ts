@@ -52,7 +52,9 @@ export class FakeCluster implements Cluster {
       .filter(({ isTerminal }) => isTerminal)
       .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
-  readonly podsReached = (): undefined => undefined;
+  /** Nothing while pods have to be listed anew. */
+  podsAt: string | undefined = "100";
+  readonly podsReached = (): string | undefined => this.podsAt;
   /** The watches of claims and volumes are alive: each time that somebody asks, something more has been told. */
   isTold = true;
   #told = 0;

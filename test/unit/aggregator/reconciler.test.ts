@@ -425,6 +425,22 @@ describe("references", () => {
     });
   });
 
+  it("a claim without a status gets none while pods have to be listed anew", async () => {
+    const harness = await running({ claims: [] });
+    harness.cluster.podsAt = undefined;
+    harness.cluster.byKey.set("shop/data", claimWith());
+    harness.stored.set("shop/data", claimWith());
+    await harness.enqueueAll();
+    await harness.advance(10_000);
+    const before = harness.writes.length;
+
+    harness.cluster.podsAt = "400";
+    harness.reconciler.onPodsListed();
+    await harness.advance(10_000);
+
+    expect([before, harness.writes.length]).toEqual([0, 1]);
+  });
+
   it("a mount counts no longer when its pod comes to light and turns out to have an inline volume of that name", async () => {
     const harness = await running();
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));

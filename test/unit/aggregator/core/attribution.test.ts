@@ -178,9 +178,16 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
-      name: "a use that is over and began before the volume was bound was an earlier claim's, however shortly before",
+      name: "the same of one that is over: left out wrongly, it would leave an earlier end for the latest one",
       volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 9_999,
+      beganByMs: 5_000,
+      byMs: 10_500,
+      claims: ["claim-1"],
+    },
+    {
+      name: "a use that is over and began longer before the volume was bound was an earlier claim's",
+      volumes: [volumeWith({ boundSinceMs: 10_000 })],
+      beganByMs: 4_999,
       byMs: 10_500,
       claims: [],
     },

@@ -59,6 +59,7 @@ function fixture(): Fixture {
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
       onNode: (name) => told.push(`node ${name}`),
+      onPodsListed: () => {},
       onPodPlaced: ({ uid, node }) => told.push(`${uid} is placed on ${node}`),
       onRejected: ({ uid, node }) => told.push(`${uid} rejected on ${node}`),
       onAgentPod: (node) => told.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
