@@ -2,6 +2,9 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { FUTURE_MS } from "./claim-status.ts";
 import type { NodeRelease } from "./node-view.ts";
 
+/** What other nodes tell is kept for so long when a node is assumed to be gone: watches lag, and nodes come back. Milliseconds. */
+const ASSUMED_FOR_MS = 600_000;
+
 /** What else is known of a claim's ends. */
 export interface Settling {
   /** All releases of the claim that are not settled, of whatever node. */
@@ -24,8 +27,9 @@ export function isSettledFor({ status, isDeleting }: Claim, release: NodeRelease
   // Whoever may edit claims can forge a last use; one in the future is not believed when the status is decided on either.
   if (lastUse === undefined || lastUse.releasedAtMs > settling.nowMs + FUTURE_MS) return false;
   if (lastUse.releaseId === release.id) return true;
-  // An end that was only assumed with its node's gives way to what that node tells.
-  const isVoid = lastUse.evidence === "node-gone" && lastUse.node === release.node;
+  // An end that was only assumed with its node's gives way to what that node tells, and then this one may be the latest again.
+  const isFresh = settling.nowMs - lastUse.releasedAtMs < ASSUMED_FOR_MS;
+  const isVoid = lastUse.evidence === "node-gone" && (lastUse.node === release.node || isFresh);
   // While the claim counts as used, that the use has ended is still to be said, even where the last one ended later.
   return status?.unused === true && !isVoid && lastUse.releasedAtMs >= release.byMs;
 }

@@ -41,8 +41,10 @@ export interface RunOptions {
 
 /** Each status has to become right within so long. Milliseconds of true time. */
 const SETTLES_MS = 300_000;
+/** An agent whose reports were refused tries again after so long at most. Milliseconds. */
+const HEARD_MS = 13_000;
 /** Releases of claims that are gone are kept for a quarter of an hour. */
-const FORGETS_MS = 1_000_000;
+const FORGETS_MS = 1_100_000;
 /** One plan in so many waits until every journal has to be empty. */
 const JOURNALS_EVERY = { full: 4, brisk: 251 } as const;
 
@@ -99,10 +101,11 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
     weather: sky.weather,
     mayCrash: (visit) => found.world?.mayCrash(visit) ?? false,
     onAnswer: (told) => found.told?.note(told),
-    onLog:
-      tell &&
-      ((process, { level, message, fields }) =>
-        tell(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`)),
+    onLog: (process, { level, message, fields }) => {
+      // The Lease does not show it when the same one leads again.
+      if (message === "leading from now on") found.told?.begin();
+      tell?.(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`);
+    },
   });
   const world = new World({ engine, sky, dice }, setup);
   const told = new ToldUses(world);
@@ -196,7 +199,10 @@ async function untilOver(stage: Stage): Promise<void> {
   await pass(stage, stage.world.tempo.looksMs);
 }
 
+/** Right, and written by somebody whom all nodes have had the time to tell what they know. */
 function isRight({ world }: Stage, exactFrom: number): boolean {
+  const { holder, sinceMs } = world.leading;
+  if (holder === "" || world.now - sinceMs < HEARD_MS) return false;
   try {
     checkFinal(world, exactFrom);
     return true;

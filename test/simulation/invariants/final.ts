@@ -71,7 +71,7 @@ function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }:
   const latestPod = Math.max(0, ...pods.map(({ overAt }) => overAt ?? 0));
   const madeAt = world.cluster.claims.madeAt(claim.uid) ?? 0;
   // A claim without a status counts from when somebody leads who gives it one.
-  const seenFrom = published.reason === "NeverObservedInUse" ? world.ledSince : 0;
+  const seenFrom = published.reason === "NeverObservedInUse" ? world.leading.sinceMs : 0;
   const latest = Math.max(latestUse, latestPod, madeAt, seenFrom, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (isVague || latest < quietFromMs) return;
   if (published.sinceMs > wall.latest(latest) + EXACT_MS) {

@@ -34,11 +34,16 @@ export class ToldUses {
     this.#world = world;
     // Who leads anew begins with nothing.
     watchLeader(world, (leading) => {
-      this.#told = new Map();
-      this.#heard = new Set();
+      this.begin();
       this.#leading = leading;
-      world.ledSince = leading.sinceMs;
+      world.leading = leading;
     });
+  }
+
+  /** Somebody leads anew, and knows nothing yet. */
+  begin(): void {
+    this.#told = new Map();
+    this.#heard = new Set();
   }
 
   note({ status, body, answer }: Told): void {

@@ -56,8 +56,8 @@ export class World {
   readonly given = new Map<string, number>();
   /** Places where the next process that comes by dies, after so many that do not. */
   readonly doomed: { readonly site: string; skip: number }[] = [];
-  /** When the Lease was given, or given up, last. */
-  ledSince = 0;
+  /** Who has the Lease, and since when; nobody, as long as it was given up. */
+  leading: { readonly holder: string; readonly sinceMs: number } = { holder: "", sinceMs: 0 };
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
   agentless: readonly Agentless[];
   readonly copies: Copies;

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { isProven, PARTS, partsFor, summaryRows } from "../../prove/parts.ts";
 
-const SCRIPTS = { crashes: "", simulate: "", "test:e2e": "", "test:e2e:long": "", mutation: "" };
+const SCRIPTS = {
+  crashes: "",
+  simulate: "",
+  "simulate:restart": "",
+  "test:e2e": "",
+  "test:e2e:long": "",
+  mutation: "",
+};
 const ALL = PARTS.map(({ name }) => name);
 const holds = (name: string) => ({ name, exitCode: 0, seconds: 1.4 });
 

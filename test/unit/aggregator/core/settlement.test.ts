@@ -27,6 +27,7 @@ describe("isSettledFor", () => {
     readonly status?: ClaimStatus | undefined;
     readonly release?: Partial<NodeRelease>;
     readonly others?: readonly Partial<NodeRelease>[];
+    readonly nowMs?: number;
     readonly settled: boolean;
   }>([
     { name: "a claim without a status may get one from it", settled: false },
@@ -72,8 +73,14 @@ describe("isSettledFor", () => {
       settled: false,
     },
     {
-      name: "a later end is stored that was assumed with another node's",
+      name: "a later end is stored that was assumed with another node's a moment ago: that may be back",
       status: goneWith("n2"),
+      settled: false,
+    },
+    {
+      name: "a later end is stored that was assumed with another node's ten minutes ago",
+      status: goneWith("n2"),
+      nowMs: NOON + 600_001,
       settled: true,
     },
     { name: "mounted by what is stored", status: mountedStatus(["n1"]), settled: false },
@@ -129,11 +136,11 @@ describe("isSettledFor", () => {
       others: [{ id: "release-2" }],
       settled: true,
     },
-  ])("$name: $settled", ({ status, release: fields = {}, others = [], settled }) => {
+  ])("$name: $settled", ({ status, release: fields = {}, others = [], nowMs = NOON, settled }) => {
     const release = nodeRelease(fields);
     const releases = [release, ...others.map((other) => nodeRelease(other))];
 
-    expect(isSettledFor(claimWith({ status }), release, { releases, nowMs: NOON })).toBe(settled);
+    expect(isSettledFor(claimWith({ status }), release, { releases, nowMs })).toBe(settled);
   });
 
   it("a claim that is being deleted keeps its status", () => {
