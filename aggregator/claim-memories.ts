@@ -4,6 +4,7 @@ import { claimsOf, type Fact } from "./core/attribution.ts";
 import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
+import { isUpTo } from "./core/coverage.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
 import {
   type ClaimHistory,
@@ -193,6 +194,17 @@ export class ClaimMemories {
   }
 
   /**
+   * False while its pod may come to light yet, the watch of pods being behind the node's: it may have had an inline volume, and then what it
+   * did is not the claim's, and makes up for nothing.
+   */
+  #isAttributed({ node, podUid }: NodeRelease): boolean {
+    if (this.#cluster.podByUid(podUid) !== undefined) return true;
+    const { podsResourceVersion } = this.#fleet.view(node) ?? {};
+    const reached = this.#cluster.podsReached();
+    return podsResourceVersion !== undefined && reached !== undefined && isUpTo(podsResourceVersion, reached);
+  }
+
+  /**
    * Whether a release can still change a status. It is homeless when nothing is known that it could change, but not all of the claims
    * that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
    */
@@ -202,9 +214,10 @@ export class ClaimMemories {
       const claim = this.#cluster.claim(key);
       return claim?.uid === uid ? [claim] : [];
     });
-    const isSettled = known.every((claim) =>
-      isSettledFor(claim, release, { releases: this.evidence(claim).releases, nowMs }),
-    );
+    const isSettled = known.every((claim) => {
+      const releases = this.evidence(claim).releases.filter((one) => this.#isAttributed(one));
+      return isSettledFor(claim, release, { releases, nowMs });
+    });
     if (!isSettled) return "open";
     return refs.length === 0 || known.length < refs.length ? "homeless" : "settled";
   }

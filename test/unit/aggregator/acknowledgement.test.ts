@@ -109,6 +109,28 @@ describe("what a node may forget", () => {
     expect(forget).toEqual([first.id]);
   });
 
+  it.each([
+    {
+      name: "not while that one's pod may come to light, with an inline volume of that name",
+      podsAt: "199",
+      forgets: 0,
+    },
+    { name: "not while pods have to be listed anew", podsAt: undefined, forgets: 0 },
+    { name: "once the watch of pods has come as far as the node's", podsAt: "200", forgets: 1 },
+  ])("a later release makes up for an earlier one: $name", async ({ podsAt, forgets }) => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-9")] }));
+    harness.cluster.podsAt = podsAt;
+    await harness.advance(1_000);
+    const first = releasedNow(harness, "pod-1");
+    await harness.advance(1_000);
+    const second = releasedNow(harness, "pod-2");
+
+    const forget = await harness.report(reportAt(harness, { releases: [first, second] }));
+
+    expect(forget).toHaveLength(forgets);
+  });
+
   it("a release beside another mount on its own node is kept: that mount's end may have been read before", async () => {
     const harness = await running();
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), holdOf("pod-2")] }));

@@ -53,7 +53,7 @@ export class FakeCluster implements Cluster {
       .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   /** Nothing while pods have to be listed anew. */
-  podsAt: string | undefined = "100";
+  podsAt: string | undefined = "1000";
   readonly podsReached = (): string | undefined => this.podsAt;
   /** The watches of claims and volumes are alive: each time that somebody asks, something more has been told. */
   isTold = true;
