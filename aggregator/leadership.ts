@@ -62,6 +62,9 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
   };
 }
 
+/** Every other replica looks at the Lease once in this many times its usual wait. */
+const HESITATION = 1.25;
+
 /** One of several processes, by a Lease in their namespace. */
 export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
   const { client, random, metrics } = parts;
@@ -76,6 +79,8 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       nowMs: parts.nowMs,
       handOver: () => coverage.handOver(),
       onSeen: (lease) => coverage.onHandedOver(lease),
+      // In an upgrade the newest replica may ask first, while an older one has watched since before.
+      hesitatesMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },
   );
   const mayAct = (): boolean => elector.mayAct();

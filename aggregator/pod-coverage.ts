@@ -69,6 +69,13 @@ export class PodCoverage {
     this.join();
   }
 
+  /** True where our own watch began too late for the chain to go on with us: another replica's may have begun in time. */
+  wouldBreak(annotations: Annotations): boolean {
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    const watch = this.#parts.cluster.podsWatchedSince();
+    return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
+  }
+
   /** The times in which nobody watched, until all that nodes have to say of them is dealt with. Nothing before the first list. */
   gaps(): readonly CoverageGap[] {
     this.join();

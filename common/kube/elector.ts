@@ -19,6 +19,8 @@ export interface ElectorOptions {
   readonly handOver?: () => Readonly<Record<string, string>>;
   /** Told of each look at the Lease, and of each write. */
   readonly onSeen?: (lease: Lease) => void;
+  /** For how long this process leaves a Lease that is free to others, by what its last holder has left. Milliseconds; none unless told. */
+  readonly hesitatesMs?: (lease: Lease) => number;
 }
 
 interface ElectorParts {
@@ -80,6 +82,8 @@ export class Elector {
   #seen: Sighting | undefined;
   /** The Lease has been seen in other hands since it last was ours. */
   #hadHolder = false;
+  /** Since when the Lease has been free, as far as this process has seen. Monotonic. */
+  #freeSinceMs: number | undefined;
   readonly #tries: LeaseTries;
   #lastTimeMs = 0;
 
@@ -124,10 +128,21 @@ export class Elector {
     const tenure = await this.#tries.attempt(this.#tryMs, signal, async (limited) => {
       const lease = await this.#parts.leases.read(limited);
       this.#note(lease);
-      return this.#untilFreeMs() > 0 ? undefined : await this.#take(lease, limited);
+      return this.#isForOthers(lease) ? undefined : await this.#take(lease, limited);
     });
     // An answer may have come too late to be worth anything.
     return tenure !== undefined && this.#leftMs(tenure) > 0 ? tenure : undefined;
+  }
+
+  /** Somebody has it, or it is free and somebody who can go on with less ado is to be first. */
+  #isForOthers(lease: Lease | undefined): boolean {
+    if (this.#untilFreeMs() > 0) {
+      this.#freeSinceMs = undefined;
+      return true;
+    }
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#freeSinceMs ??= nowMs;
+    return lease !== undefined && nowMs - this.#freeSinceMs < (this.#options.hesitatesMs?.(lease) ?? 0);
   }
 
   async #take(lease: Lease | undefined, signal: AbortSignal): Promise<Tenure | undefined> {
