@@ -103,6 +103,17 @@ describe("the coverage that is handed over", () => {
     expect(third?.reachedAtMs).toBe(NOON - 100);
   });
 
+  it.each([
+    { name: "no", what: "it began in time", sinceVersion: "100", left: LEFT, breaks: false },
+    { name: "yes", what: "it began after the predecessor's word", sinceVersion: "101", left: LEFT, breaks: true },
+    { name: "no", what: "nobody has left a word", sinceVersion: "101", left: {}, breaks: false },
+  ])("would be broken by this watch? $name, $what", ({ sinceVersion, left, breaks }) => {
+    const world = new World();
+    world.watch = { sinceVersion, sinceMs: NOON - 1_000 };
+
+    expect(world.coverage.wouldBreak(left)).toBe(breaks);
+  });
+
   it("begins anew, and says so, when the own watch began after the predecessor's word", () => {
     const world = new World();
     world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };

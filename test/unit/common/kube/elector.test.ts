@@ -65,7 +65,12 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-async function started(lease: Lease | undefined, { slowEndMs = 0 }: { readonly slowEndMs?: number } = {}) {
+interface Options {
+  readonly slowEndMs?: number;
+  readonly hesitatesMs?: number;
+}
+
+async function started(lease: Lease | undefined, { slowEndMs = 0, hesitatesMs = 0 }: Options = {}) {
   const [clock, logger, leases] = [createFakeClock(), createFakeLogger(), new FakeLeases(lease)];
   const story: string[] = [];
   const seen: Lease[] = [];
@@ -77,6 +82,7 @@ async function started(lease: Lease | undefined, { slowEndMs = 0 }: { readonly s
       nowMs: clock.wallMs,
       handOver: () => ({ said: `at ${clock.monotonicMs()}` }),
       onSeen: (one) => void seen.push(one),
+      hesitatesMs: () => hesitatesMs,
     },
   );
   const stop = new AbortController();
@@ -134,6 +140,16 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([false, true]);
     expect(leases.lease).toMatchObject({ holder: "me", transitions: 4 });
     expect(story).toEqual(["leads at 15000 after {}"]);
+  });
+
+  it("leaves a free Lease to others for as long as it is told to, then takes it", async () => {
+    const { clock, elector } = await started(leaseWith({ holder: "" }), { hesitatesMs: 2_500 });
+    await clock.advance(2_400);
+    const before = elector.mayAct();
+
+    await clock.advance(2_000);
+
+    expect([before, elector.mayAct()]).toEqual([false, true]);
   });
 
   it("waits for as long as the holder said, not as it would itself", async () => {
