@@ -5,8 +5,8 @@ interface Glance {
   readonly isDamaged: boolean;
 }
 
-/** Between reads that are further apart an agent knows that it did not watch. Milliseconds. */
-const FAR_MS = 5_000;
+/** Five seconds between two reads and an agent knows that it did not watch; either may take three more. Milliseconds. */
+const FAR_MS = 11_000;
 
 /** At which moments agents saw a node's mount table. */
 export class Glances {
