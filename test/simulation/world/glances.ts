@@ -16,11 +16,14 @@ export class Glances {
     this.#all.push(glance);
   }
 
-  /** True for what lies wholly between two looks of an agent that watched: it sees only that something changed. */
+  /** True for what lies wholly between two looks of an agent that watched: it sees only that something changed. There may be two agents. */
   areAround({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
-    const next = this.#all.findIndex(({ atMs }) => atMs >= beganAt);
-    const [before, after] = [this.#all[next - 1], this.#all[next]];
-    if (before === undefined || after === undefined || before.agent !== after.agent) return false;
-    return !before.isDamaged && !after.isDamaged && after.atMs >= endedAt && after.atMs - before.atMs <= FAR_MS;
+    const looksAfter = this.#all.filter(({ atMs }) => atMs >= endedAt && atMs - beganAt <= FAR_MS);
+    return looksAfter.some((after) => {
+      const earlier = this.#all.filter(({ agent, atMs }) => agent === after.agent && atMs < after.atMs);
+      const before = earlier.at(-1);
+      if (before === undefined || before.isDamaged || after.isDamaged) return false;
+      return before.atMs <= beganAt && after.atMs - before.atMs <= FAR_MS;
+    });
   }
 }
