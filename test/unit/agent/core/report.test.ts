@@ -85,6 +85,15 @@ describe("reportOf", () => {
     expect(decodeNodeMessage(report)).toMatchObject({ ok: true });
   });
 
+  it("tells when a hold was seen that was taken over from another agent, and that its own read has not shown", () => {
+    const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
+    const holds = new Map([...mounted.holds].map(([key, known]) => [key, { ...known, seenAt: 9 }]));
+
+    expect(reportOf(IDENTITY, mounted, 20)?.holds).toMatchObject([{ podUid: "u1" }]);
+    expect(reportOf(IDENTITY, mounted, 20)?.holds[0]).not.toHaveProperty("seenAt");
+    expect(reportOf(IDENTITY, { ...mounted, holds }, 20)?.holds).toMatchObject([{ podUid: "u1", seenAt: 9 }]);
+  });
+
   it("has nothing to say before the first complete read", () => {
     expect(reportOf(IDENTITY, initialState("boot-1"), 20)).toBeUndefined();
   });
