@@ -7,9 +7,24 @@ import type { SimProcess } from "../engine/process.ts";
 import { publishedIn } from "../published.ts";
 import { type LargeNode, makeCluster, NAMESPACE, type Sizes } from "./large-cluster.ts";
 
-const { values } = parseArgs({
-  options: { claims: { type: "string", default: "200000" }, nodes: { type: "string", default: "500" } },
-});
+const USAGE =
+  "Usage: npm run simulate:restart [-- --claims N --nodes N], both whole numbers, at least two claims for each node";
+
+/** Says how it is called, and ends, where it was called otherwise. */
+function readSizes(): Sizes {
+  try {
+    const { values } = parseArgs({
+      options: { claims: { type: "string", default: "200000" }, nodes: { type: "string", default: "500" } },
+    });
+    const [claims, nodes] = [Number(values.claims), Number(values.nodes)];
+    if (Number.isSafeInteger(claims) && Number.isSafeInteger(nodes) && nodes > 0 && claims >= 2 * (nodes + 1))
+      return sizesOf(claims, nodes);
+  } catch {
+    // What is wrong with it the usage tells.
+  }
+  process.stderr.write(`${USAGE}\n`);
+  process.exit(2);
+}
 
 /** Three quarters of all claims are mounted. */
 function sizesOf(claims: number, nodes: number): Sizes {
@@ -109,4 +124,4 @@ function tellWarnings(
   if (isNews || level === "error") process.stderr.write(`${by}: ${message} ${JSON.stringify(fields)}\n`);
 }
 
-if (!(await play(sizesOf(Number(values.claims), Number(values.nodes))))) process.exitCode = 1;
+if (!(await play(readSizes()))) process.exitCode = 1;
