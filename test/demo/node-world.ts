@@ -69,6 +69,7 @@ function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Wo
     runPod: (pod) => runNodePod({ ...seen, node: nodes[pod.on], driver: drivers[pod.on] }, pod),
     aggregator: leadingAggregator(seen),
     agents: [agentOn(seen, nodes[0].name), agentOn(seen, nodes[1].name)],
+    spareNode: async () => ((await leaderOf(ground)).node === nodes[0].name ? 1 : 0),
     power: powerOf(seen, nodes, drivers),
     listClaims: () => listClaims(ground),
     waysToLook: () => waysToLook(ground),
@@ -79,7 +80,6 @@ function powerOf(ground: MooringGround, nodes: Pair<RealNode>, drivers: Pair<Csi
   const { owner, note } = ground;
   let isBack = (): Promise<void> => Promise.resolve();
   return {
-    spareNode: async () => ((await leaderOf(ground)).node === nodes[0].name ? 1 : 0),
     cut: async (on) => {
       isBack = await restartOn(ground, nodes[on].name);
       const notBeforeMs = owner.clock.wallMs();

@@ -29,6 +29,8 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
     runPod: (pod) => runPod(kubelets[pod.on], pod),
     aggregator: partOf(mooring.aggregator),
     agents: [partOf(mooring.agents[0]), partOf(mooring.agents[1])],
+    // Its aggregator runs on neither.
+    spareNode: async () => 0,
     power: undefined,
     listClaims: () => runClaimsCommand(owner, ["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
     waysToLook: async () => waysToLook(stage),

@@ -18,8 +18,9 @@ export const idleClaim: Scene = async (world, printer) => {
 };
 
 export const forceDelete: Scene = async (world, printer) => {
-  printer.step(`A pod mounts the claim orders on ${world.nodes[0]}`);
-  const pod = await mountClaim(world, { claim: "orders", on: 0, name: "orders-0", keptBy: "kubelet" });
+  const on = await world.spareNode();
+  printer.step(`A pod mounts the claim orders on ${world.nodes[on]}`);
+  const pod = await mountClaim(world, { claim: "orders", on, name: "orders-0", keptBy: "kubelet" });
   const before = await awaitClaim(world, {
     claim: "orders",
     what: "in use for both",
@@ -108,9 +109,9 @@ export const etcdKilled: Scene = async (world, printer) => {
 };
 
 /** Where nodes have a power that can be cut. */
-export function powerCut({ spareNode, cut, restore }: Power): Scene {
+export function powerCut({ cut, restore }: Power): Scene {
   return async (world, printer) => {
-    const on = await spareNode();
+    const on = await world.spareNode();
     const node = world.nodes[on];
     printer.step(`${node} loses its power while a pod there has the claim cache mounted`);
     const pod = await mountClaim(world, { claim: "cache", on, name: "cache-1" });

@@ -21,6 +21,8 @@ export interface World {
   readonly aggregator: MooringPart;
   /** The agent of each node. */
   readonly agents: readonly [MooringPart, MooringPart];
+  /** A node whose loss is not that of the leading aggregator, too. While its kubelet hangs, the leader's lists can be asked for. */
+  readonly spareNode: () => Promise<Place>;
   /** Nothing where nodes cannot lose their power. */
   readonly power: Power | undefined;
   /** What `npm run claims` prints of the story's claims. */
@@ -61,8 +63,6 @@ export interface MooringPart {
 
 /** The power of the nodes. */
 export interface Power {
-  /** A node whose loss is not that of the leading aggregator, too. */
-  readonly spareNode: () => Promise<Place>;
   /** All that runs on a node ends at once; its disk stays. Says when. */
   readonly cut: (on: Place) => Promise<Moment>;
   /** Boots a node, and waits until its agent works. */

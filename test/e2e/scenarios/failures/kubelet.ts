@@ -5,7 +5,7 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod, untilPhase } from "../pods.ts";
 import type { Scenario } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
-import { listOf } from "./mooring.ts";
+import { listOf, nodeWithoutLeader } from "./mooring.ts";
 import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
 import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
@@ -29,9 +29,11 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
     name: "a frozen kubelet while the pod is deleted by force",
     expected: UNMOUNTED,
     play: async (stage, claim) => {
-      const pod = await runStubborn(stage, claim, { node: "node-2" });
+      // Through a frozen kubelet nobody reaches the leader's lists.
+      const node = await nodeWithoutLeader(stage);
+      const pod = await runStubborn(stage, claim, { node });
       {
-        using _frozen = freezeKubelet(stage, "node-2");
+        using _frozen = freezeKubelet(stage, node);
         await deletePod(stage, pod, 0);
         const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
         await untilWrittenAfter(stage, pod, seenMs + 3_000);
