@@ -1,4 +1,5 @@
 import type { Clock } from "../common/runtime/clock.ts";
+import { follow } from "../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
@@ -136,9 +137,10 @@ export class BlindGaps {
     const { clock } = this.#parts;
     while (!signal.aborted) {
       this.#news = new AbortController();
-      const either = AbortSignal.any([signal, this.#news.signal]);
+      const unfollow = follow(this.#news, signal);
       this.#look();
-      await clock.sleep(LOOK_MS, either);
+      await clock.sleep(LOOK_MS, this.#news.signal);
+      unfollow();
       if (this.#news.signal.aborted) await clock.sleep(GATHER_MS, signal);
     }
   }

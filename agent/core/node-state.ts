@@ -13,6 +13,8 @@ export interface KnownHold {
   readonly mountPoint: string;
   /** major:minor of what is mounted: equal for a staging mount and the pods' mounts that are made from it. */
   readonly device: string;
+  /** What of it is mounted, a path in its file system, bytes as latin1. No journal has it: nothing until a read showed it. */
+  readonly root: string | undefined;
   /** End of the first read that showed it: by then it was there. */
   readonly since: number;
   /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since. */

@@ -2,6 +2,7 @@ import type { Release } from "../../common/storage/node-report.ts";
 import { isUseHold, type UseHold, useKey } from "../../common/storage/volume-identity.ts";
 import { foldReleases } from "./fold.ts";
 import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
+import { stagingInUse } from "./leaks.ts";
 import {
   type Decision,
   type KnownHold,
@@ -83,6 +84,7 @@ function seenHold(
     pod: before?.pod ?? pods?.get(podUid ?? "")?.name,
     mountPoint: mount.mountPoint,
     device: mount.device,
+    root: mount.root,
     since: before?.since ?? read.endedAt,
     seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
     proven: complete || before?.proven === true,
@@ -139,15 +141,15 @@ function releasesOf(
   return [...ended.values()].map((end) => releaseOf(bootId, end));
 }
 
-/** Marks the holds that nobody is known to use: the pod is not there any more, or no pod uses a staged device. */
+/** Marks the holds that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */
 function withLeaks(
   holds: ReadonlyMap<string, KnownHold>,
   { read, pods }: NodeSnapshot,
 ): ReadonlyMap<string, KnownHold> {
   if (pods === undefined) return holds;
-  const usedDevices = new Set([...holds.values()].filter(({ hold }) => isUseHold(hold)).map(({ device }) => device));
-  const isLeaked = ({ hold, device }: KnownHold): boolean =>
-    hold.podUid === undefined ? !usedDevices.has(device) : !pods.has(hold.podUid);
+  const isInUse = stagingInUse([...holds.values()]);
+  const isLeaked = (known: KnownHold): boolean =>
+    known.hold.podUid === undefined ? !isInUse(known) : !pods.has(known.hold.podUid);
   return new Map(
     [...holds].map(([key, known]) => [
       key,

@@ -66,7 +66,8 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
-function encodeHold({ hold, ...known }: KnownHold): string {
+/** Without what of the device is mounted: the next read tells it, and earlier versions could not read a row that has it. */
+function encodeHold({ hold, root: _, ...known }: KnownHold): string {
   return JSON.stringify({ ...hold, ...known });
 }
 
@@ -108,6 +109,7 @@ function decodeHold({ body }: Row): KnownHold {
   return {
     hold: { kind, volume, podUid },
     pod,
+    root: undefined,
     suspended: suspended && { ...suspended, podVersion: suspended.podVersion },
     leakedSince,
     ...rest,

@@ -15,6 +15,7 @@ export function knownHold(n: number, fields: Partial<KnownHold> & { readonly kin
     pod: podUid && `team/web-${n}`,
     mountPoint: `/var/lib/kubelet/pods/u${n}/volumes/kubernetes.io~csi/pv-${n}/mount`,
     device: "8:1",
+    root: "/",
     since: 11,
     seenAt: 20,
     proven: true,
@@ -97,10 +98,10 @@ function anyHold(): fc.Arbitrary<KnownHold> {
     .map(({ n, ...fields }) => knownHold(n, fields));
 }
 
-/** What a journal has to give back: all but what only this run knows, and a hold's last sight, which may be older. */
+/** What a journal has to give back: all but what only this run's reads know, and a hold's last sight, which may be older. */
 export function essence({ holds, releases, ...state }: NodeState): object {
   const { sight: _, podsResourceVersion: __, ...head } = state;
-  const seen = [...holds].map(([key, { seenAt: ___, ...known }]) => [key, known] as const);
+  const seen = [...holds].map(([key, { seenAt: ___, root: ____, ...known }]) => [key, known] as const);
   return { ...head, holds: new Map(seen.toSorted(byFirst)), releases: new Map(releases.map((one) => [one.id, one])) };
 }
 
