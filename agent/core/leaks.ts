@@ -14,6 +14,9 @@ export interface Leak {
 /** The kubelet unmounts within seconds of a pod's end, and unstages soon after; what stays this long is left behind. */
 export const LEAK_AFTER_MS = 300_000;
 
+/** No folder's path has two slashes. */
+const REMOVED = "//deleted";
+
 /** Mounts that have been without a user for so long that nobody will come for them. */
 export function leaksIn(state: NodeState, nowMs: number): readonly Leak[] {
   return [...state.holds].flatMap(([key, known]) => {
@@ -32,37 +35,21 @@ export function leaksIn(state: NodeState, nowMs: number): readonly Leak[] {
 export function stagingInUse(holds: readonly KnownHold[]): (staging: KnownHold) => boolean {
   const uses = holds.filter(({ hold }) => isUseHold(hold));
   const volumes = new Set(uses.map(({ hold }) => volumeKey(hold.volume)));
-  const folders = foldersInUse(
-    uses,
-    holds.filter(({ hold }) => !isUseHold(hold)),
-  );
+  const usesOf = Map.groupBy(uses, ({ device }) => device);
   return ({ hold, device, root }) => {
     if (hold.volume.by === "name") return volumes.has(volumeKey(hold.volume));
-    const used = folders.get(device);
-    if (used === undefined || used.size === 0) return false;
-    // Where either folder is not known, the two may be the same.
-    return root === undefined || used.has(undefined) || used.has(folderOf(root));
+    return usesOf.get(device)?.some((use) => mayContain(root, use.root)) === true;
   };
 }
 
-/** For each device that is staged the folders of it that pods' mounts show, and all folders above them; nothing for an unknown one. */
-function foldersInUse(
-  uses: readonly KnownHold[],
-  stagings: readonly KnownHold[],
-): ReadonlyMap<string, ReadonlySet<string | undefined>> {
-  const folders = new Map(stagings.map(({ device }) => [device, new Set<string | undefined>()]));
-  for (const { device, root } of uses) {
-    const used = folders.get(device);
-    used?.add(root && folderOf(root));
-    // Down to the file system's own root, and no further than where another use has been.
-    for (let folder = root && folderOf(root); used && folder && folder !== "/"; used.add(folder)) {
-      folder = folder.slice(0, folder.lastIndexOf("/")) || "/";
-    }
-  }
-  return folders;
+/** Whether one mount of a file system shows all that another one does. Where it is not known of what folder either is, it may. */
+function mayContain(root: string | undefined, other: string | undefined): boolean {
+  if (root === undefined || other === undefined) return true;
+  const folder = folderOf(root);
+  return folder === folderOf(other) || other.startsWith(folder === "/" ? folder : `${folder}/`);
 }
 
-/** The kernel marks the root of a mount whose folder was removed (fs/d_path.c); what is mounted is the same. */
+/** The kernel marks a root whose folder was removed (`prepend_path` in fs/d_path.c); what is mounted is the same. */
 function folderOf(root: string): string {
-  return root.replace(/\/\/deleted$/, "") || "/";
+  return root.endsWith(REMOVED) ? root.slice(0, -REMOVED.length) : root;
 }
