@@ -7,9 +7,13 @@ import { hashHandle, identify, metadata, type Projected } from "./object-metadat
 
 /** API objects to the few fields that decisions need. Each throws `ValiError` for what is not such an object. */
 
+const terminated = v.nullish(v.object({ reason: v.nullish(v.string()), startedAt: v.nullish(v.unknown()) }));
 const containerStatus = v.object({
-  state: v.optional(v.object({ running: v.nullish(v.unknown()), terminated: v.nullish(v.unknown()) }), {}),
+  state: v.optional(v.object({ running: v.nullish(v.unknown()), terminated }), {}),
   lastState: v.optional(v.object({ terminated: v.nullish(v.unknown()) }), {}),
+  containerID: v.nullish(v.string()),
+  restartCount: v.nullish(v.number()),
+  started: v.nullish(v.boolean()),
 });
 const containerStatuses = v.optional(v.array(containerStatus), []);
 
@@ -71,14 +75,26 @@ export function projectPod(object: unknown): Projected<Pod> {
     claims: [...named, ...ephemeral],
     ephemeralClaims: ephemeral.length > 0 ? ephemeral : undefined,
     isTerminal: status.phase === "Succeeded" || status.phase === "Failed",
-    hasStarted: statuses.some(({ state, lastState }) =>
-      [state.running, state.terminated, lastState.terminated].some(Boolean),
-    ),
+    hasStarted: statuses.some(hasStarted),
     isAgent: meta.labels?.[AGENT.label] === AGENT.value ? true : undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
     deletedAtMs: deletedAt(meta),
     rejection: rejectionMark({ ...status, annotations: meta.annotations }),
   };
+}
+
+/**
+ * Whether a container was ever started, or may have been. When a pod is over, the kubelet says of each container that it does not find
+ * that it terminated, with a reason of its own and nothing else, also where there never was one, as in a pod that was rejected or deleted
+ * while it waited for its volumes. Of one that it knew to run it keeps the ID, or the last state says so (kubernetes/kubernetes:
+ * `TerminatePod` in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in pkg/kubelet/kubelet_pods.go).
+ */
+function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof containerStatus>): boolean {
+  if (state.running || lastState.terminated) return true;
+  if (!state.terminated) return false;
+  const { reason, startedAt } = state.terminated;
+  const isKnown = startedAt || known.containerID || known.restartCount || known.started;
+  return reason !== "ContainerStatusUnknown" || Boolean(isKnown);
 }
 
 /** A deletion timestamp is when the grace period is over (`BeforeDelete` in k8s.io/apiserver). */

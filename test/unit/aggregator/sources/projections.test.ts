@@ -18,6 +18,12 @@ const restarting = {
   state: { waiting: { reason: "CrashLoopBackOff" } },
   lastState: { terminated: { exitCode: 1, reason: "Error" } },
 };
+/** What a kubelet says of a container that it does not find when the pod is over; `known` is what it knew of it. */
+const unlocated = (known: object = {}) => ({
+  ...{ name: "app", ready: false, restartCount: 0, started: false, lastState: {}, image: "app" },
+  state: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown", startedAt: null, finishedAt: null } },
+  ...known,
+});
 
 function podWith(status: object | undefined, volumes?: readonly object[]): object {
   return { kind: "Pod", metadata, spec: { nodeName: "n1", containers: [{ name: "app" }], volumes }, status };
@@ -125,6 +131,43 @@ describe("projectPod", () => {
       hasStarted: false,
     },
   ])("$name: it has started is $hasStarted", ({ status, hasStarted }) => {
+    expect(projectPod(podWith(status)).hasStarted).toBe(hasStarted);
+  });
+
+  it.each([
+    { name: "that never was", statuses: [unlocated()], hasStarted: false },
+    { name: "that never was, in few words", statuses: [{ state: unlocated().state }], hasStarted: false },
+    { name: "with an empty ID", statuses: [unlocated({ containerID: "" })], hasStarted: false },
+    { name: "of which none was", statuses: [unlocated(), unlocated({ name: "side" })], hasStarted: false },
+    { name: "beside one that ran", statuses: [unlocated(), ended], hasStarted: true },
+    {
+      name: "that used to run",
+      statuses: [unlocated({ lastState: { terminated: { reason: "ContainerStatusUnknown", startedAt: null } } })],
+      hasStarted: true,
+    },
+    {
+      name: "that the runtime had made",
+      statuses: [unlocated({ containerID: "containerd://0a1b" })],
+      hasStarted: true,
+    },
+    { name: "that was started again before", statuses: [unlocated({ restartCount: 1 })], hasStarted: true },
+    { name: "that was said to have started", statuses: [unlocated({ started: true })], hasStarted: true },
+    {
+      name: "that tells when it started",
+      statuses: [
+        unlocated({ state: { terminated: { reason: "ContainerStatusUnknown", startedAt: "2026-03-01T12:00:05Z" } } }),
+      ],
+      hasStarted: true,
+    },
+    {
+      name: "that failed as it was started, for which its volumes were mounted",
+      statuses: [unlocated({ state: { terminated: { exitCode: 128, reason: "StartError" } } })],
+      hasStarted: true,
+    },
+    { name: "that ended without a word", statuses: [unlocated({ state: { terminated: {} } })], hasStarted: true },
+  ])("of a failed pod with a container $name: it has started is $hasStarted", ({ statuses, hasStarted }) => {
+    const status = { phase: "Failed", containerStatuses: statuses };
+
     expect(projectPod(podWith(status)).hasStarted).toBe(hasStarted);
   });
 
