@@ -19,7 +19,10 @@ const SOURCES = [
   ...["network-policy", "monitoring", "dashboard"].map((name) => `components/${name}`),
 ];
 /** What values of their own are for, or what no pod should be told. */
-const NO_SETTINGS = ["affinity", "delete-reverted", "kubeconfig", "dry-run", "output", "prepare-journal"];
+const NO_SETTINGS = [
+  ...["affinity", "delete-reverted", "tls-cert-file", "tls-key-file"],
+  ...["kubeconfig", "dry-run", "output", "prepare-journal"],
+];
 
 const Kustomization = object({
   resources: optional(array(string()), []),

@@ -70,11 +70,13 @@ describe("the chart renders the same objects as kustomize", () => {
     expect(comparable(ofChart)).toEqual(comparable(ofKustomize));
   });
 
-  it("components-values.yaml: the base with those components", async () => {
-    const components = ["affinity-enforce", "affinity-delete", "critical-pods-quota"];
-    const folder = await overlay("components", components);
+  it.each([
+    { values: "components", components: ["affinity-enforce", "affinity-delete", "critical-pods-quota"] },
+    { values: "given-certificates", components: ["given-certificates"] },
+  ])("$values-values.yaml: the base with $components", async ({ values, components }) => {
+    const folder = await overlay(values, components);
 
-    const [ofChart, ofKustomize] = [await helmTemplate("components"), await kustomize(folder)];
+    const [ofChart, ofKustomize] = [await helmTemplate(values), await kustomize(folder)];
 
     expect(comparable(ofChart)).toEqual(comparable(ofKustomize));
   });
@@ -160,6 +162,19 @@ describe("a value", () => {
     expect(rendered).not.toMatch(/path: \/var\/lib\/mooring|'\/var\/lib\/mooring'/);
   });
 
+  it("of given certificates names the Secret that the aggregator serves, and what agents trust", async () => {
+    const names = ["secretName=reports-tls", "configMapName=company-ca", "configMapKey=root.pem"];
+    const values = ["enabled=true", ...names].map((one) => `givenCertificates.${one}`);
+
+    const [aggregator, agent] = [await workload("Deployment", ...values), await workload("DaemonSet", ...values)];
+
+    const sources = agent.spec?.template.spec?.volumes?.flatMap(({ projected }) => projected?.sources ?? []);
+    expect(aggregator.spec?.template.spec?.volumes?.map(({ secret }) => secret?.secretName)).toEqual(["reports-tls"]);
+    expect(sources?.flatMap(({ configMap }) => configMap ?? [])).toEqual([
+      { name: "company-ca", optional: true, items: [{ key: "root.pem", path: "ca.crt" }] },
+    ]);
+  });
+
   it("of the image goes to the init container, too", async () => {
     const { spec } = await workload("DaemonSet", "image.pullPolicy=Always", "image.tag=v7");
 
@@ -185,6 +200,16 @@ describe("a value", () => {
       says: /'\/agent\/settings'.*'heartbeet' not allowed/,
     },
     { name: "a flag that has a value", set: "agent.settings.affinity=off", says: /'affinity' not allowed/ },
+    {
+      name: "a certificate's file, which nothing would mount",
+      set: "aggregator.settings.tls-cert-file=/tls/tls.crt",
+      says: /'tls-cert-file' not allowed/,
+    },
+    {
+      name: "a Secret without a name",
+      set: "givenCertificates.enabled=true,givenCertificates.secretName=",
+      says: /'\/givenCertificates\/secretName': .*does not match/,
+    },
     { name: "no aggregator", set: "aggregator.replicas=0", says: /'\/aggregator\/replicas': minimum: got 0, want 1/ },
     { name: "a word that is none", set: "affinity.mode=on", says: /'\/affinity\/mode'.*'off', 'audit', 'enforce'/ },
     { name: "agents that are never replaced", set: "agent.maxUnavailable=0", says: /'\/agent\/maxUnavailable'/ },

@@ -55,6 +55,7 @@ const FOLDERS = ["base", "overlays/enforce", "overlays/production", "overlays/se
 
 const VALUES = [
   { values: "components", set: [] },
+  { values: "given-certificates", set: [] },
   {
     values: "production",
     set: [

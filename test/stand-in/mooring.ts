@@ -37,7 +37,10 @@ const POLICIES = ["agent", "aggregator", "fence", "pods"].map((name) => `policie
 /** Applies Mooring's own accounts and roles, and the policies that confine them. */
 export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Promise<void> {
   const env = { ...process.env, KUBECONFIG: kubeconfig };
-  const files = ["namespaces", "rbac", ...POLICIES].flatMap((name) => ["-f", `${project}manifests/base/${name}.yaml`]);
+  const files = ["namespaces", "rbac", "certificates", ...POLICIES].flatMap((name) => [
+    "-f",
+    `${project}manifests/base/${name}.yaml`,
+  ]);
   await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 

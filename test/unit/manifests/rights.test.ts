@@ -10,14 +10,17 @@ import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates
 import { LEASE_NAME } from "../../../aggregator/leadership.ts";
 import { objectsIn } from "./objects.ts";
 
-const FILE = "base/rbac.yaml";
+const FILES = ["base/rbac.yaml", "base/certificates.yaml"];
 type AnyRole = V1ClusterRole | V1Role;
 
-const ROLES = [...objectsIn<V1ClusterRole>(FILE, "ClusterRole"), ...objectsIn<V1Role>(FILE, "Role")];
-const BINDINGS = [
-  ...objectsIn<V1ClusterRoleBinding>(FILE, "ClusterRoleBinding"),
-  ...objectsIn<V1RoleBinding>(FILE, "RoleBinding"),
-];
+const ROLES = FILES.flatMap((file) => [
+  ...objectsIn<V1ClusterRole>(file, "ClusterRole"),
+  ...objectsIn<V1Role>(file, "Role"),
+]);
+const BINDINGS = FILES.flatMap((file) => [
+  ...objectsIn<V1ClusterRoleBinding>(file, "ClusterRoleBinding"),
+  ...objectsIn<V1RoleBinding>(file, "RoleBinding"),
+]);
 
 /** Each right as a line: `where: verb group/resource name`. */
 function rightsOf({ metadata, rules = [] }: AnyRole): readonly string[] {
@@ -34,8 +37,9 @@ function rightsOf({ metadata, rules = [] }: AnyRole): readonly string[] {
   );
 }
 
-function rightsNamed(name: string): readonly string[] {
-  return ROLES.filter(({ metadata }) => metadata?.name === name)
+/** What the roles with one of these names give. */
+function rightsNamed(...names: readonly string[]): readonly string[] {
+  return ROLES.filter(({ metadata }) => names.includes(metadata?.name ?? ""))
     .flatMap(rightsOf)
     .toSorted();
 }
@@ -80,7 +84,7 @@ describe("the rights", () => {
   it("of the aggregator are to see what decides, to write claims' status, and to lead", () => {
     const seen = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "storage.k8s.io/volumeattachments"];
 
-    expect(rightsNamed("mooring-aggregator")).toEqual(
+    expect(rightsNamed("mooring-aggregator", "mooring-aggregator-certificates")).toEqual(
       [
         ...seen.flatMap((resource) => [`everywhere: list ${resource}`, `everywhere: watch ${resource}`]),
         "everywhere: create events.k8s.io/events",
@@ -102,6 +106,17 @@ describe("the rights", () => {
     );
   });
 
+  it("of the aggregator shrink with given-certificates by all that concerns Secrets and ConfigMaps, and by nothing else", () => {
+    const emptied = objectsIn<V1Role>("components/given-certificates/rights.yaml", "Role");
+    const same = (one: AnyRole, other: AnyRole): boolean =>
+      one.metadata?.name === other.metadata?.name && one.metadata?.namespace === other.metadata?.namespace;
+    const before = ROLES.filter((role) => emptied.some((one) => one.kind === role.kind && same(one, role)));
+    const ofCertificates = ROLES.flatMap(rightsOf).filter((right) => /secrets|configmaps/.test(right));
+
+    expect(emptied.map(({ rules }) => rules)).toEqual([[], []]);
+    expect(before.flatMap(rightsOf)).toEqual(ofCertificates);
+  });
+
   it("are given by name, to nobody else, and each role is given once", () => {
     const given = BINDINGS.map(({ metadata, roleRef, subjects = [] }) => ({
       role: `${metadata?.namespace ?? "everywhere"}: ${roleRef.kind} ${roleRef.name}`,
@@ -113,6 +128,7 @@ describe("the rights", () => {
       { role: "everywhere: ClusterRole mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "kube-node-lease: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "mooring: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+      { role: "mooring: Role mooring-aggregator-certificates", to: ["mooring/mooring-aggregator"] },
       { role: "mooring-agents: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
     ]);
   });
