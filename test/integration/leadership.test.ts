@@ -192,7 +192,8 @@ describe("a leader that is stopped in the middle of a write and goes on when ano
     await cluster.createPod("paused-0", "paused");
     await until("the write on its way", 1_200, async () => expect(proxy.held()).toBeGreaterThan(500));
     leader.child.signal("SIGSTOP");
-    await standby.leads(20_000);
+    // How soon is the matter of the row above.
+    await standby.leads(30_000);
     const { resourceVersion, status } = await cluster.claimThat("paused", "referenced", isReferenced);
     const before = await conflicts();
     proxy.release();
