@@ -1,4 +1,10 @@
-import type { V1Container as Container, V1PodDisruptionBudget, V1Probe, V1Service } from "@kubernetes/client-node";
+import type {
+  V1Container as Container,
+  V1Deployment,
+  V1PodDisruptionBudget,
+  V1Probe,
+  V1Service,
+} from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS, readAgentCommand } from "../../../agent/config.ts";
 import { AUTHORITY_NAME } from "../../../aggregator/certificates/certificate-store.ts";
@@ -102,6 +108,20 @@ describe("what has to fit together", () => {
     expect(env.MOORING_AGGREGATOR_TOKEN_FILE).toBe(`${place}/${token?.serviceAccountToken?.path}`);
     expect(env.MOORING_AGGREGATOR_CA_FILE).toBe(`${place}/${authorities?.configMap?.items?.[0]?.path}`);
     expect(authorities?.configMap?.items?.[0]?.key).toBe("ca.crt");
+  });
+
+  it("an aggregator finds the certificate that somebody else gives it, and issues none", () => {
+    const given = objectIn<V1Deployment>("components/given-certificates/aggregator.yaml", "Deployment");
+    const [volume] = given.spec?.template.spec?.volumes ?? [];
+    const [container] = given.spec?.template.spec?.containers ?? [];
+    const [mount] = container?.volumeMounts ?? [];
+    const [certificate, key] = volume?.secret?.items?.map(({ path }) => `${mount?.mountPath}/${path}`) ?? [];
+
+    const env = { ...environmentOf(aggregator.container), ...environmentOf(container ?? {}) };
+    expect(mount?.name).toBe(volume?.name);
+    expect(readAggregatorCommand({ argv: [], env })).toMatchObject({
+      config: { reports: { certificate: { kind: "files", certificateFile: certificate, keyFile: key } } },
+    });
   });
 
   it("the aggregator takes the tokens of the account that agents have", () => {

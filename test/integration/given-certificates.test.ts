@@ -1,0 +1,139 @@
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { boolean, object, parse, record, string } from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CertificateAuthority, createAuthority } from "../control-plane/certificates.ts";
+import { createProjectedVolume, type ProjectedVolume } from "../fakes/projected-volume.ts";
+import { readPage } from "../pages/page.ts";
+import { openReader, type Reader } from "../pages/reader.ts";
+import { type Owner, openOwner } from "../process/owner.ts";
+import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { reportWith } from "../unit/aggregator/world.ts";
+import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
+import { MANIFESTS } from "./manifest-tools.ts";
+import { AGENTS, createAgentPod, put, reportAddress, requestToken } from "./report-scene.ts";
+
+const PAGE = readPage("reports.md");
+const SECTION = "### Certificates of somebody else";
+const NAMES = ["mooring-aggregator.mooring.svc", "127.0.0.1"];
+const SECRET = "/api/v1/namespaces/mooring/secrets/mooring-given-tls";
+const CONFIG_MAP = `/api/v1/namespaces/${AGENTS}/configmaps/mooring-given-ca`;
+
+const texts = object({ data: record(string(), string()) });
+
+let owner: Owner;
+let signals: Disposable;
+let cluster: BareCluster;
+let reader: Reader;
+let volume: ProjectedVolume;
+let aggregator: RunningAggregator;
+let report: (ca: string) => ReturnType<typeof put>;
+
+beforeAll(async () => {
+  owner = await openOwner();
+  signals = closeOnSignals(owner);
+  const { folder } = owner;
+  // With the rights of the base, as an installation has them that issues its own.
+  cluster = await startBareCluster(owner);
+  await cluster.api.create("/api/v1/nodes", { metadata: { name: "n1" } });
+  await cp(MANIFESTS, join(folder, "manifests"), { recursive: true });
+  const programs = { kubectl: `exec ${cluster.plane.kubectl} "$@"` };
+  reader = await openReader({ folder, home: folder, kubeconfig: cluster.plane.kubeconfig, programs });
+  volume = createProjectedVolume(join(folder, "tls"));
+  await giveCertificates(await createAuthority("company"));
+  await mkdir(join(folder, "manifests/mine"));
+  await writeFile(join(folder, "manifests/mine/kustomization.yaml"), `resources: [../base]\n${PAGE.block(SECTION)}`);
+  await reader.follow("kubectl apply -k manifests/mine");
+  const flags = { "--tls-cert-file": "tls.crt", "--tls-key-file": "tls.key" };
+  const files = Object.entries(flags).flatMap(([flag, name]) => [flag, join(volume.folder, name)]);
+  aggregator = await cluster.startAggregator([
+    "--report-listen",
+    "127.0.0.1:0",
+    "--pod-namespace",
+    "mooring",
+    ...files,
+  ]);
+  const url = await reportAddress(owner, aggregator);
+  const pod = await createAgentPod(cluster, "agent-on-n1", { node: "n1" });
+  const token = await requestToken(cluster, { pod });
+  report = (ca) => put(url, ca, { token, body: JSON.stringify(reportWith({ podUid: pod.uid })) });
+});
+
+afterAll(async () => {
+  await owner.close();
+  signals[Symbol.dispose]();
+});
+
+/** As the page does it, with files; then what the kubelet does with the Secret. */
+async function giveCertificates(authority: CertificateAuthority): Promise<void> {
+  const { certificate, key } = await authority.server(NAMES);
+  const files = { "tls.crt": certificate, "tls.key": key, "ca.crt": authority.certificate };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(owner.folder, name), text);
+  await reader.follow(PAGE.block(SECTION, 1));
+  const { "tls.crt": shown = "", "tls.key": secret = "" } = parse(texts, await cluster.api.get(SECRET)).data;
+  const decode = (text: string): string => Buffer.from(text, "base64").toString("utf8");
+  volume.write({ "tls.crt": decode(shown), "tls.key": decode(secret) });
+}
+
+/** What agents are told to trust. */
+async function trusted(): Promise<string> {
+  return parse(texts, await cluster.api.get(CONFIG_MAP)).data["ca.crt"] ?? "";
+}
+
+async function may(verb: string, resource: string, namespace: string): Promise<boolean> {
+  const user = "system:serviceaccount:mooring:mooring-aggregator";
+  // Named: that is how the base gives these rights.
+  const names =
+    resource === "secrets" ? ["mooring-aggregator-tls", "mooring-aggregator-ca"] : ["mooring-aggregator-ca"];
+  const answers = await Promise.all(
+    [...names, "mooring-given-tls", "mooring-given-ca"].map(async (name) => {
+      const spec = { user, resourceAttributes: { verb, resource, namespace, name } };
+      const review = await cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", { spec });
+      return parse(object({ status: object({ allowed: boolean() }) }), review).status.allowed;
+    }),
+  );
+  return answers.includes(true);
+}
+
+describe("certificates of somebody else, given as docs/reports.md has it over an installation that issued its own", () => {
+  it("are what agents see, who trust what they are told to", async () => {
+    expect(await report(await trusted())).toMatchObject({ status: 200 });
+    expect(aggregator.logger.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+
+  it.each([
+    { verb: "get", resource: "secrets", namespace: "mooring" },
+    { verb: "watch", resource: "secrets", namespace: "mooring" },
+    { verb: "patch", resource: "secrets", namespace: "mooring" },
+    { verb: "create", resource: "secrets", namespace: "mooring" },
+    { verb: "get", resource: "configmaps", namespace: AGENTS },
+    { verb: "patch", resource: "configmaps", namespace: AGENTS },
+    { verb: "create", resource: "configmaps", namespace: AGENTS },
+  ])("take the right to $verb $resource in $namespace", async ({ verb, resource, namespace }) => {
+    expect(await may(verb, resource, namespace)).toBe(false);
+  });
+
+  it("leave nothing to be written by Mooring", async () => {
+    const own = [
+      "/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls",
+      "/api/v1/namespaces/mooring/secrets/mooring-aggregator-ca",
+      `/api/v1/namespaces/${AGENTS}/configmaps/mooring-aggregator-ca`,
+    ];
+
+    const statuses = await Promise.all(own.map(async (path) => (await cluster.plane.api({ path })).status));
+
+    expect(statuses).toEqual([404, 404, 404]);
+  });
+
+  it("are followed when another authority replaces them", async () => {
+    const before = await trusted();
+
+    await giveCertificates(await createAuthority("company, a year later"));
+
+    const after = await trusted();
+    const check = async (): Promise<void> => expect(await report(after)).toMatchObject({ status: 200 });
+    await waitUntil(owner, { what: "the new certificate", limitMs: 20_000, check });
+    await expect(report(before)).rejects.toThrow(/self-signed certificate|unable to verify/);
+  });
+});
