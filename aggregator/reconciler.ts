@@ -33,7 +33,7 @@ export interface ReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly standings: Pick<Standings, "of" | "assumedEnd">;
+  readonly standings: Pick<Standings, "of" | "assumedEnd" | "silentSinceMs">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
@@ -192,9 +192,18 @@ export class Reconciler {
     for (const key of new Set([...waiting, ...touchedKeys, ...cluster.assumedOn(node)])) this.enqueue(key);
   }
 
-  /** A node's standing is another one: the claims that waited for it, and those whose holds there ended with that or are back. */
+  /**
+   * A node's standing is another one: the claims that waited for it, those whose holds there ended with that or are back, and those
+   * that nothing but these holds keeps in use, as their messages tell of its silence.
+   */
   onStanding({ node, isAboutHolds }: StandingChange): void {
-    this.onReport(node, isAboutHolds ? (this.#parts.fleet.view(node)?.holds ?? []) : []);
+    const { cluster, fleet } = this.#parts;
+    const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
+    const holds = fleet.view(node)?.holds ?? [];
+    this.onReport(
+      node,
+      holds.filter((hold) => isAboutHolds || (isUseHold(hold) && isOver(hold.podUid))),
+    );
   }
 
   /** All nodes have been heard of since the start, or their time for it is over. */
@@ -234,13 +243,14 @@ export class Reconciler {
   claimFacts(key: string): DecidedClaim | undefined {
     const claim = this.#memories.newest(key);
     if (claim === undefined) return undefined;
-    const { cluster, fleet, nowMs } = this.#parts;
+    const { cluster, fleet, standings, nowMs } = this.#parts;
     const evidence = this.#memories.evidence(claim);
     const facts = factsOf(evidence, {
       ...this.#words,
       nodes: cluster.nodeNames,
       nodeOf: cluster.node,
       anyExpected: fleet.anyExpected,
+      silentSinceMs: (node) => standings.silentSinceMs(node),
       beganMs: this.#beganMs,
       podName: cluster.podName,
       nowMs: nowMs(),

@@ -59,6 +59,8 @@ interface Track {
   readonly isKubeletAlive: boolean;
   readonly standing: Standing;
   readonly standingSince: number;
+  /** While it is silent: when its mount table was read last by what it told, by the API server's clock, as that was dated at first. */
+  readonly silentSinceMs: number | undefined;
   readonly assumed: AssumedEnd | undefined;
 }
 
@@ -119,6 +121,14 @@ export class Standings {
     return (this.#tracks.get(node) ?? this.#look(node)).assumed;
   }
 
+  /**
+   * Up to when a silent node has told of its mounts, milliseconds of the API server's wall clock. The same as long as it is silent,
+   * although each heartbeat of an agent that cannot read dates its last read anew.
+   */
+  silentSinceMs(node: string): number | undefined {
+    return (this.#tracks.get(node) ?? this.#look(node)).silentSinceMs;
+  }
+
   /** Nodes that want to be looked at now. */
   get depth(): number {
     return this.#queue.depth;
@@ -165,7 +175,9 @@ export class Standings {
     const { standing, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
     const isOther = standing.kind !== before.standing.kind;
     const assumed = assumedEndOf(track.assumed, { standing, sight, nowMs: this.#parts.nowMs() });
-    const after = { ...track, standing, standingSince: isOther ? this.#now : before.standingSince, assumed };
+    const standingSince = isOther ? this.#now : before.standingSince;
+    const silentSinceMs = standing.kind === "silent" ? (before.silentSinceMs ?? sight.view?.readEndedMs) : undefined;
+    const after = { ...track, standing, standingSince, silentSinceMs, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
       if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
@@ -188,6 +200,7 @@ export class Standings {
       isKubeletAlive: false,
       standing: { kind: "agent", why: "" },
       standingSince: since,
+      silentSinceMs: undefined,
       assumed: undefined,
     };
   }

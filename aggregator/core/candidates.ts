@@ -4,6 +4,8 @@ import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
 import { type EndedReference, isToldByStatus } from "./references.ts";
 
+type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
+
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
  * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
@@ -13,7 +15,7 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   const { claim, history, shownOn, attachedTo } = evidence;
   const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
   const isSilent = (node: string): boolean => fleet.standingOf(node) === "silent";
-  const found: readonly Omit<Awaited, "isSilent">[] = [
+  const found: readonly Found[] = [
     ...history.pending.flatMap((reference) => endedOn(reference, claim.status)),
     ...storedNodes(claim.status, fleet)
       .filter(isUnheard)
@@ -29,8 +31,14 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => hasWord(node, fleet))
-    .map((one) => ({ ...one, isSilent: isSilent(one.node) }));
+    .map((one) => ({ ...one, isSilent: isSilent(one.node), ...silenceOf(one.node, fleet) }));
   return [...named, ...anyNode(evidence, fleet)];
+}
+
+/** A property only where there is one. */
+function silenceOf(node: string, { silentSinceMs }: FleetFacts): Pick<Awaited, "silentSinceMs"> {
+  const sinceMs = silentSinceMs(node);
+  return sinceMs === undefined ? {} : { silentSinceMs: sinceMs };
 }
 
 /**
@@ -45,15 +53,15 @@ function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFac
 }
 
 /** Told with its pod where that may have used the claim after what is stored. */
-function endedOn(reference: EndedReference, stored: ClaimStatus | undefined): readonly Omit<Awaited, "isSilent">[] {
+function endedOn(reference: EndedReference, stored: ClaimStatus | undefined): readonly Found[] {
   const { node, pod } = reference;
   if (node === undefined) return [];
   return [{ node, why: "pod-ended", ...(isToldByStatus(reference, stored) ? {} : { pod }) }];
 }
 
 /** One of each node: the one with a pod to tell of, else the first. */
-function firstOfEach(found: readonly Omit<Awaited, "isSilent">[]): readonly Omit<Awaited, "isSilent">[] {
-  const nodes = new Map<string, Omit<Awaited, "isSilent">>();
+function firstOfEach(found: readonly Found[]): readonly Found[] {
+  const nodes = new Map<string, Found>();
   for (const one of found) {
     const known = nodes.get(one.node);
     if (known === undefined || (known.pod === undefined && one.pod !== undefined)) nodes.set(one.node, one);

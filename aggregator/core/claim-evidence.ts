@@ -41,6 +41,8 @@ export interface FleetFacts extends NodeWords {
   readonly nodeOf?: (name: string) => Node | undefined;
   /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
   readonly anyExpected: string | undefined;
+  /** Since when nothing is known of a silent node's mounts; nothing for others. */
+  readonly silentSinceMs: (node: string) => number | undefined;
   /** When this run began to decide. */
   readonly beganMs: number;
   /** `namespace/name` of a pod, or its UID when it is not known. */

@@ -30,6 +30,13 @@ export interface ToldNode {
   readonly pod?: string | undefined;
 }
 
+/** A node that shows a mount by the last that was heard of it, and from which nothing is heard any more. */
+export interface SilentHolder {
+  readonly node: string;
+  /** When its mounts were read last, milliseconds of the API server's wall clock; nothing when that is not known. */
+  readonly sinceMs?: number | undefined;
+}
+
 /** An idle claim at first sight. */
 export const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
@@ -40,12 +47,35 @@ export const END_UNKNOWN =
 /** True for a hostPath volume and on nodes without an agent, too, where no mount can be seen. */
 export const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
-/** The nodes, and what is odd where no pod tells of them. */
-export function mountedMessage({ nodes, more }: MountedOn, isReferenced: boolean): string {
-  const where = more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
-  return isReferenced
-    ? `In use: mounted on ${where}`
-    : `In use: still mounted on ${where}, although every pod that names the claim has ended`;
+/** The nodes that have it mounted, which pods tell of as well. */
+export function mountedMessage(mountedOn: MountedOn): string {
+  return `In use: mounted on ${whereText(mountedOn)}`;
+}
+
+/** The same where no pod tells of them any more; and which of the nodes would have to tell, and do not. */
+export function leftMountedMessage(mountedOn: MountedOn, silent: readonly SilentHolder[]): string {
+  const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
+  if (silent.length === 0) return left;
+  const known = silent.map(({ sinceMs }) => sinceMs).filter((sinceMs) => sinceMs !== undefined);
+  const since = known.length === silent.length ? ` since ${timeText(secondUp(Math.max(...known)))}` : "";
+  return `${left}${silenceText(silent)}${since}${OUT_OF_DATE}`;
+}
+
+/** True for a message that says already that nothing is heard of these nodes: since when is best known to who said so first. */
+export function tellsOfSilence(message: string, silent: readonly SilentHolder[]): boolean {
+  const [, said] = message.split(silenceText(silent), 2);
+  return said !== undefined && (said === OUT_OF_DATE || (said.startsWith(" since ") && said.endsWith(OUT_OF_DATE)));
+}
+
+/** By name, so that a message that is made again is the same. */
+function silenceText(silent: readonly SilentHolder[]): string {
+  return `; no report of the mounts on ${listed([...new Set(silent.map(({ node }) => node))].sort())}`;
+}
+
+const OUT_OF_DATE = ", so this may be out of date";
+
+function whereText({ nodes, more }: MountedOn): string {
+  return more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
 }
 
 /** Which nodes have to answer, and why they of all. */

@@ -4,10 +4,13 @@ import {
   awaitedMessage,
   END_UNKNOWN,
   endMessage,
+  leftMountedMessage,
   mountedMessage,
   NEVER_OBSERVED,
   REFERENCED,
+  type SilentHolder,
   silentMessage,
+  tellsOfSilence,
 } from "./claim-messages.ts";
 import { datedAsStored, endOf, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
@@ -16,6 +19,8 @@ export interface Awaited {
   readonly node: string;
   /** It should have answered long ago. */
   readonly isSilent: boolean;
+  /** What it told last it read by then, milliseconds of the API server's wall clock; nothing unless it is silent, or where that is not known. */
+  readonly silentSinceMs?: number | undefined;
   /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
   readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
   /** With `pod-ended`: `namespace/name` of a pod that is over and that may have used the claim after what is stored. */
@@ -89,12 +94,23 @@ function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
   return {
     unused: false,
     reason: "Mounted",
-    message: mountedMessage(mountedOn, facts.references.length > 0),
+    message:
+      facts.references.length > 0
+        ? mountedMessage(mountedOn)
+        : leftMountedMessage(mountedOn, silentHolders(facts, mountedOn)),
     sinceMs: inUseSince(stored, facts.nowMs),
     mountedOn,
     // Ends of use beside one that goes on change nothing that somebody waits for: not a reason to write.
     lastUse: stored?.lastUse,
   };
+}
+
+/** Nodes that are said to have it mounted, and of which nobody knows now whether they have. */
+function silentHolders({ holders, awaited }: ClaimFacts, mountedOn: MountedOn | undefined): readonly SilentHolder[] {
+  const named = new Set([...holders, ...(mountedOn?.nodes ?? [])]);
+  return awaited
+    .filter(({ node, isSilent }) => isSilent && named.has(node))
+    .map(({ node, silentSinceMs: sinceMs }) => ({ node, sinceMs }));
 }
 
 /**
@@ -136,7 +152,7 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const silent = facts.awaited.filter(({ isSilent }) => isSilent);
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
   // A pod that names it keeps it in use anyhow: a start while nodes are silent is no reason to write.
-  const isHeldUp = silent.length > 0 && facts.references.length === 0;
+  const isHeldUp = silent.length > 0 && facts.references.length === 0 && !tellsOfSilence(stored.message, silent);
   if (!stored.unused) return isHeldUp ? { ...stored, message: silentMessage(silent) } : undefined;
   // Waiting would only leave a time that is known to be too early.
   if (pods.length === 0) return unused(facts, known);

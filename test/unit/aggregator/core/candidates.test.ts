@@ -28,6 +28,26 @@ function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expect
 
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
 
+describe("a node that is silent", () => {
+  it("is told with since when nothing is known of its mounts, and any other without", () => {
+    const found = evidenceWith({
+      history: { pending: [pendingOn("n2")], latest: undefined },
+      shownOn: ["n1"],
+      attachedTo: ["n3"],
+    });
+    const silentSinceMs = (node: string) => (node === "n1" ? NOON : undefined);
+    const standings = { n1: "silent", n3: "silent" } as const;
+
+    const awaited = awaitedOf(found, fleetWith([viewWith()], { standings, silentSinceMs }));
+
+    expect(awaited).toEqual([
+      { node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" },
+      { node: "n1", isSilent: true, why: "was-mounted", silentSinceMs: NOON },
+      { node: "n3", isSilent: true, why: "attached" },
+    ]);
+  });
+});
+
 describe("a node where a pod ended", () => {
   it.each<Row>([
     { name: "nobody is awaited when nothing is open", awaited: [] },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { leftMountedMessage } from "../../../../aggregator/core/claim-messages.ts";
 import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
@@ -6,6 +7,8 @@ import { endWith, factsWith, lastUseWith, NOW, podEndWith, visitWith } from "./d
 
 const unusedStatus = statusWith({ unused: true, reason: "Unmounted" });
 const visited = statusWith({ unused: true, reason: "NoPodUsing", message: "Pod shop/visitor came and went" });
+
+const ON_N1 = { nodes: ["n1"], more: false };
 
 /** The use that `endWith` ends, as the last one. */
 function endedAt(releasedAtMs: number): LastUse {
@@ -92,6 +95,51 @@ describe("desiredClaimStatus", () => {
         sinceMs: NOON,
         mountedOn: { nodes: ["n2"], more: false },
         lastUse: lastUseWith(),
+      },
+    },
+    {
+      name: "of a node that shows a mount that no pod tells of it is said since when nothing is heard, beside one that reports",
+      facts: {
+        holders: ["n1", "n2"],
+        awaited: [
+          { node: "n1", isSilent: false, why: "pod-ended" },
+          { node: "n2", isSilent: true, why: "was-mounted", silentSinceMs: NOON },
+          { node: "n3", isSilent: true, why: "attached", silentSinceMs: NOON + 1_000 },
+        ],
+        stored: mountedStatus(["n1", "n2"]),
+      },
+      status: {
+        ...{ unused: false, reason: "Mounted", sinceMs: NOON, mountedOn: { nodes: ["n1", "n2"], more: false } },
+        message:
+          "In use: still mounted on nodes n1 and n2, although every pod that names the claim has ended; no report of the mounts on n2 since 00:26:40 UTC on 2026-09-10, so this may be out of date",
+      },
+    },
+    {
+      name: "the silence of a node is not told while a pod names the claim anyhow",
+      facts: {
+        holders: ["n1"],
+        references: ["shop/web-0"],
+        awaited: [{ node: "n1", isSilent: true, why: "was-mounted", silentSinceMs: NOON }],
+        stored: mountedStatus(["n1"]),
+      },
+      status: { message: "In use: mounted on node n1" },
+    },
+    {
+      name: "what an earlier run wrote of the silence of a node stays, as that knew since when",
+      facts: {
+        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, [{ node: "n1", sinceMs: NOON }]) }),
+      },
+      status: undefined,
+    },
+    {
+      name: "but not when another node is silent as well",
+      facts: {
+        awaited: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
+        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, [{ node: "n1", sinceMs: NOON }]) }),
+      },
+      status: {
+        message: "Not known to be unused: no report from n1 (had it mounted) and n2 (had it mounted)",
       },
     },
     {

@@ -35,6 +35,7 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
     anyExpected: undefined,
+    silentSinceMs: () => undefined,
     beganMs: NOON,
     podName: (uid) => `shop/${uid}`,
     nowMs: NOON,

@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { NodeReport } from "../../../common/storage/node-report.ts";
+import { Harness } from "./harness.ts";
+import { claimWith, holdOf, nodeWith, podWith, reportWith, volumeWith } from "./world.ts";
+
+const LEFT = "In use: still mounted on node n1, although every pod that names the claim has ended";
+const SILENT = `${LEFT}; no report of the mounts on n1 since 00:26:50 UTC on 2026-09-10, so this may be out of date`;
+
+let harnesses: Harness[] = [];
+
+afterEach(async () => {
+  await Promise.all(harnesses.map((harness) => harness.stop()));
+  harnesses = [];
+});
+
+let generation = 0;
+
+async function report(harness: Harness, fields: Partial<NodeReport> = {}): Promise<void> {
+  const endedAt = harness.clock.monotonicMs();
+  generation += 1;
+  await harness.report(
+    reportWith({
+      read: { beganAt: endedAt - 1, endedAt },
+      generation,
+      observedSince: 1,
+      holds: [holdOf("pod-1")],
+      ...fields,
+    }),
+  );
+}
+
+/** An aggregator of a node that shows the mount of a running pod, by a read ten seconds after noon. */
+async function mounted(): Promise<Harness> {
+  const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
+  harnesses.push(harness);
+  harness.cluster.pods.set("pod-1", podWith());
+  await harness.start();
+  await harness.advance(10_000);
+  await report(harness);
+  await harness.advance(6_000);
+  return harness;
+}
+
+function messages({ writes }: Harness): readonly string[] {
+  return writes.map(({ message }) => message);
+}
+
+describe("a claim that a silent node has mounted, by the last that was heard of it", () => {
+  it("is written once when its pod goes, with since when nothing is heard, and not again at rest", async () => {
+    const harness = await mounted();
+    await harness.advance(100_000);
+    const before = messages(harness).length;
+
+    await harness.removePod("pod-1", "300");
+    await harness.advance(6_000);
+    await harness.enqueueAll();
+    await harness.advance(3_600_000);
+
+    expect(messages(harness).slice(before)).toEqual([SILENT]);
+    expect(harness.writes.at(-1)).toMatchObject({ unused: false, reason: "Mounted" });
+  });
+
+  it("is written once more when the node falls silent after its pod went, whether it had read its mounts since or not", async () => {
+    const unread = await mounted();
+    await unread.removePod("pod-1", "300");
+    await unread.advance(3_600_000);
+    const read = await mounted();
+    await read.removePod("pod-1", "300");
+    await report(read, { podsResourceVersion: "300" });
+    await read.advance(3_600_000);
+
+    const [ofUnread, ofRead] = [messages(unread), messages(read)];
+
+    expect(ofUnread.slice(-2)).toEqual([LEFT, SILENT]);
+    expect(ofRead.slice(-2)).toEqual([LEFT, SILENT.replace("00:26:50", "00:26:56")]);
+    expect([ofUnread.length, ofRead.length]).toEqual([4, 4]);
+  });
+
+  it("is not written while a pod names it, however often its node falls silent and is back", async () => {
+    const harness = await mounted();
+    const before = messages(harness).length;
+
+    for (let turn = 0; turn < 3; turn += 1) {
+      await harness.advance(200_000);
+      await report(harness);
+    }
+
+    expect(harness.standings.of("n1").kind).toBe("agent");
+    expect(messages(harness).slice(before)).toEqual([]);
+  });
+
+  it("is told as mounted again when its node is back and shows it, and as unused when it does not", async () => {
+    const harness = await mounted();
+    await harness.advance(100_000);
+    await harness.removePod("pod-1", "300");
+    await harness.advance(6_000);
+    const before = messages(harness).length;
+
+    await report(harness, { podsResourceVersion: "300" });
+    await harness.advance(6_000);
+    const back = messages(harness).slice(before);
+    await report(harness, { podsResourceVersion: "300", holds: [] });
+
+    expect(back).toEqual([LEFT]);
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted" });
+  });
+
+  it("is not written when its node is back before the few seconds are over in which such changes are one write", async () => {
+    const harness = await mounted();
+    await harness.removePod("pod-1", "300");
+    await harness.advance(30_000);
+    const before = messages(harness).length;
+
+    await harness.advance(55_000);
+    await report(harness, { podsResourceVersion: "300" });
+    await harness.advance(6_000);
+
+    expect(messages(harness).slice(before)).toEqual([]);
+  });
+
+  it("is not written by an aggregator that starts while the node is silent", async () => {
+    const harness = await mounted();
+    await harness.advance(100_000);
+    await harness.removePod("pod-1", "300");
+    await harness.advance(6_000);
+    const before = messages(harness);
+
+    await harness.restart();
+    await harness.advance(3_600_000);
+
+    expect(before.at(-1)).toBe(SILENT);
+    expect(messages(harness)).toEqual(before);
+  });
+});
