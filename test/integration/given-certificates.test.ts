@@ -2,7 +2,7 @@ import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { boolean, object, parse, record, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CertificateAuthority, createAuthority } from "../control-plane/certificates.ts";
+import { createAuthority } from "../control-plane/certificates.ts";
 import { createProjectedVolume, type ProjectedVolume } from "../fakes/projected-volume.ts";
 import { readPage } from "../pages/page.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
@@ -11,6 +11,7 @@ import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
 import { reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
+import { type Given, givenChain } from "./given-chain.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 import { AGENTS, createAgentPod, put, reportAddress, requestToken } from "./report-scene.ts";
 
@@ -41,7 +42,7 @@ beforeAll(async () => {
   const programs = { kubectl: `exec ${cluster.plane.kubectl} "$@"` };
   reader = await openReader({ folder, home: folder, kubeconfig: cluster.plane.kubeconfig, programs });
   volume = createProjectedVolume(join(folder, "tls"));
-  await giveCertificates(await createAuthority("company"));
+  await giveCertificates(await givenBy("company"));
   await mkdir(join(folder, "manifests/mine"));
   await writeFile(join(folder, "manifests/mine/kustomization.yaml"), `resources: [../base]\n${PAGE.block(SECTION)}`);
   await reader.follow("kubectl apply -k manifests/mine");
@@ -65,10 +66,14 @@ afterAll(async () => {
   signals[Symbol.dispose]();
 });
 
+async function givenBy(name: string): Promise<Given> {
+  const authority = await createAuthority(name);
+  return { ...(await authority.server(NAMES)), authority: authority.certificate };
+}
+
 /** As the page does it, with files; then what the kubelet does with the Secret. */
-async function giveCertificates(authority: CertificateAuthority): Promise<void> {
-  const { certificate, key } = await authority.server(NAMES);
-  const files = { "tls.crt": certificate, "tls.key": key, "ca.crt": authority.certificate };
+async function giveCertificates({ certificate, key, authority }: Given): Promise<void> {
+  const files = { "tls.crt": certificate, "tls.key": key, "ca.crt": authority };
   for (const [name, text] of Object.entries(files)) await writeFile(join(owner.folder, name), text);
   await reader.follow(PAGE.block(SECTION, 1));
   const { "tls.crt": shown = "", "tls.key": secret = "" } = parse(texts, await cluster.api.get(SECRET)).data;
@@ -126,14 +131,17 @@ describe("certificates of somebody else, given as docs/reports.md has it over an
     expect(statuses).toEqual([404, 404, 404]);
   });
 
-  it("are followed when another authority replaces them", async () => {
+  it.each([
+    { name: "another authority", given: () => givenBy("company, a year later") },
+    { name: "what cert-manager stores, an RSA key and a chain", given: () => givenChain(NAMES) },
+  ])("are followed when $name replaces them", async ({ given }) => {
     const before = await trusted();
 
-    await giveCertificates(await createAuthority("company, a year later"));
+    await giveCertificates(await given());
 
     const after = await trusted();
     const check = async (): Promise<void> => expect(await report(after)).toMatchObject({ status: 200 });
     await waitUntil(owner, { what: "the new certificate", limitMs: 20_000, check });
-    await expect(report(before)).rejects.toThrow(/self-signed certificate|unable to verify/);
+    await expect(report(before)).rejects.toThrow(/self-signed certificate|unable to verify|unable to get/);
   });
 });
