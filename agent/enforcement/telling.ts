@@ -1,5 +1,5 @@
 import type { EventRecorder } from "../../common/kube/events.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
+import type { Constant, Logger } from "../../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../../common/runtime/metrics.ts";
 import { REJECTION_REASON } from "../../common/storage/rejection.ts";
 import type { PodOwner } from "../core/affinity/facts.ts";
@@ -78,13 +78,13 @@ export class Telling {
   }
 
   /** A warning or an information about a pod. */
-  say(
+  say<M extends string>(
     level: "info" | "warn" | "error",
     subject: Subject,
-    line: { readonly message: string; readonly why?: string },
+    line: { readonly message: M & Constant<M>; readonly why?: string },
   ): void {
     const { message, why } = line;
-    this.#parts.logger[level]({ ...nameOf(subject), ...(why !== undefined && { why }) }, message);
+    this.#parts.logger[level]<M>({ ...nameOf(subject), ...(why !== undefined && { why }) }, message);
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, createSystemClock } from "./clock.ts";
-import { MooringError, messageOf } from "./errors.ts";
+import { MooringError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
 /** What has not ended by then never will; less than the 30 s after which a kubelet kills, so that the log tells. Milliseconds. */
@@ -25,6 +25,15 @@ export async function drainInTime(
   }
 }
 
+/** Says why a process ends by itself: a configuration problem as it is, for whoever has just started it, and anything else in the log. */
+export function tellEnd(
+  error: unknown,
+  { logger, print }: { readonly logger: () => Logger; readonly print: (text: string) => void },
+): void {
+  if (error instanceof MooringError && error.code === "config-invalid") print(`${error.message}\n`);
+  else logger().fatal({ err: error }, "stopped by an error");
+}
+
 /**
  * Runs a process until SIGTERM or SIGINT, which abort the signal that `main` gets. A second one ends it at once, and so does a stop that
  * takes longer than `DRAIN_LIMIT_MS`. A configuration problem is printed as it is and ends it with 1; a bug ends it with a fatal line, for the supervisor to start
@@ -39,8 +48,7 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
     });
   }
   const die = (error: unknown): never => {
-    if (error instanceof MooringError && error.code === "config-invalid") process.stderr.write(`${error.message}\n`);
-    else logger().fatal({ err: error }, `stopped by an error: ${messageOf(error)}`);
+    tellEnd(error, { logger, print: (text) => void process.stderr.write(text) });
     // Not `exitCode`: whatever else still runs must not keep a broken process alive.
     process.exit(1);
   };

@@ -14,7 +14,13 @@ export interface Logger {
 
 /** Fields by the names of `LOG_FIELDS`: the same thing has the same name in every line. */
 export type LogFields = Readonly<Partial<Record<LogField, unknown>>>;
-type LogFunction = (fields: LogFields, message: string) => void;
+type LogFunction = <M extends string>(fields: LogFields, message: M & Constant<M>) => void;
+
+/**
+ * The type of a text that stands in the program, or of one of several; no type where it is any text, or put together with one: a record
+ * with such keys can be empty.
+ */
+export type Constant<M extends string> = Record<never, never> extends Record<M, unknown> ? never : M;
 
 /** The levels that `--log-level` takes, the most talkative first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;

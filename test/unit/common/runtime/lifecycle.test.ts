@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { DRAIN_LIMIT_MS, drainInTime, runTogether } from "../../../../common/runtime/lifecycle.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { DRAIN_LIMIT_MS, drainInTime, runTogether, tellEnd } from "../../../../common/runtime/lifecycle.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
 
 const FOREVER = 1e9;
 
@@ -65,6 +67,36 @@ describe("runTogether", () => {
 
     await expect(running).rejects.toThrow("at once");
     expect(clock.sleeps()).toEqual([]);
+  });
+});
+
+describe("tellEnd", () => {
+  it.each([
+    { name: "a bug", error: new TypeError("x is not a function") },
+    {
+      name: "an operational failure that nobody caught",
+      error: new MooringError("listen-failed", "port 9808 is taken"),
+    },
+    { name: "what is no error", error: "a text" },
+  ])("tells of $name in one fatal line with a constant message, and nowhere else", ({ error }) => {
+    const logger = createFakeLogger();
+    const printed: string[] = [];
+
+    tellEnd(error, { logger: () => logger, print: (text) => printed.push(text) });
+
+    expect(logger.lines).toEqual([{ level: "fatal", message: "stopped by an error", fields: { err: error } }]);
+    expect(printed).toEqual([]);
+  });
+
+  it("prints a problem of the configuration as it is, for which there may be no logger yet", () => {
+    const printed: string[] = [];
+    const logger = (): never => {
+      throw new Error("there is no logger without a configuration");
+    };
+
+    tellEnd(new MooringError("config-invalid", "--node is missing"), { logger, print: (text) => printed.push(text) });
+
+    expect(printed).toEqual(["--node is missing\n"]);
   });
 });
 

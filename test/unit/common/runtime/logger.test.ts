@@ -75,4 +75,21 @@ describe("a logger", () => {
     expect(lines.join("")).not.toContain("abc.def.ghi");
     expect(JSON.parse(lines[0] ?? "").err).toBe("the gateway answered 403: Bearer [redacted] was not taken");
   });
+
+  it("takes constant messages only, which the compiler sees to: what varies belongs into the fields", () => {
+    const { logger, parsed } = start("debug");
+    const node = String(parsed().length);
+
+    // @ts-expect-error Any text.
+    logger.debug({}, node);
+    // @ts-expect-error Put together with one.
+    logger.info({}, `node ${node} came`);
+    // @ts-expect-error One of several, put together.
+    logger.child({}).warn({}, node === "1" ? "a node came" : `${node} came`);
+    // @ts-expect-error The last line of a process is no exception.
+    logger.fatal({}, `stopped by an error: ${node}`);
+    logger.error({ node }, node === "1" ? "one node came" : "no node came");
+
+    expect(parsed()).toHaveLength(5);
+  });
 });
