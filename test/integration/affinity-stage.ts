@@ -21,6 +21,7 @@ import { readIdentity } from "../faults/upstream.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import type { ClusterApi } from "../stand-in/cluster-api.ts";
+import { APPLY } from "../stand-in/mooring.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
 /** How many times as fast as the real one the agents' clock goes. What an agent has read is soon too old for it on a busy machine. */
@@ -127,10 +128,10 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
     pod,
     moveVolume,
     grant: async (component) => {
-      await kubectl("apply", "-f", `${RIGHTS}${component}/rbac.yaml`);
+      await kubectl(...APPLY, "-f", `${RIGHTS}${component}/rbac.yaml`);
       if (component !== "affinity-delete") return;
       // The fence knows of the right, too, and a policy of its own confines it.
-      await kubectl("apply", "-f", `${RIGHTS}${component}/policy.yaml`);
+      await kubectl(...APPLY, "-f", `${RIGHTS}${component}/policy.yaml`);
       const patch = ["--type=json", `--patch-file=${RIGHTS}${component}/fence.yaml`];
       await kubectl("patch", "validatingadmissionpolicy", "mooring-fence.mooring.dev", ...patch);
     },

@@ -32,6 +32,9 @@ export interface Pace {
 
 export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
 
+/** Without the server's schemas, which other tests compare with: to make, send and read them is most of the work. */
+export const APPLY = ["apply", "--server-side", "--validate=false"] as const;
+
 const POLICIES = ["agent", "aggregator", "fence", "pods"].map((name) => `policies/${name}`);
 
 /** Applies Mooring's own accounts and roles, and the policies that confine them. */
@@ -41,7 +44,7 @@ export async function applyManifests({ kubectl, kubeconfig }: ControlPlane): Pro
     "-f",
     `${project}manifests/base/${name}.yaml`,
   ]);
-  await run(kubectl, ["apply", ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
+  await run(kubectl, [...APPLY, ...files, "--cache-dir", `${kubeconfig}.cache`], { env });
 }
 
 /** What a terminal shows of `npm run claims` with these arguments. It does not outlive the run. */

@@ -8,6 +8,7 @@ import { createKubeClient } from "../../../common/kube/client.ts";
 import { connect } from "../../../common/kube/connection.ts";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
+import { APPLY } from "../../stand-in/mooring.ts";
 import { AGENT_DELETIONS } from "./agent-deletions.ts";
 import { aimed, create, dry } from "./attack.ts";
 import { whoRefused } from "./refusal.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
   const path = (to: string): string => relative(overlay, `${MANIFESTS}/${to}`);
   const kustomization = { resources: [path("base")], components: [path("components/affinity-delete")] };
   await writeFile(join(overlay, "kustomization.yaml"), JSON.stringify(kustomization));
-  await stage.kubectl("apply", "-k", overlay);
+  await stage.kubectl(...APPLY, "-k", overlay);
   const [first = expect.fail("there is no attack")] = AGENT_DELETIONS;
   const ask = dry(await aimed(stage.api, first));
   await untilRefused(stage, () => stage.as.agent(ask), first.refusedBy);

@@ -7,6 +7,7 @@ import type { Owner } from "../../process/owner.ts";
 import { waitUntil } from "../../process/wait.ts";
 import { type AccountName, createAccountPod } from "../../stand-in/account-pods.ts";
 import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
+import { APPLY } from "../../stand-in/mooring.ts";
 import { dry, type Identity } from "./attack.ts";
 import { AGENT_EVENT_ATTACKS } from "./event-attacks.ts";
 import { whoRefused } from "./refusal.ts";
@@ -35,8 +36,8 @@ export async function openAttackStage(owner: Owner, options: ControlPlaneOptions
     return (await run(plane.kubectl, [...who, ...args])).stdout;
   };
   await makeVictims(api);
-  await kubectl("apply", "-k", `${MANIFESTS}/base`);
-  await kubectl("apply", "-k", `${MANIFESTS}/components/affinity-rights`);
+  await kubectl(...APPLY, "-k", `${MANIFESTS}/base`);
+  await kubectl(...APPLY, "-k", `${MANIFESTS}/components/affinity-rights`);
   const agent = { namespace: "mooring-agents", name: "mooring-agent" } as const;
   const agentOn = async (node: string | undefined): Promise<ApiCall> =>
     plane.apiAs({ ...agent, pod: await podOf(api, agent, node) });
