@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { readIdentity } from "../../common/kube/identity.ts";
 import { createInformer } from "../../common/kube/informer.ts";
-import { createRotatingFolder } from "../../common/kube/rotating-file.ts";
+import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotating-file.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
@@ -54,7 +54,7 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
 
 /** Files that somebody else keeps, such as cert-manager. */
 export function createFileServing(
-  parts: { readonly clock: Clock; readonly logger: Logger },
+  parts: { readonly clock: Clock; readonly logger: Logger; readonly watch?: FolderWatch },
   { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
 ): Serving {
   const { clock, logger } = parts;
@@ -64,7 +64,8 @@ export function createFileServing(
   let problem: string | undefined;
   const look = async (): Promise<void> => {
     try {
-      const [certificate = "", key = ""] = await Promise.all(files.map((file) => file?.read() ?? ""));
+      // One after the other: of two that are missing it is always the same one that is told of.
+      const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
       shown.show({ certificate, key });
       problem = undefined;
     } catch (error) {
@@ -98,7 +99,10 @@ function createShown(logger: Logger): Shown {
   let isBad = false;
   return {
     show: (pair) => {
-      if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) return;
+      if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) {
+        isBad = false;
+        return;
+      }
       const read = pair && readPair(pair);
       if (pair === undefined || read === undefined) {
         if (!isBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
