@@ -30,6 +30,8 @@ export interface Part {
 export interface PartPlan {
   readonly name: string;
   readonly program: string;
+  /** The folder in which it runs. */
+  readonly cwd: string;
   readonly logFile: string;
   readonly address: string;
   readonly env: Readonly<Record<string, string>>;
@@ -41,12 +43,13 @@ export interface PartPlan {
 
 /** Starts a part at a free port and waits until it is ready. Throws a HarnessError with its last log lines otherwise. */
 export async function startPart(owner: Owner, random: Random, plan: PartPlan): Promise<Part> {
-  const { name, program, logFile } = plan;
+  const { name, program, cwd, logFile } = plan;
   // Nothing here goes through a proxy, whatever the environment says.
   const child = owner.child({
     name,
     command: program,
     args: [],
+    cwd,
     logFile,
     env: { NO_PROXY: "*", no_proxy: "*", ...plan.env },
     stopLimitMs: 3_000,
