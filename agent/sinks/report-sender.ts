@@ -29,7 +29,8 @@ interface ReportSenderParts {
 }
 
 const SEND_TIMEOUT_MS = 10_000;
-const BACK_OFF = { firstMs: 200, maxMs: 10_000 };
+/** What a leader that follows another knows of a node is what its agent says next: nobody should wait for that for long. */
+const BACK_OFF = { firstMs: 200, maxMs: 5_000 };
 
 export function createReportSender(
   parts: ReportSenderParts,
