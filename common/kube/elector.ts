@@ -200,32 +200,41 @@ export class Elector {
 
   /** False when somebody else has it. */
   async #renew(tenure: Tenure, signal: AbortSignal): Promise<boolean> {
-    const { leases, clock } = this.#parts;
-    const since = instantOf(clock);
-    const made = await leases.update(tenure.lease, this.#change(this.#options.identity), signal);
-    if (made.kind === "written") {
-      tenure.lease = made.lease;
-      tenure.since = since;
-      this.#note(made.lease);
-      return true;
-    }
-    // An earlier renewal whose answer was lost, or somebody's annotation; or a successor.
-    const lease = await leases.read(signal);
+    let { since } = tenure;
+    const change = (): LeaseChange => {
+      since = instantOf(this.#parts.clock);
+      return this.#change(this.#options.identity);
+    };
+    const isKept = await this.#write(tenure, change, signal);
+    if (isKept) tenure.since = since;
+    return isKept;
+  }
+
+  /** Writes as the holder, whoever else has written meanwhile; false when somebody else is the holder. */
+  async #write(tenure: Tenure, change: () => LeaseChange, signal: AbortSignal): Promise<boolean> {
+    const { leases } = this.#parts;
+    const made = await leases.update(tenure.lease, change(), signal);
+    // After a conflict: an earlier renewal whose answer was lost, or was not waited for; somebody's annotation; or a successor.
+    const lease = made.kind === "written" ? made.lease : await leases.read(signal);
     this.#note(lease);
-    if (lease?.uid !== tenure.lease.uid || lease.holder !== this.#options.identity) return false;
-    tenure.lease = lease;
-    return await this.#renew(tenure, signal);
+    if (made.kind !== "written") {
+      if (lease?.uid !== tenure.lease.uid || lease.holder !== this.#options.identity) return false;
+      tenure.lease = lease;
+      return await this.#write(tenure, change, signal);
+    }
+    tenure.lease = made.lease;
+    return true;
   }
 
   /** All acting has ended: the next one need not wait. */
   async #release(tenure: Tenure): Promise<void> {
-    const { leases, logger } = this.#parts;
     // The outer signal is aborted already.
     const { signal } = new AbortController();
-    const made = await this.#tries.attempt(RELEASE_LIMIT_MS, signal, (limited) =>
-      leases.update(tenure.lease, { ...this.#change(""), durationMs: 1_000 }, limited),
+    const change = (): LeaseChange => ({ ...this.#change(""), durationMs: 1_000 });
+    const isReleased = await this.#tries.attempt(RELEASE_LIMIT_MS, signal, (limited) =>
+      this.#write(tenure, change, limited),
     );
-    logger.info({ isReleased: made?.kind === "written" }, "no longer leading: the lease was given back");
+    this.#parts.logger.info({ isReleased: isReleased === true }, "no longer leading: the lease was given back");
   }
 
   #change(holder: string): LeaseChange {

@@ -309,6 +309,30 @@ describe("an elector", () => {
     expect(elector.mayAct()).toBe(false);
   });
 
+  it.each([
+    {
+      name: "gives the Lease back that a renewal of its own has just changed",
+      meanwhile: { renewTime: "2026-01-01T00:00:00.000000Z" },
+      left: "",
+    },
+    {
+      name: "gives the Lease back that somebody has just annotated",
+      meanwhile: { annotations: { by: "hand" } },
+      left: "",
+    },
+    { name: "gives nothing back that somebody else has just taken", meanwhile: { holder: "other" }, left: "other" },
+  ])("$name", async ({ meanwhile, left }) => {
+    const { clock, leases, stop, running, logger } = await started(undefined);
+
+    leases.put(meanwhile);
+    stop.abort();
+    await clock.advance(100);
+    await running;
+
+    expect(leases.lease?.holder).toBe(left);
+    expect(logger.lines.at(-1)).toMatchObject({ fields: { isReleased: left === "" } });
+  });
+
   it("ends within two seconds when the Lease cannot be given back", async () => {
     const { clock, leases, stop, running, logger } = await started(undefined);
     Object.assign(leases, { update: (_: Lease, __: LeaseChange, signal: AbortSignal) => aborted(signal) });
