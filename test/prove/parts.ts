@@ -37,6 +37,18 @@ export const PARTS: readonly Part[] = [
     args: ["test/e2e/long/affinity.test.ts"],
     shows: "pods on wrong nodes, with Kubernetes alone and with Mooring",
   },
+  {
+    name: "failover",
+    script: "test:e2e:long",
+    args: ["test/e2e/long/failover.test.ts"],
+    shows: "how soon another aggregator leads, and what is written by then",
+  },
+  {
+    name: "certificates",
+    script: "test:e2e:long",
+    args: ["test/e2e/long/certificates.test.ts"],
+    shows: "certificates and authorities that are replaced under load, without a failed report",
+  },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
 ];
 
