@@ -1,27 +1,19 @@
 import { existsSync } from "node:fs";
-import { cp } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findBinaries } from "../control-plane/binaries.ts";
 import { duration } from "../control-plane/progress.ts";
-import { importMooring } from "../image/rollout.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
-import { CTR_FLAGS } from "../node/real-node.ts";
 import { readPage } from "../pages/page.ts";
-import { openReader, type Reader } from "../pages/reader.ts";
+import type { Reader } from "../pages/reader.ts";
 import { allObjects, tracesIn } from "../pages/traces.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
+import { openAdministrator } from "./administrator.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { localVolume, type PodSpec, pod } from "./objects.ts";
 
-const MANIFESTS = fileURLToPath(new URL("../../manifests", import.meta.url));
 const JOURNAL = "/var/lib/mooring";
 const page = readPage("install.md");
-/** The image that the page names. */
-const IMAGE = "registry.example/mooring:dev";
 /** What a reader adds to the page's command: rejecting pods, and the sizes of the overlay for tests. */
 const VALUES = [
   "affinity.mode=enforce",
@@ -40,25 +32,13 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   cluster = await startNodeCluster(owner, { nodes: 2 });
-  await pushImage();
-  await cp(MANIFESTS, join(owner.folder, "manifests"), { recursive: true });
-  const { folder } = owner;
-  const helm = (await findBinaries(owner, ["helm"]))("helm");
-  const programs = { kubectl: `exec ${cluster.kubectl} "$@"`, helm: `exec ${helm} "$@"` };
-  reader = await openReader({ folder, home: folder, kubeconfig: cluster.kubeconfig, programs });
+  reader = await openAdministrator(owner, cluster);
 });
 
 afterAll(async () => {
   await owner.close();
   signals[Symbol.dispose]();
 });
-
-/** There is no registry: each node has the image by the name that it would have there. */
-async function pushImage(): Promise<void> {
-  const { reference } = await importMooring(owner, cluster);
-  const ctr = (await findBinaries(owner, ["ctr"]))("ctr");
-  for (const node of cluster.nodes) await node.run(ctr, ...CTR_FLAGS, "images", "tag", reference, IMAGE);
-}
 
 function eventually(what: string, check: () => Promise<void>): Promise<void> {
   return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });

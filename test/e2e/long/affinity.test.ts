@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { describe, expect, it } from "vitest";
 import { rolledOut, rollOut, WORKLOADS } from "../../image/rollout.ts";
 import { HarnessError } from "../../process/errors.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
 import { seconds } from "../affinity/figures.ts";
 import { placeAttached, placeBare, untilReadiness } from "../affinity/left-alone.ts";
 import { type Misplaced, misplaceCsi, misplaceLocal } from "../affinity/misplaced.ts";
@@ -13,6 +10,7 @@ import { rejectedAt, touchFaults } from "../affinity/verdict.ts";
 import { volumeOf } from "../scenarios/claims.ts";
 import { setVariables } from "../scenarios/failures/mooring.ts";
 import { NODES } from "../scenarios/stage.ts";
+import { runForAll } from "./run.ts";
 
 const ALONE_MS = 300_000;
 /** So long the kubelet waits for a pod's volumes before it begins anew (k/k: pkg/kubelet/volumemanager, `podAttachAndMountTimeout`). */
@@ -30,8 +28,6 @@ const ROLL_OUT_MS = 60_000;
 const WAIT_MS = 420_000;
 const HEAD = ["pod on a wrong node", "Kubernetes alone for 5 minutes", "Mooring rolled out then", "what replaces it"];
 
-let owner: Owner;
-let signals: Disposable;
 let stage: AffinityStage;
 let trial: Trial;
 /** The same pods with Kubernetes alone and with Mooring. */
@@ -42,18 +38,14 @@ let removedMs = Number.NaN;
 /** How many FailedMount events each had by then. */
 let alone: readonly number[] = [];
 
-beforeAll(async () => {
-  owner = await openOwner();
-  signals = closeOnSignals(owner);
-  stage = await openAffinityStage(owner, { hasMooring: false });
-  trial = new Trial(stage);
-});
+runForAll(
+  async (owner) => {
+    stage = await openAffinityStage(owner, { hasMooring: false });
+    trial = new Trial(stage);
+  },
+  () => [HEAD, ...pods.map(rowOf)],
+);
 
-afterAll(async () => {
-  createPrinter(standardScreen()).table([HEAD, ...pods.map(rowOf)]);
-  await owner.close();
-  signals[Symbol.dispose]();
-});
 describe("Kubernetes alone", () => {
   it(
     "leaves a pod on a wrong node for as long as one looks",
@@ -81,9 +73,9 @@ describe("Kubernetes alone", () => {
 describe("Mooring that is rolled out and enforces affinity (--reject-attached --reject-bare-pods)", () => {
   it("rejects them, and an attached one after a mount wait of the kubelet", async () => {
     alone = pods.map(failedMounts);
-    await rollOut(owner, stage.cluster);
+    await rollOut(stage.owner, stage.cluster);
     await setAgents(stage, ...SETTINGS);
-    rolledOutMs = owner.clock.wallMs();
+    rolledOutMs = stage.owner.clock.wallMs();
 
     for (const pod of pods) await trial.expectRejected(pod, { isTimed: false, limitMs: 2 * MOUNT_WAIT_MS });
 
@@ -131,7 +123,7 @@ describe("what replaces a pod whose volume was attached", () => {
     "waits for as long as the object of that pod is there, since its kubelet still counts the volume as in use",
     async () => {
       const pod = attachedPod();
-      await trial.pause(rejectionMs(pod) + WAIT_MS - owner.clock.wallMs());
+      await trial.pause(rejectionMs(pod) + WAIT_MS - stage.owner.clock.wallMs());
 
       // A ReplicaSet that has not seen the first pod yet makes one too many, and deletes it.
       const there = stage.pods.ofApp(pod.app).filter(({ isGone }) => !isGone);
@@ -145,11 +137,11 @@ describe("what replaces a pod whose volume was attached", () => {
 
   it("runs once agents delete what was rejected (--delete-rejected), which leaves a pod that nobody replaces", async () => {
     const pod = attachedPod();
-    await rollOut(owner, stage.cluster, { components: ["affinity-delete"] });
+    await rollOut(stage.owner, stage.cluster, { components: ["affinity-delete"] });
     await setAgents(stage, "MOORING_DELETE_REJECTED=true");
 
     await stage.until("the deletion", () => requireGone(pod));
-    removedMs = owner.clock.wallMs();
+    removedMs = stage.owner.clock.wallMs();
     await untilRunning(stage, { app: pod.app, on: PLACES.home });
 
     expect(stage.pods.ofApp("bare").map(({ phase, isGone }) => [phase, isGone])).toEqual([["Failed", false]]);

@@ -1,9 +1,6 @@
 import * as v from "valibot";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { describe, expect, it } from "vitest";
 import { HarnessError } from "../../process/errors.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
 import { quantile, seconds } from "../affinity/figures.ts";
 import { kubectl } from "../kubectl.ts";
 import { makeClaim } from "../scenarios/claims.ts";
@@ -11,6 +8,7 @@ import { killProgram, leadingAggregator, leaseHolder, type MooringPod } from "..
 import { untilMounted, untilSaid } from "../scenarios/failures/words.ts";
 import { deletePod, makePod, runPod } from "../scenarios/pods.ts";
 import { openStage, type Stage } from "../scenarios/stage.ts";
+import { runForAll } from "./run.ts";
 
 const ROUNDS = 10;
 const ROUND_MS = 180_000;
@@ -38,24 +36,17 @@ const ENDS: readonly End[] = [
   { how: "told to end", end: (leader) => remove(leader), aimMs: 3_000 },
 ];
 
-let owner: Owner;
-let signals: Disposable;
 let stage: Stage;
 const rows: (readonly string[])[] = [];
 
-beforeAll(async () => {
-  owner = await openOwner();
-  signals = closeOnSignals(owner);
-  stage = await openStage(owner);
-  await makeClaim(stage, "ends", { kind: "local", node: "node-1" });
-  await makeClaim(stage, "begins", { kind: "local", node: "node-2" });
-}, 400_000);
-
-afterAll(async () => {
-  createPrinter(standardScreen()).table([HEAD, ...rows]);
-  await owner.close();
-  signals[Symbol.dispose]();
-});
+runForAll(
+  async (owner) => {
+    stage = await openStage(owner);
+    await makeClaim(stage, "ends", { kind: "local", node: "node-1" });
+    await makeClaim(stage, "begins", { kind: "local", node: "node-2" });
+  },
+  () => [HEAD, ...rows],
+);
 
 describe.each(ENDS)("a leader that is $how", ({ how, end, aimMs }) => {
   it(`is followed by the other replica, in ${ROUNDS} rounds`, { timeout: ROUNDS * ROUND_MS }, async () => {
@@ -95,7 +86,7 @@ async function playRound(name: string, end: End["end"]): Promise<Round> {
   await untilMounted(stage, "ends");
   await untilSaid(stage, "begins", { by: "mooring", status: "True" });
   const [leader, holder] = [await leadingAggregator(stage), await leaseHolder(stage)];
-  const beganMs = owner.clock.wallMs();
+  const beganMs = stage.owner.clock.wallMs();
   const since = (ms: number): number => ms - beganMs;
 
   const [comes] = await Promise.all([
@@ -125,7 +116,7 @@ async function untilLedByAnother(holder: string): Promise<number> {
     const now = await leaseHolder(stage);
     if (now === holder || now === "") throw new HarnessError(`"${now}" leads`);
   });
-  return owner.clock.wallMs();
+  return stage.owner.clock.wallMs();
 }
 
 /** When a claim was first seen to be called so after a moment. */

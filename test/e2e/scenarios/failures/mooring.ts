@@ -71,16 +71,22 @@ export async function readinessOf(
   return { isReady: status === 200, text };
 }
 
-/** A value of an agent's metrics; nothing where there is no such line. */
-export async function metricOf(
-  { cluster }: Stage,
-  { namespace, name }: MooringPod,
-  metric: string,
-): Promise<number | undefined> {
+/** A pod's metrics, as Prometheus reads them. Throws a HarnessError where it does not answer. */
+export async function metricsOf({ cluster }: Stage, { namespace, name }: MooringPod): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/pods/${name}:9808/proxy/metrics`;
   const { status, text } = await cluster.plane.api({ path });
   if (status !== 200) throw new HarnessError(`${name} answers ${status}: ${text.slice(0, 200)}`);
-  const line = text.split("\n").find((one) => one.startsWith(`${metric} `));
+  return text;
+}
+
+/** A value of a pod's metrics; nothing where there is no such line. */
+export async function metricOf(stage: Stage, pod: MooringPod, metric: string): Promise<number | undefined> {
+  return valueIn(await metricsOf(stage, pod), metric);
+}
+
+/** The same in metrics that were read. */
+export function valueIn(metrics: string, metric: string): number | undefined {
+  const line = metrics.split("\n").find((one) => one.startsWith(`${metric} `));
   return line === undefined ? undefined : Number(line.slice(metric.length + 1));
 }
 

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll } from "vitest";
+import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { type Owner, openOwner } from "../../process/owner.ts";
+import { closeOnSignals } from "../../process/run-owned.ts";
+
+/** Rows of a table, the first of them its head. */
+type Table = readonly (readonly string[])[];
+
+/** Opens a run before all tests of a file; after them, prints what they found and ends it with all that it owns. */
+export function runForAll(open: (owner: Owner) => Promise<void>, found: () => Table): void {
+  let owner: Owner;
+  let signals: Disposable;
+
+  beforeAll(async () => {
+    owner = await openOwner();
+    signals = closeOnSignals(owner);
+    await open(owner);
+  }, 400_000);
+
+  afterAll(async () => {
+    createPrinter(standardScreen()).table(found());
+    await owner.close();
+    signals[Symbol.dispose]();
+  });
+}
