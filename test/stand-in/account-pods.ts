@@ -20,9 +20,18 @@ const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }
 /** A pod of the account, as a kubelet would ask a token for: the API server puts pod and node into the token that is bound to it. */
 export async function createAccountPod(
   api: ClusterApi,
-  { namespace, name: serviceAccountName }: AccountName,
-  { name, nodeName, labels = {} }: AccountPod,
+  account: AccountName,
+  pod: AccountPod,
 ): Promise<{ readonly name: string; readonly uid: string }> {
+  const path = `/api/v1/namespaces/${account.namespace}/pods`;
+  return v.parse(made, await api.create(path, accountPod(account, pod))).metadata;
+}
+
+/** Such a pod, confined as the policy for pods beside the agents demands it. */
+export function accountPod(
+  { name: serviceAccountName }: AccountName,
+  { name, nodeName, labels = {} }: AccountPod,
+): { readonly metadata: object; readonly spec: object } {
   const securityContext = { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } };
   const confined = {
     readOnlyRootFilesystem: true,
@@ -30,9 +39,7 @@ export async function createAccountPod(
     capabilities: { drop: ["ALL"] },
   };
   const containers = [{ name: "main", image: "none", securityContext: confined }];
-  const spec = { nodeName, serviceAccountName, containers, securityContext };
-  const pod = { metadata: { name, labels }, spec };
-  return v.parse(made, await api.create(`/api/v1/namespaces/${namespace}/pods`, pod)).metadata;
+  return { metadata: { name, labels }, spec: { nodeName, serviceAccountName, containers, securityContext } };
 }
 
 const AGENT = { namespace: "mooring-agents", name: "mooring-agent" } as const;

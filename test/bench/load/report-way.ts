@@ -3,6 +3,7 @@ import * as v from "valibot";
 import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import type { Owner } from "../../process/owner.ts";
 import { waitUntil } from "../../process/wait.ts";
+import { accountPod } from "../../stand-in/account-pods.ts";
 import { forEachIndex } from "../cluster/concurrency.ts";
 import { nodeName } from "../cluster/layout.ts";
 import { createWriter, type ObjectWriter } from "../cluster/writer.ts";
@@ -65,19 +66,10 @@ async function agentToken(writer: ObjectWriter, node: number): Promise<AgentToke
   return { podUid: uid, token: v.parse(request, JSON.parse(answer)).status.token };
 }
 
-function agentPod(node: number) {
-  const securityContext = {
-    ...{ runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
-    ...{ capabilities: { drop: ["ALL"] }, seccompProfile: { type: "RuntimeDefault" } },
-  };
-  return {
-    metadata: { name: `mooring-agent-${node}`, labels: { "app.kubernetes.io/name": "mooring-agent" } },
-    spec: {
-      nodeName: nodeName(node),
-      serviceAccountName: "mooring-agent",
-      containers: [{ name: "agent", image: "none", securityContext }],
-    },
-  };
+function agentPod(node: number): ReturnType<typeof accountPod> {
+  const account = { namespace: NAMESPACE, name: "mooring-agent" };
+  const labels = { "app.kubernetes.io/name": account.name };
+  return accountPod(account, { name: `${account.name}-${node}`, nodeName: nodeName(node), labels });
 }
 
 /** Over TLS, believing the authority that the leader tells agents of, each as the pod of its node. */

@@ -26,7 +26,7 @@ describe("what is to be proven", () => {
       name: "a name that there is not",
       asked: ["crash"],
       scripts: SCRIPTS,
-      says: "crashes, simulation, mutants, restart, nodes, affinity, mutation",
+      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, mutation",
     },
     {
       name: "a part whose script is not there",
