@@ -169,8 +169,12 @@ class Aggregator {
       cluster: this.#cluster,
       leadership: this.#leadership,
       term: () => this.#term,
-      certificate: this.reporting && (() => this.reporting?.serving.check(this.#nowMs()) ?? PASSED),
+      certificate: this.reporting && (() => this.#checkCertificate()),
     });
+  }
+
+  #checkCertificate(): CheckResult {
+    return this.reporting?.serving.check({ nowMs: this.#nowMs(), leads: this.#term !== undefined }) ?? PASSED;
   }
 
   #checkStart(): CheckResult {

@@ -6,19 +6,26 @@ import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotati
 import type { Stored } from "../../common/kube/store.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { type CheckResult, failed } from "../../common/runtime/health.ts";
+import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import { SERVING_SECRET, servingPairOf } from "./certificate-store.ts";
 import { textsOf } from "./objects.ts";
 import { readPair } from "./pem.ts";
 
+/** Of which moment, and for whom, a certificate is asked. */
+export interface Asked {
+  /** The time by which certificates end, milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** This process is the one that issues what is missing. */
+  readonly leads: boolean;
+}
+
 /** What is served, and where it comes from. */
 export interface Serving extends ServingIdentity {
   /** Follows it until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** `nowMs` is the time by which certificates end, milliseconds since the epoch. */
-  readonly check: (nowMs: number) => CheckResult;
+  readonly check: (asked: Asked) => CheckResult;
   /** When it ends, milliseconds since the epoch; nothing as long as there is none. */
   readonly endsAtMs: () => number | undefined;
 }
@@ -49,7 +56,15 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
       if (kind !== "deleted") shown.show(object.pair);
     },
   });
-  return { ...shown.serving, run: secrets.run };
+  return {
+    ...shown.serving,
+    run: secrets.run,
+    check: (asked) => {
+      const result = shown.serving.check(asked);
+      // A leader that was given its certificate issues none: a rollout that waited here for one would never come to who does.
+      return result.ok || asked.leads || !secrets.hasSynced() ? result : degraded(result.why);
+    },
+  };
 }
 
 /** Files that somebody else keeps, such as cert-manager. */
@@ -121,7 +136,7 @@ function createShown(logger: Logger): Shown {
         return () => listeners.delete(listener);
       },
       endsAtMs: () => current?.endsAtMs,
-      check: (nowMs) => checkOf(current?.endsAtMs, nowMs),
+      check: ({ nowMs }) => checkOf(current?.endsAtMs, nowMs),
     },
   };
 }

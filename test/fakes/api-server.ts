@@ -8,8 +8,14 @@ import { createFakeTransport, type FakeAnswer, type FakeTransport, json } from "
 /** How an API server is away: it refuses connections, takes requests and never answers, or a proxy answers in its place. */
 export type Absence = "broken" | "silence" | "unavailable";
 
+interface FakeLease {
+  readonly metadata: object;
+  readonly spec?: object;
+}
+
 interface FakeObject {
   readonly metadata: { readonly name: string; readonly [field: string]: unknown };
+  readonly spec?: object;
   readonly [field: string]: unknown;
 }
 
@@ -23,14 +29,14 @@ export interface FakeApiServer {
   readonly tell: (path: string, event: unknown) => void;
 }
 
-/** `objects` are lists by the end of their path, such as `pods`. */
+/** `objects` are lists by the end of their path, such as `pods`; of `leases` the first one is there. */
 export function createFakeApiServer(
   clock: FakeClock,
   objects: Readonly<Record<string, readonly FakeObject[]>> = {},
 ): FakeApiServer {
   let absence: Absence | undefined;
   const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
-  const lease = createFakeLease();
+  const lease = createFakeLease(objects.leases?.[0]);
   const answer = (request: HttpRequest): FakeAnswer => {
     if (absence !== undefined) return ABSENT[absence];
     const { pathname, searchParams } = new URL(request.path, "https://fake");
@@ -79,9 +85,9 @@ function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
   return typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: httpDate(nowMs) } };
 }
 
-/** One Lease, made by the first who asks for it and merged with what is patched. */
-function createFakeLease(): (request: HttpRequest) => FakeAnswer {
-  let present: { readonly metadata: object; readonly spec: object } | undefined;
+/** One Lease, made by the first who asks for it unless it is there, and merged with what is patched. */
+function createFakeLease(first?: FakeObject): (request: HttpRequest) => FakeAnswer {
+  let present: FakeLease | undefined = first;
   let version = 0;
   return ({ method, body }) => {
     const given = JSON.parse(body ?? "{}");

@@ -261,7 +261,7 @@ describe("files that somebody else keeps", () => {
     write(files);
     await start();
 
-    const result = serving.check(NOW + hours * HOUR);
+    const result = serving.check({ nowMs: NOW + hours * HOUR, leads: false });
 
     expect(result).toEqual(ok ? { ok, detail: says } : { ok, why: says });
     expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
