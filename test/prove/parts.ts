@@ -46,8 +46,8 @@ export const PARTS: readonly Part[] = [
   {
     name: "certificates",
     script: "test:e2e:long",
-    args: ["test/e2e/long/certificates.test.ts"],
-    shows: "certificates and authorities that are replaced under load, without a failed report",
+    args: ["test/e2e/long/certificates.test.ts", "test/e2e/long/given-certificates.test.ts"],
+    shows: "certificates that are replaced or somebody else's from now on, while agents report and volumes are used",
   },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
 ];
