@@ -1,3 +1,4 @@
+import { HarnessError } from "../process/errors.ts";
 import { kubectl } from "./kubectl.ts";
 import { agentOn, type MooringPod, metricsOf, valueIn } from "./scenarios/failures/mooring.ts";
 import { NODES, type NodeName, type Stage } from "./scenarios/stage.ts";
@@ -33,6 +34,13 @@ export function servedToAgents(stage: Stage, host = "mooring-aggregator.mooring.
     ca: fs.readFileSync("/var/run/mooring/ca.crt") };
     const socket = tls.connect(to, () => { console.log(socket.getPeerX509Certificate().fingerprint256); socket.destroy(); });`;
   return fromAgents(stage, code);
+}
+
+/** Answers the fingerprint that all agents are served. Throws a HarnessError unless it is the same for all, and such a one. */
+export async function requireServed(stage: Stage, isIt: (fingerprint: string) => boolean): Promise<string> {
+  const [one = "", ...others] = await servedToAgents(stage);
+  if (!isIt(one) || others.some((other) => other !== one)) throw new HarnessError([one, ...others].join(" "));
+  return one;
 }
 
 /** How many authorities each agent's file has. */

@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { HarnessError } from "../../process/errors.ts";
-import { seconds } from "../affinity/figures.ts";
 import { setAgents } from "../affinity/stage.ts";
-import { servedToAgents, triesOfAgents, trustedByAgents } from "../agents.ts";
+import { requireServed, servedToAgents, triesOfAgents, trustedByAgents } from "../agents.ts";
 import { kubectl } from "../kubectl.ts";
 import { openStage, type Stage } from "../scenarios/stage.ts";
-import { runForAll } from "./run.ts";
+import { runForAll, timedRow } from "./run.ts";
 
 /** The leader looks each minute, more or less. */
 const LIMIT_MS = 150_000;
@@ -22,20 +20,15 @@ runForAll(
   () => [["certificates that are replaced", "after"], ...rows],
 );
 
-async function timed(what: string, check: () => Promise<void>): Promise<void> {
-  const { clock } = stage.owner;
-  const begin = clock.monotonicMs();
-  await stage.until(what, check, LIMIT_MS);
-  rows.push([what, seconds(clock.monotonicMs() - begin)]);
+async function timed(what: string, check: () => Promise<unknown>): Promise<void> {
+  rows.push(await timedRow(stage, { what, limitMs: LIMIT_MS, check }));
 }
 
 /** Waits until every agent is served one and the same other certificate, which it trusts by its own file. */
 async function untilServedAnother(what: string, than: string): Promise<string> {
   let now = than;
   await timed(what, async () => {
-    const [one = "", ...others] = await servedToAgents(stage);
-    now = one;
-    if (one === than || others.some((other) => other !== one)) throw new HarnessError([one, ...others].join(" "));
+    now = await requireServed(stage, (one) => one !== than);
   });
   return now;
 }

@@ -10,12 +10,12 @@ import { HarnessError } from "../../process/errors.ts";
 import { openAdministrator } from "../administrator.ts";
 import { quantile, seconds } from "../affinity/figures.ts";
 import { setAgents } from "../affinity/stage.ts";
-import { servedToAgents, triesOfAgents, trustedByAgents } from "../agents.ts";
+import { requireServed, servedToAgents, triesOfAgents, trustedByAgents } from "../agents.ts";
 import { kubectl } from "../kubectl.ts";
 import { agentOn, metricOf, readinessOf } from "../scenarios/failures/mooring.ts";
 import { NODES, openStage, type Stage } from "../scenarios/stage.ts";
 import { type ChangeOver, changeOver } from "./change-over.ts";
-import { runForAll } from "./run.ts";
+import { runForAll, timedRow } from "./run.ts";
 
 const PAGE = readPage("reports.md");
 const SECTION = "### Certificates of somebody else";
@@ -84,17 +84,8 @@ function fingerprintOf({ certificate }: KeyPair): string {
   return new X509Certificate(certificate).fingerprint256;
 }
 
-/** Waits until a check holds, and tells for how long. */
-async function timed(what: string, check: () => Promise<void>): Promise<void> {
-  const { clock } = stage.owner;
-  const begin = clock.monotonicMs();
-  await stage.until(what, check, LIMIT_MS);
-  rows.push([what, seconds(clock.monotonicMs() - begin)]);
-}
-
-async function requireServed(isIt: (fingerprint: string) => boolean): Promise<void> {
-  const served = await servedToAgents(stage);
-  if (!served.every(isIt) || new Set(served).size > 1) throw new HarnessError(served.join(" "));
+async function timed(what: string, check: () => Promise<unknown>): Promise<void> {
+  rows.push(await timedRow(stage, { what, limitMs: LIMIT_MS, check }));
 }
 
 async function requireAnswered(): Promise<void> {
@@ -110,7 +101,11 @@ async function requireAnswered(): Promise<void> {
 async function changeTo(name: string, text: string, isIt: (fingerprint: string) => boolean): Promise<ChangeOver> {
   const over = async (): Promise<void> => {
     await rolledOut(stage.cluster);
-    await stage.until("such a certificate for every agent", () => requireServed(isIt), LIMIT_MS);
+    await stage.until(
+      "such a certificate for every agent",
+      async () => void (await requireServed(stage, isIt)),
+      LIMIT_MS,
+    );
     await stage.until("reports that are answered", requireAnswered, LIMIT_MS);
   };
   const found = await changeOver(stage, { name, begin: () => applyMine(text), over });
@@ -196,7 +191,7 @@ describe("certificates of somebody else, given as docs/reports.md has it", () =>
     );
     await give(pair, company, other);
     await timed("renewed: what the other one signed is served, after", () =>
-      requireServed((served) => served === fingerprintOf(pair)),
+      requireServed(stage, (served) => served === fingerprintOf(pair)),
     );
     const shown = async (): Promise<void> => {
       const served = await Promise.all((await replicas()).map((address) => servedToAgents(stage, address)));

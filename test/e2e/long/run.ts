@@ -2,6 +2,8 @@ import { afterAll, beforeAll } from "vitest";
 import { createPrinter, standardScreen } from "../../demo/print.ts";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
+import { seconds } from "../affinity/figures.ts";
+import type { Stage } from "../scenarios/stage.ts";
 
 /** Rows of a table, the first of them its head. */
 type Table = readonly (readonly string[])[];
@@ -22,4 +24,14 @@ export function runForAll(open: (owner: Owner) => Promise<void>, found: () => Ta
     await owner.close();
     signals[Symbol.dispose]();
   });
+}
+
+/** Waits until a check does not throw, and answers a row of the table that says for how long. */
+export async function timedRow(
+  { owner: { clock }, until }: Stage,
+  { what, limitMs, check }: { readonly what: string; readonly limitMs: number; readonly check: () => Promise<unknown> },
+): Promise<readonly string[]> {
+  const begin = clock.monotonicMs();
+  await until(what, async () => void (await check()), limitMs);
+  return [what, seconds(clock.monotonicMs() - begin)];
 }
