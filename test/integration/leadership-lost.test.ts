@@ -15,9 +15,14 @@ describe("a leader that is killed", () => {
     const [leader, standby] = await stage.pair("kill");
     await stage.cluster.createClaims(["kill"]);
     await stage.cluster.claimThat("kill", "known", isUnused);
+    await stage.until("the standby's lists", 20_000, async () =>
+      expect((await standby.get("/readyz?verbose")).text).toContain("[+]cluster ok"),
+    );
     await stage.cluster.createPod("kill-0", "kill");
     await stage.cluster.claimThat("kill", "referenced", isReferenced);
     await stage.until("the label", 5_000, async () => expect(await stage.replicas.labelled()).toEqual([leader.pod]));
+    // Before that the standby would have watched for less long than the leader's word reaches, and would leave the Lease to others first.
+    await stage.until("the leader's word of the pod", 20_000, () => stage.requireWordOf("kill-0"));
 
     await leader.child.kill();
     const endedAtMs = stage.owner.clock.wallMs();

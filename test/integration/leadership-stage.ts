@@ -1,3 +1,4 @@
+import * as v from "valibot";
 import { expect } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
@@ -5,6 +6,9 @@ import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 import { type Replica, Replicas } from "./replicas.ts";
+
+const versioned = v.object({ metadata: v.object({ resourceVersion: v.string() }) });
+const word = v.object({ reached: v.optional(v.string(), "0") });
 
 export const WRITTEN = 'mooring_status_writes_total{outcome="written"}';
 
@@ -88,6 +92,14 @@ export class LeadershipStage {
 
   until(what: string, limitMs: number, check: () => Promise<void>): Promise<void> {
     return waitUntil(this.owner, { what, limitMs, check });
+  }
+
+  /** Throws unless what the Lease says of the pods that were watched reaches as far as the last change of a pod. */
+  async requireWordOf(pod: string): Promise<void> {
+    const { metadata } = v.parse(versioned, await this.cluster.api.get(`/api/v1/namespaces/shop/pods/${pod}`));
+    const { coverage } = await this.replicas.lease();
+    const { reached } = v.parse(word, JSON.parse(coverage ?? "{}"));
+    expect(BigInt(reached)).toBeGreaterThanOrEqual(BigInt(metadata.resourceVersion));
   }
 
   /** How long it takes from now until the replica leads and acknowledges reports. */
