@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../../common/runtime/errors.ts";
 import { createPrinter, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
@@ -110,10 +111,33 @@ async function replay(name: string, file: string): Promise<void> {
   if (finding !== undefined) process.exitCode = 1;
 }
 
-const { values, positionals } = parseArgs(OPTIONS);
-const names = positionals.length > 0 ? positionals : TARGETS.map(({ name }) => name);
-for (const name of names) targetOf(name);
-const minutes = Number(values.minutes);
-if (!(minutes > 0)) throw new RangeError(`--minutes is "${values.minutes}", not a number above 0`);
-if (values.replay !== undefined) await replay(names[0] ?? "", values.replay);
-else await runOwned((owner) => fuzz(owner, names, { minutes, seed: Number(values.seed) }));
+interface Flags {
+  readonly names: readonly string[];
+  readonly minutes: number;
+  readonly seed: number;
+  readonly replay: string | undefined;
+}
+
+/** Throws an error that says what is wrong with what was told. */
+function readFlags(): Flags {
+  const { values, positionals } = parseArgs(OPTIONS);
+  const names = positionals.length > 0 ? positionals : TARGETS.map(({ name }) => name);
+  for (const name of names) targetOf(name);
+  const minutes = Number(values.minutes);
+  if (!(minutes > 0)) throw new RangeError(`--minutes is "${values.minutes}", not a number above 0`);
+  if (values.replay !== undefined) readFileSync(values.replay);
+  return { names, minutes, seed: Number(values.seed), replay: values.replay };
+}
+
+let flags: Flags | undefined;
+try {
+  flags = readFlags();
+} catch (error) {
+  process.stderr.write(`mooring: ${messageOf(error)}\n`);
+  process.exitCode = 2;
+}
+if (flags !== undefined) {
+  const { names, replay: file } = flags;
+  if (file !== undefined) await replay(names[0] ?? "", file);
+  else await runOwned((owner) => fuzz(owner, names, flags));
+}
