@@ -102,7 +102,8 @@ export async function reportAddress(
 ): Promise<URL> {
   const check = async (): Promise<void> => {
     const ready = await page("/readyz?verbose");
-    if (ready.includes("[+]certificate ok")) return;
+    // One that does not lead yet has none, and says so: it is ready all the same.
+    if (ready.includes("[+]certificate ok: it lasts for ")) return;
     throw new Error(`${ready}\n${JSON.stringify(logger.lines.filter(({ level }) => level === "warn"))}`);
   };
   await waitUntil(owner, { what: "a certificate", limitMs: 20_000, check });
