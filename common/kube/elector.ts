@@ -66,6 +66,8 @@ interface Tenure {
 const RELEASE_LIMIT_MS = 2_000;
 /** Waits differ by a fifth in either direction, so that standbys do not ask in step. */
 const JITTER = 0.2;
+/** A standby looks this often while a holder renews once: it is to see within a second or so that a Lease was given back. */
+const LOOKS_PER_RENEWAL = 2;
 
 /**
  * Lets one of several processes act at a time, by a Lease, as client-go's leaderelection does, with what that one leaves out: whoever
@@ -260,8 +262,7 @@ export class Elector {
 
   /** Until the next look: at the latest when the Lease may be free. */
   #restMs(): number {
-    const { random } = this.#parts;
-    const waitMs = jitter(random, this.#options.timing.retryMs, JITTER);
+    const waitMs = jitter(this.#parts.random, this.#options.timing.retryMs / LOOKS_PER_RENEWAL, JITTER);
     const freeMs = this.#untilFreeMs();
     return freeMs > 0 ? Math.min(waitMs, freeMs) : waitMs;
   }
