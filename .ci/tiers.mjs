@@ -1,5 +1,6 @@
 // Runs every tier of tests that package.json has, then prints what each tier counted and, last, the totals.
 import { existsSync, readFileSync, rmSync } from "node:fs";
+import { constants } from "node:os";
 import { run, StartError } from "./command.mjs";
 import { askForPackages, missingOf, namesIn } from "./packages.ts";
 import { totalsOf } from "./totals.ts";
@@ -12,8 +13,10 @@ const commands = [
 ];
 
 async function runTiers({ script, tiers, packages, probe }) {
-  if (packages !== undefined) await installPackages(namesIn(readFileSync(packages, "utf8")));
-  const missing = probe === undefined ? [] : await missingFor(probe);
+  if (packages !== undefined && !isStopped()) await installPackages(namesIn(readFileSync(packages, "utf8")));
+  const missing = probe === undefined || isStopped() ? [] : await missingFor(probe);
+  // A probe that was told to end names nothing, and tiers that were not begun must not look like ones that this machine lacks.
+  if (isStopped()) return { tiers, exitCode: 128 + constants.signals[stoppedBy], report: undefined };
   if (missing.length > 0) return { tiers, missing, exitCode: 0, report: undefined };
   // What an earlier run left must not count for one that leaves nothing.
   rmSync(reportFile, { force: true });
@@ -29,6 +32,7 @@ async function installPackages(names) {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const apt = ["apt-get", "--quiet", "-o", "DPkg::Lock::Timeout=120"];
   await run({ command: [...apt, "update"], options: { env } });
+  if (isStopped()) return;
   await run({ command: [...apt, "install", "--yes", "--no-install-recommends", ...missing], options: { env } });
 }
 
@@ -52,19 +56,21 @@ async function outputOf(command) {
   }
 }
 
-let isStopped = false;
+let stoppedBy;
+function isStopped() {
+  return stoppedBy !== undefined;
+}
+
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
-    isStopped = true;
+    stoppedBy ??= signal;
   });
 }
 
 const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
 const runs = [];
-for (const command of commands.filter(({ script }) => script in scripts)) {
-  runs.push(await runTiers(command));
-  if (isStopped) break;
-}
+// Also when it was told to end: what is then not begun must not be missing from the totals.
+for (const command of commands.filter(({ script }) => script in scripts)) runs.push(await runTiers(command));
 
 const { lines, isGood } = totalsOf(runs, process.cwd());
 console.log(`\n${lines.join("\n")}`);

@@ -1,0 +1,165 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Started, startNode } from "../unit/tooling/started.ts";
+
+const TIERS = fileURLToPath(new URL("../../.ci/tiers.mjs", import.meta.url));
+
+/** Stands for vitest: writes the report of one test in each tier that is named, that passed. */
+const RUNNER = `
+  import { writeFileSync } from "node:fs";
+  export function report(...tiers) {
+    const testResults = tiers.map((tier) => ({
+      name: process.cwd() + "/test/" + tier + "/a.test.ts", status: "passed", assertionResults: [{ status: "passed" }],
+    }));
+    writeFileSync("test-results.json", JSON.stringify({ testResults }));
+  }
+  /** Stays until a signal; not for ever, should the test be killed. */
+  export function stay(onSignal) {
+    if (onSignal !== undefined) process.on("SIGTERM", () => { onSignal(); process.exit(0); });
+    setTimeout(() => process.exit(1), 10_000);
+    console.error("it runs");
+  }`;
+/** Stands for npm, which takes half a second to begin: runs the script that `npm run --silent` names. */
+const NPM = '#!/bin/sh\nexec node "$3.mjs"\n';
+const PASSES = `import { report } from "./runner.mjs"; report("unit", "integration");`;
+const E2E_PASSES = `import { writeFileSync } from "node:fs"; import { report } from "./runner.mjs";
+  writeFileSync("e2e-began", ""); report("e2e");`;
+const NOTHING_MISSING = "console.log('[]')";
+const STAYS = `import { stay } from "../../runner.mjs"; stay();`;
+
+/** What the parts of a project do, in JavaScript. */
+interface Parts {
+  readonly test?: string;
+  readonly e2e?: string;
+  readonly probe?: string;
+}
+
+interface Project {
+  readonly tiers: Started;
+  /** Whether the script of the e2e tier was started. */
+  readonly isE2eBegun: () => boolean;
+}
+
+/** Runs all tiers of a project that has nothing but stubs. */
+function runTiers({ test = PASSES, e2e = E2E_PASSES, probe = NOTHING_MISSING }: Parts): Project {
+  const folder = mkdtempSync(join(tmpdir(), "scratch-"));
+  const files = {
+    "package.json": JSON.stringify({ type: "module", scripts: { test: "", "test:e2e": "" } }),
+    "bin/npm": NPM,
+    ".ci/e2e-packages": "",
+    "runner.mjs": RUNNER,
+    "test.mjs": test,
+    "test:e2e.mjs": e2e,
+    "test/node/probe.ts": probe,
+  };
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content, { mode: 0o755 });
+  }
+  const PATH = [join(folder, "bin"), dirname(process.execPath), process.env.PATH].join(delimiter);
+  const tiers = startNode([TIERS], { cwd: folder, env: { ...process.env, PATH } });
+  onTestFinished(async () => {
+    tiers.signal("SIGTERM");
+    await tiers.ended;
+    rmSync(folder, { recursive: true });
+  });
+  return { tiers, isE2eBegun: () => existsSync(join(folder, "e2e-began")) };
+}
+
+async function endOf({ tiers }: Project): Promise<{ readonly code: number | null; readonly lines: readonly string[] }> {
+  const { code, output } = await tiers.ended;
+  return { code, lines: output.trimEnd().split("\n") };
+}
+
+describe("all tiers", () => {
+  it("are added up in the last line", async () => {
+    const { code, lines } = await endOf(runTiers({}));
+
+    expect(lines).toEqual([
+      "",
+      "unit: 1 passed, 0 failed",
+      "integration: 1 passed, 0 failed",
+      "e2e: 1 passed, 0 failed",
+      "3 passed, 0 failed",
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it("name what this machine lacks for one of them, which is then not begun", async () => {
+    const project = runTiers({ probe: `console.log('["root: nodes are made of mounts"]')` });
+
+    const { code, lines } = await endOf(project);
+
+    expect(lines.slice(-2)).toEqual([
+      "e2e: NOT RUN, for this machine lacks root: nodes are made of mounts",
+      "2 passed, 0 failed",
+    ]);
+    expect(code).toBe(0);
+    expect(project.isE2eBegun()).toBe(false);
+  });
+
+  it("begin one whose probe fails: it shows why itself", async () => {
+    const project = runTiers({ probe: "process.exit(1)" });
+
+    const { code } = await endOf(project);
+
+    expect(project.isE2eBegun()).toBe(true);
+    expect(code).toBe(0);
+  });
+
+  it("are not good when one left no report, nor does the report of the one before count for it", async () => {
+    const { code, lines } = await endOf(runTiers({ e2e: "" }));
+
+    expect(lines.slice(-3)).toEqual([
+      "e2e: 0 passed, 0 failed",
+      "e2e: no readable report (exit code 0)",
+      "2 passed, 0 failed",
+    ]);
+    expect(code).toBe(1);
+  });
+});
+
+describe("a run that is told to end", () => {
+  it.each([
+    { name: "SIGTERM", code: 143, tell: ({ signal }: Started) => signal("SIGTERM") },
+    {
+      name: "Ctrl-C, which its children hear as well",
+      code: 130,
+      tell: ({ pid }: Started) => process.kill(-pid, "SIGINT"),
+    },
+  ])("begins no tier whose probe ended by it: $name", async ({ code: reported, tell }) => {
+    const project = runTiers({ probe: STAYS });
+    await project.tiers.said(/it runs/);
+
+    tell(project.tiers);
+    const { code, lines } = await endOf(project);
+
+    expect(project.isE2eBegun()).toBe(false);
+    expect(lines.slice(-3)).toEqual([
+      "e2e: 0 passed, 0 failed",
+      `e2e: no readable report (exit code ${reported})`,
+      "2 passed, 0 failed",
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("is not good for the tiers that it did not begin, though those before passed", async () => {
+    const passes = `import { report, stay } from "./runner.mjs"; stay(() => report("unit", "integration"));`;
+    const project = runTiers({ test: passes });
+    await project.tiers.said(/it runs/);
+
+    project.tiers.signal("SIGTERM");
+    const { code, lines } = await endOf(project);
+
+    expect(project.isE2eBegun()).toBe(false);
+    expect(lines.slice(-3)).toEqual([
+      "e2e: 0 passed, 0 failed",
+      "e2e: no readable report (exit code 143)",
+      "2 passed, 0 failed",
+    ]);
+    expect(code).toBe(1);
+  });
+});
