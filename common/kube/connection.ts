@@ -22,9 +22,13 @@ export interface Connection {
 }
 
 /** Which cluster to talk to: that of a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the one this runs in. */
-export type ConnectionChoice =
-  | { readonly inCluster: false; readonly kubeconfig?: string | undefined; readonly context?: string | undefined }
-  | InCluster;
+export type ConnectionChoice = ByKubeconfig | InCluster;
+
+interface ByKubeconfig {
+  readonly inCluster: false;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
 
 interface InCluster {
   readonly inCluster: true;
@@ -70,41 +74,85 @@ async function connectInCluster(
 }
 
 /** client-node reads all that a kubeconfig may hold, exec plugins included. It costs about 60 MB, so it is loaded only here. */
-async function connectByKubeconfig({ kubeconfig, context }: Exclude<ConnectionChoice, InCluster>): Promise<Connection> {
+async function connectByKubeconfig(choice: ByKubeconfig): Promise<Connection> {
   const { KubeConfig } = await import("@kubernetes/client-node");
-  const config = new KubeConfig();
+  const config = load(new KubeConfig(), choice);
+  const cluster = currentCluster(config);
+  refuseUnsupported(config, cluster);
+  const url = parseServer(cluster.server);
+  const credentials = createCredentials(() => {
+    const fresh = new KubeConfig();
+    fresh.loadFromOptions(config);
+    return fresh;
+  });
+  const options = await credentials.read();
+  const transport = createUndiciTransport({
+    origin: url.origin,
+    ca: pem(options.ca),
+    certificate: pem(options.cert),
+    key: pem(options.key),
+    serverName: options.servername,
+    verifyServer: options.rejectUnauthorized,
+  });
+  return {
+    transport: {
+      send: async (request, signal) => {
+        const response = await transport.send(request, signal);
+        if (response.status === 401) credentials.forget(request.headers.authorization);
+        return response;
+      },
+      close: transport.close,
+    },
+    basePath: url.pathname.replace(/\/$/, ""),
+    authorization: credentials.authorization,
+    server: cluster.server,
+    namespace: config.getContextObject(config.getCurrentContext())?.namespace || undefined,
+  };
+}
+
+function load(config: KubeConfig, { kubeconfig, context }: ByKubeconfig): KubeConfig {
   try {
     if (kubeconfig === undefined) config.loadFromDefault();
     else config.loadFromFile(kubeconfig);
     if (context !== undefined) config.setCurrentContext(context);
+    return config;
   } catch (cause) {
     throw invalid(
       `cannot read the kubeconfig${kubeconfig === undefined ? "" : ` ${kubeconfig}`}: ${messageOf(cause)}`,
       cause,
     );
   }
-  const cluster = currentCluster(config);
-  refuseUnsupported(config, cluster);
-  const url = parseServer(cluster.server);
-  const options: RequestOptions = {};
-  await applyCredentials(() => config.applyToHTTPSOptions(options));
+}
+
+/** What proves who asks. */
+interface Credentials {
+  readonly read: () => Promise<RequestOptions>;
+  readonly authorization: Connection["authorization"];
+  /** The server does not accept this authorization: whoever gave it is asked anew. */
+  readonly forget: (authorization: string | undefined) => void;
+}
+
+/** client-node keeps what a plugin gave until that says that it has expired, in one object and for good: `open` makes another one. */
+function createCredentials(open: () => KubeConfig): Credentials {
+  let config = open();
+  let given: string | undefined;
+  const read = async (): Promise<RequestOptions> => {
+    const options: RequestOptions = {};
+    await applyCredentials(() => config.applyToHTTPSOptions(options));
+    return options;
+  };
   return {
-    transport: createUndiciTransport({
-      origin: url.origin,
-      ca: pem(options.ca),
-      certificate: pem(options.cert),
-      key: pem(options.key),
-      serverName: options.servername,
-      verifyServer: options.rejectUnauthorized,
-    }),
-    basePath: url.pathname.replace(/\/$/, ""),
+    read,
     authorization: async () => {
-      const current: RequestOptions = {};
-      await applyCredentials(() => config.applyToHTTPSOptions(current));
-      return authorizationOf(current);
+      given = authorizationOf(await read());
+      return given;
     },
-    server: cluster.server,
-    namespace: config.getContextObject(config.getCurrentContext())?.namespace || undefined,
+    forget: (authorization) => {
+      // Of several requests with one token each is refused; the first has forgotten it.
+      if (given === undefined || authorization !== given) return;
+      given = undefined;
+      config = open();
+    },
   };
 }
 
@@ -125,18 +173,30 @@ function currentCluster(config: KubeConfig): Cluster {
   throw invalid(`the kubeconfig has no context "${context}"; ${choice}`);
 }
 
-/** What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way. */
+/**
+ * What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way, a plugin that
+ * is not told of the cluster may give what is meant for another one.
+ */
 function refuseUnsupported(config: KubeConfig, { name, proxyUrl }: Cluster): void {
   if (proxyUrl) throw invalid(`the kubeconfig's cluster "${name}" has a proxy-url, which is not supported`);
   const user = config.getCurrentUser();
   if (user?.impersonateUser) {
     throw invalid(`the kubeconfig's user "${user.name}" impersonates another one (as), which is not supported`);
   }
+  if (user?.exec?.provideClusterInfo) {
+    throw invalid(
+      `the kubeconfig's user "${user.name}" has a program that wants to hear of the cluster (provideClusterInfo), which is not supported`,
+    );
+  }
 }
 
 async function applyCredentials(apply: () => Promise<void>): Promise<void> {
   await apply().catch((cause: unknown) => {
-    throw invalid(`cannot get the credentials that the kubeconfig names: ${messageOf(cause)}`, cause);
+    // A plugin's words on standard error. It may need a network that comes back: what a controller has to do is not given up for it.
+    const words = messageOf(cause).trim() || "the program failed without a word";
+    throw new MooringError("kubeconfig-invalid", `cannot get the credentials that the kubeconfig names: ${words}`, {
+      cause,
+    });
   });
 }
 

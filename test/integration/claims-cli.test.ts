@@ -1,14 +1,14 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { array, boolean, looseObject, nullable, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { createKubeClient } from "../../common/kube/client.ts";
+import { connect } from "../../common/kube/connection.ts";
+import { createSystemClock } from "../../common/runtime/clock.ts";
 import type { LastUse } from "../../common/storage/claim-status.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import { kubeconfig } from "../control-plane/kubeconfig.ts";
 import { type ClaimsCluster, createClaimsCluster } from "./claims-cluster.ts";
+import { writeKubeconfig, writePlugin } from "./kubeconfig-files.ts";
 
 const CLI = fileURLToPath(new URL("../../cli/claims.ts", import.meta.url));
 const SHOP = "claims-cli-shop";
@@ -16,10 +16,6 @@ const PLAIN = "claims-cli-plain";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The part of the tier's kubeconfig file that tests build others from. */
-const KubeconfigFile = object({
-  clusters: array(object({ cluster: object({ server: string(), "certificate-authority-data": string() }) })),
-});
 const Listed = object({
   apiVersion: string(),
   serverTime: string(),
@@ -104,28 +100,6 @@ async function fillShop(): Promise<void> {
 async function fillPlain(): Promise<void> {
   await cluster.createNamespace(PLAIN);
   await cluster.createBoundClaim(PLAIN, "idle");
-}
-
-/** Writes a kubeconfig file of the tier's server for somebody else, or for another server. */
-function writeKubeconfig(change: {
-  readonly token?: string;
-  readonly server?: string;
-  readonly namespace?: string;
-  readonly edit?: (text: string) => string;
-}): string {
-  const [entry] = parse(KubeconfigFile, JSON.parse(readFileSync(inject("kubeconfig"), "utf8"))).clusters;
-  if (entry === undefined) throw new Error("the tier's kubeconfig has no cluster");
-  const { server, "certificate-authority-data": ca } = entry.cluster;
-  const text = kubeconfig(
-    { url: change.server ?? server, ca: Buffer.from(ca, "base64").toString() },
-    { token: change.token ?? "none" },
-  );
-  const folder = mkdtempSync(join(tmpdir(), "claims-cli-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "kubeconfig");
-  const { namespace = "default", edit = (whole) => whole } = change;
-  writeFileSync(path, edit(text.replace('"namespace": "default"', `"namespace": "${namespace}"`)));
-  return path;
 }
 
 beforeAll(async () => {
@@ -217,6 +191,67 @@ describe("claims of a namespace", () => {
     const ended = await asAdministrator("-n", "claims-cli-nowhere");
 
     expect(ended).toEqual({ code: 0, stdout: "", stderr: "No claims in namespace claims-cli-nowhere.\n" });
+  });
+});
+
+describe("a program that the kubeconfig names for its credentials", () => {
+  it("gives the token that the claims are read with", async () => {
+    const token = await cluster.createAccount(PLAIN, "plugged", true);
+    const path = writeKubeconfig({ exec: writePlugin([{ token }]), namespace: PLAIN });
+
+    const { stdout } = await claims("--kubeconfig", path);
+
+    expect(rowsOf(stdout).map(([name]) => name)).toEqual(["idle"]);
+  });
+
+  it.each([
+    { name: "when its token has expired", first: { expirationTimestamp: "2020-01-01T00:00:00Z" } },
+    { name: "when the server does not accept its token", first: {} },
+  ])("is asked again $name", async ({ first }) => {
+    const token = await cluster.createAccount(PLAIN, `asked-${Object.keys(first).length}`, true);
+    const kubeconfig = writeKubeconfig({ exec: writePlugin([{ token: "none", ...first }, { token }]) });
+    const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), {
+      clock: createSystemClock(),
+    });
+    onTestFinished(() => client.close());
+    const path = `/api/v1/namespaces/${PLAIN}/persistentvolumeclaims`;
+    const list = () => client.request({ method: "GET", path }, new AbortController().signal);
+
+    const answer = await list().catch(list);
+
+    expect(answer).toMatchObject({ items: [{ metadata: { name: "idle" } }] });
+  });
+
+  it.each([
+    {
+      name: "that fails is told of in its own words",
+      exec: { command: "sh", args: ["-c", "echo log in first >&2; exit 1"] },
+      message: "cannot get the credentials that the kubeconfig names: log in first",
+      retriable: true,
+    },
+    {
+      name: "that fails without a word is told of, too",
+      exec: { command: "false" },
+      message: "cannot get the credentials that the kubeconfig names: the program failed without a word",
+      retriable: true,
+    },
+    {
+      name: "that does not exist is named",
+      exec: { command: "mooring-no-such-program" },
+      message: expect.stringContaining("spawn mooring-no-such-program ENOENT"),
+      retriable: true,
+    },
+    {
+      name: "that wants to hear of the cluster is refused, instead of giving what is meant for another one",
+      exec: { command: "true", provideClusterInfo: true },
+      message:
+        'the kubeconfig\'s user "mooring" has a program that wants to hear of the cluster (provideClusterInfo), which is not supported',
+      retriable: false,
+    },
+  ])("$name", async ({ exec, message, retriable }) => {
+    const connecting = connect({ kubeconfig: writeKubeconfig({ exec }), inCluster: false }, {});
+
+    await expect(connecting).rejects.toMatchObject({ code: "kubeconfig-invalid", message, retriable });
   });
 });
 
