@@ -28,8 +28,9 @@ export const PARTS: readonly Part[] = [
   {
     name: "nodes",
     script: "test:e2e",
-    args: ["test/e2e/unwatched.test.ts"],
-    shows: "real nodes that nobody watches, and upgrades of everything",
+    args: [],
+    shows:
+      "real nodes: what befalls claims on good days and bad ones, while nobody watches, and in upgrades of everything",
   },
   {
     name: "affinity",
@@ -50,6 +51,12 @@ export const PARTS: readonly Part[] = [
     shows: "certificates that are replaced or somebody else's from now on, while agents report and volumes are used",
   },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
+  {
+    name: "fuzz",
+    script: "fuzz",
+    args: ["--minutes", "5"],
+    shows: "each parser of what comes from outside, for five minutes",
+  },
 ];
 
 /** What became of a part. */

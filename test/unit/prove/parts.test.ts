@@ -8,6 +8,7 @@ const SCRIPTS = {
   "test:e2e": "",
   "test:e2e:long": "",
   mutation: "",
+  fuzz: "",
 };
 const ALL = PARTS.map(({ name }) => name);
 const holds = (name: string) => ({ name, exitCode: 0, seconds: 1.4 });
@@ -26,7 +27,7 @@ describe("what is to be proven", () => {
       name: "a name that there is not",
       asked: ["crash"],
       scripts: SCRIPTS,
-      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, mutation",
+      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, mutation, fuzz",
     },
     {
       name: "a part whose script is not there",
