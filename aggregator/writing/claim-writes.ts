@@ -151,7 +151,7 @@ export class ClaimWrites {
     const attempt = this.#due(decision);
     if (attempt === undefined) return undefined;
     const { claim } = decision;
-    const { trouble } = this.#memories.of(claim);
+    const trouble = this.#memories.known(claim)?.trouble;
     const isStale = trouble?.kind === "stale" && isUnchanged(trouble, snapshotOf(attempt));
     const result = await (isStale ? this.#parts.writer.read(claim, signal) : this.#write(attempt, signal));
     if (signal.aborted) return undefined;
@@ -203,13 +203,10 @@ export class ClaimWrites {
   #onWritten({ write, decision }: Attempt, written: Claim): void {
     const { key, namespace, name } = written;
     const { logger, onRead } = this.#parts;
-    const memory = this.#memories.of(written);
     this.#rights.grant(key);
-    memory.trouble = undefined;
-    memory.toldRefusal = undefined;
-    memory.reasonChangedAt = undefined;
+    this.#memories.written(written);
     onRead(written);
-    if (this.#memories.isRepair(written, write)) this.#onRepaired(memory, decision.claim);
+    if (this.#memories.isRepair(written, write)) this.#onRepaired(this.#memories.of(written), decision.claim);
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
       const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };

@@ -40,10 +40,17 @@ export class WriteMemories {
     return [...this.#memories.values()].filter(({ trouble }) => trouble?.kind === "refused").length;
   }
 
-  /** A claim that was re-created under its name starts anew. */
-  of({ key, uid }: Claim): WriteMemory {
+  /** Nothing of most claims, also while hundreds of thousands wait for their first status. */
+  known({ key, uid }: Claim): WriteMemory | undefined {
     const known = this.#memories.get(key);
-    if (known?.uid === uid) return known;
+    return known?.uid === uid ? known : undefined;
+  }
+
+  /** To remember something in. A claim that was re-created under its name starts anew. */
+  of(claim: Claim): WriteMemory {
+    const { key, uid } = claim;
+    const known = this.known(claim);
+    if (known !== undefined) return known;
     const fresh: WriteMemory = {
       uid,
       reasonChangedAt: undefined,
@@ -65,8 +72,17 @@ export class WriteMemories {
     if (memory.repairs === undefined && memory.toldRefusal === undefined) this.#memories.delete(key);
   }
 
-  forget({ key, uid }: Claim): void {
-    if (this.#memories.get(key)?.uid === uid) this.#memories.delete(key);
+  /** It is written: what stood against that, and since when it was to be, is of the past. */
+  written(claim: Claim): void {
+    const memory = this.known(claim);
+    if (memory === undefined) return;
+    memory.trouble = undefined;
+    memory.toldRefusal = undefined;
+    memory.reasonChangedAt = undefined;
+  }
+
+  forget(claim: Claim): void {
+    if (this.known(claim) !== undefined) this.#memories.delete(claim.key);
   }
 
   /** True when the write only puts right what others did to what stands there: the same has been written before. */
@@ -86,14 +102,15 @@ export class WriteMemories {
 
   /** How many milliseconds are left until the write may be made; nothing is left at 0 and below. */
   restBefore(claim: Claim, write: Write): number {
-    const memory = this.of(claim);
     const atMs = this.#clock.monotonicMs();
     const { resourceVersion } = claim;
     const status = write.kind === "apply" ? write.status : undefined;
+    const foldMs = write.kind === "apply" && write.canWait ? this.#foldMs(this.of(claim), atMs) : 0;
+    const { trouble, repairs } = this.known(claim) ?? {};
     const waits = [
-      write.kind === "apply" && write.canWait ? this.#foldMs(memory, atMs) : 0,
-      memory.trouble === undefined ? 0 : restBefore(memory.trouble, { resourceVersion, status, atMs }),
-      this.isRepair(claim, write) ? restBeforeRepair(memory.repairs, atMs) : 0,
+      foldMs,
+      trouble === undefined ? 0 : restBefore(trouble, { resourceVersion, status, atMs }),
+      this.isRepair(claim, write) ? restBeforeRepair(repairs, atMs) : 0,
     ];
     return Math.max(...waits);
   }

@@ -41,6 +41,16 @@ describe("WriteMemories", () => {
     expect(memories.of(claimWith({ uid: "claim-2" })).toldRefusal).toBeUndefined();
   });
 
+  it("remembers nothing of a claim that is looked at, written and at rest", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+
+    const restMs = memories.restBefore(claimWith(), apply);
+    memories.written(claimWith());
+    memories.noteStatus(claimWith(), unused);
+
+    expect([restMs, memories.known(claimWith())]).toEqual([0, undefined]);
+  });
+
   it.each([
     { name: "the same status again", write: apply, isRepair: true },
     { name: "another status", write: { ...apply, status: mountedStatus(["n1"]) }, isRepair: false },
