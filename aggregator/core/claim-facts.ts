@@ -1,4 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
+import { earliestSinceMs } from "../../common/storage/claim-status.ts";
 import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import { awaitedOf } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
@@ -26,6 +27,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     ends: history.latest === undefined ? ends : [...ends, history.latest],
     blindEnd: blindEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
+    earliestMs: earliestSinceMs(claim),
     nowMs: fleet.nowMs,
   };
 }

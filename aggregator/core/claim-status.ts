@@ -44,6 +44,8 @@ export interface ClaimFacts {
   readonly isNodeBack?: boolean | undefined;
   /** When it may have been used without anybody seeing it; nothing where somebody watched all the time. */
   readonly unseen?: Unseen | undefined;
+  /** No time of the claim is earlier: by then it had been made. Nothing where that is not known. */
+  readonly earliestMs?: number | undefined;
   readonly nowMs: number;
 }
 
@@ -53,6 +55,13 @@ export const FUTURE_MS = 5_000;
 /** The status that a claim should have, or nothing when what stands there is to be left alone. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   if (!facts.isEligible) return undefined;
+  const { earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  // It may have been made by a server whose clock is ahead of the one that tells what now is.
+  const status = statusBy(nowMs < earliestMs ? { ...facts, nowMs: earliestMs } : facts);
+  return status !== undefined && status.sinceMs < earliestMs ? { ...status, sinceMs: earliestMs } : status;
+}
+
+function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
   const known = knownOf(facts);
   if (facts.holders.length > 0) return mounted(facts, known);
   if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts, known);

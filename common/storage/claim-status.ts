@@ -114,19 +114,28 @@ const blindGap = v.object({
 /** The parts of a claim that hold its status. */
 export interface StatusFields {
   readonly uid: string;
+  /** When the claim was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
   /** Our condition, undecoded; nothing when the claim has none. */
   readonly condition: unknown;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** The earliest time of a condition: no claim is used or unused since before it was made, and of that time less than a second is cut off. */
+export function earliestSinceMs({ createdAtMs }: Pick<StatusFields, "createdAtMs">): number {
+  return createdAtMs === undefined ? Number.NEGATIVE_INFINITY : createdAtMs + 1_000;
+}
+
 /**
  * Reads a claim's status. Annotations can be copied or forged by whoever may edit claims: they mean something only beside our
- * condition and with the claim's own UID. A condition that Mooring cannot have written is none.
+ * condition and with the claim's own UID. A condition that Mooring cannot have written is none, such as one that a restored backup
+ * brought along from an earlier claim.
  */
-export function readClaimStatus({ uid, condition: raw, annotations }: StatusFields): ClaimStatus | undefined {
+export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
+  const { uid, condition: raw, annotations } = fields;
   const own = v.safeParse(condition, raw);
   const sinceMs = own.success ? parseTimestamp(own.output.lastTransitionTime) : undefined;
-  if (!own.success || sinceMs === undefined) return undefined;
+  if (!own.success || sinceMs === undefined || sinceMs < earliestSinceMs(fields)) return undefined;
   const { status, reason, message } = own.output;
   const unused = status === "True";
   if (unused === IN_USE.has(reason)) return undefined;

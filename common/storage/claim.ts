@@ -59,7 +59,8 @@ export function projectClaim(object: unknown): Claim {
   const { namespace, name, uid, resourceVersion, deletionTimestamp, annotations, ownerReferences } = metadata;
   const { managedFields } = metadata;
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
-  const own = readClaimStatus({ uid, condition: conditionOf(CONDITION_TYPE), annotations });
+  const createdAtMs = parseTimestamp(metadata.creationTimestamp);
+  const own = readClaimStatus({ uid, createdAtMs, condition: conditionOf(CONDITION_TYPE), annotations });
   const strays = straysBeside(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,
@@ -69,7 +70,7 @@ export function projectClaim(object: unknown): Claim {
     resourceVersion,
     phase: status.phase,
     isDeleting: deletionTimestamp !== undefined,
-    createdAtMs: parseTimestamp(metadata.creationTimestamp),
+    createdAtMs,
     controllerUid: ownerReferences.find(({ controller }) => controller === true)?.uid,
     volume: spec.volumeName || undefined,
     storageClass: spec.storageClassName || undefined,

@@ -92,6 +92,7 @@ describe("the status of a claim on a real API server", () => {
     { name: "an unknown status", forged: { status: "Unknown", reason: "Unmounted" } },
     { name: "a status that does not fit to the reason", forged: { status: "True", reason: "Mounted" } },
     { name: "no time", forged: { status: "True", reason: "Unmounted", lastTransitionTime: null } },
+    { name: "a time before the claim was made", forged: { status: "True", reason: "Unmounted" } },
   ])("replaces a forged condition with $name, by whomever it is owned", async ({ name, forged }) => {
     const claim = `forged-${name.replaceAll(/[^a-z]/g, "")}`;
     const longAgo = { type: "mooring.dev/Unused", lastTransitionTime: "2020-01-01T00:00:00Z", message: "forged" };

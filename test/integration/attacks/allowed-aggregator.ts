@@ -23,11 +23,12 @@ async function readClaim(stage: AttackStage): Promise<Claim> {
   return projectClaim(await stage.api.get(CLAIM));
 }
 
+/** Its times are of the year 2099: whatever is from before the claim was made is not read back. */
 const MOUNTED: ClaimStatus = {
   unused: false,
   reason: "Mounted",
   message: "mounted on node node-1",
-  sinceMs: 1_767_000_000_000,
+  sinceMs: 4_102_000_000_000,
   mountedOn: { nodes: Array.from({ length: 32 }, (_, i) => `${i}.${"n".repeat(240)}.example.com`), more: true },
   lastUse: undefined,
 };
@@ -36,18 +37,18 @@ const UNMOUNTED: ClaimStatus = {
   unused: true,
   reason: "Unmounted",
   message: "m".repeat(3_000),
-  sinceMs: 1_767_000_100_000,
+  sinceMs: 4_102_000_100_000,
   mountedOn: undefined,
   lastUse: {
     releaseId: "r-1",
     node: "node-1",
     pod: "shop/web",
     podUid: "u",
-    releasedAtMs: 1_767_000_100_000,
+    releasedAtMs: 4_102_000_100_000,
     uncertaintyMs: 3,
     evidence: "mount-table",
   },
-  blindGap: { fromMs: 1_767_000_000_000, toMs: 1_767_000_050_000 },
+  blindGap: { fromMs: 4_102_000_000_000, toMs: 4_102_000_050_000 },
 };
 
 async function writerOf(stage: AttackStage): Promise<ClaimStatusWriter> {

@@ -31,6 +31,12 @@ describe("factsOf", () => {
     expect(factsOf(evidenceWith({ volume }), fleetWith([])).isEligible).toBe(false);
   });
 
+  it("no time of it is from before the end of the second in which it was made", () => {
+    const evidence = evidenceWith({ claim: claimWith({ createdAtMs: NOON }) });
+
+    expect(factsOf(evidence, fleetWith([])).earliestMs).toBe(NOON + 1_000);
+  });
+
   it("a node with a mount of it holds it, once", () => {
     const uses = [useOn("n1"), useOn("n1", "pod-2"), useOn("n2")];
 

@@ -5,6 +5,7 @@ import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import {
   type ClaimStatus,
+  earliestSinceMs,
   type LastUse,
   readClaimStatus,
   writeClaimStatus,
@@ -65,6 +66,9 @@ const awaited = fc.record({
   pod: fc.constantFrom("shop/a", undefined),
 });
 
+/** When the claim was made, by a clock that may be ahead. */
+const created = fc.oneof(past, fc.constant(NOW + 60_000)).map((ms) => Math.floor(ms / 1000) * 1000);
+
 /** What is known, and a node that has come back if it was gone. */
 type Known = ClaimFacts & { readonly back: string; readonly redatedMs: number };
 
@@ -80,12 +84,20 @@ const facts: fc.Arbitrary<Known> = fc
     rest: fc.boolean(),
     back: node,
     redatedMs: fc.constantFrom(0, 0, 0, 1, 700, 9_000),
+    createdAtMs: fc.option(created, { nil: undefined }),
   })
-  .map(({ back, rest, redatedMs, ...fields }) => {
+  .map(({ back, rest, redatedMs, createdAtMs, ...known }) => {
+    const earliestMs = earliestSinceMs({ createdAtMs });
+    const fields = { ...known, earliestMs, stored: asRead(known.stored, earliestMs) };
     const ends = fields.ends.map((one) => asStored(one, fields.stored?.lastUse, redatedMs));
     const present = rest ? { holders: [], references: [] } : {};
     return { ...factsWith(withBack(back, { ...fields, ends, ...present })), back, redatedMs };
   });
+
+/** What is from before the claim was made is none. */
+function asRead(status: ClaimStatus | undefined, earliestMs: number): ClaimStatus | undefined {
+  return status !== undefined && status.sinceMs < earliestMs ? undefined : status;
+}
 
 /** The end that is stored as the last use is that use, perhaps dated anew by a later receipt. */
 function asStored(one: UseEnd, use: LastUse | undefined, redatedMs: number): UseEnd {
@@ -103,13 +115,13 @@ function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts
 }
 
 /** The status as the API server keeps it. */
-function kept(status: ClaimStatus | undefined): ClaimStatus | undefined {
-  return status && readClaimStatus({ uid: UID, ...writeClaimStatus(UID, status) });
+function kept(status: ClaimStatus | undefined, known: Pick<ClaimFacts, "earliestMs">): ClaimStatus | undefined {
+  return status && asRead(readClaimStatus({ uid: UID, ...writeClaimStatus(UID, status) }), known.earliestMs ?? 0);
 }
 
 /** What stands in the claim after the decision. */
 function decided(known: ClaimFacts): ClaimStatus | undefined {
-  return kept(desiredClaimStatus(known)) ?? known.stored;
+  return kept(desiredClaimStatus(known), known) ?? known.stored;
 }
 
 /** The same runs each time; for a hunt with new ones `MOORING_PROPERTY_RUNS` says how many. */
@@ -129,7 +141,7 @@ describe("whatever the facts are", () => {
         const again = (): ClaimStatus | undefined =>
           desiredClaimStatus({ ...known, ...withBack(known.back, { ...known, stored }), nowMs: NOW + ms });
         // Where another use has taken the place of one that is dated anew, that date is learnt first.
-        if (known.redatedMs > 0) stored = kept(again()) ?? stored;
+        if (known.redatedMs > 0) stored = kept(again(), known) ?? stored;
         const rest = again();
 
         expect(rest === undefined || isSameStatus(stored, rest), JSON.stringify({ stored, rest })).toBe(true);
@@ -200,8 +212,8 @@ describe("whatever the facts are", () => {
       if (desired === undefined) return;
       const { annotations } = writeClaimStatus(UID, desired);
 
-      expect(isSameStatus(kept(desired), desired)).toBe(true);
-      expect(straysBeside(kept(desired), { annotations, managedFields: undefined })).toEqual([]);
+      expect(isSameStatus(kept(desired, known), desired)).toBe(true);
+      expect(straysBeside(kept(desired, known), { annotations, managedFields: undefined })).toEqual([]);
       expect(desired.message).not.toMatch(/undefined|NaN|\s$/);
     });
   });

@@ -268,6 +268,26 @@ describe("desiredClaimStatus", () => {
       status: { unused: true, sinceMs: NOW + 1_500 },
     },
     {
+      name: "a claim that was made by a server whose clock is ahead is unused since then at the earliest",
+      facts: { earliestMs: NOW + 60_000 },
+      status: { unused: true, reason: "NeverObservedInUse", sinceMs: NOW + 60_000 },
+    },
+    {
+      name: "a claim that was made by a server whose clock is ahead is in use since then at the earliest",
+      facts: { earliestMs: NOW + 60_000, holders: ["n1"] },
+      status: { unused: false, reason: "Mounted", sinceMs: NOW + 60_000 },
+    },
+    {
+      name: "a time of a claim that was made by a server whose clock is ahead is none in the future",
+      facts: { earliestMs: NOW + 60_000, stored: { ...unusedStatus, sinceMs: NOW + 61_000 } },
+      status: undefined,
+    },
+    {
+      name: "a use that ended before the claim was made, by another server's clock, makes no earlier time",
+      facts: { earliestMs: NOON + 9_000, ends: [endWith()] },
+      status: { unused: true, reason: "Unmounted", sinceMs: NOON + 9_000, lastUse: endedAt(NOON + 1_000) },
+    },
+    {
       name: "a later end learnt while it counts as unused moves the time",
       facts: { stored: { ...unusedStatus, lastUse: lastUseWith() }, ends: [endWith()] },
       status: {

@@ -152,6 +152,19 @@ describe("readClaimStatus", () => {
     expect(readClaimStatus({ uid: UID, condition, annotations })).toBeUndefined();
   });
 
+  it.each([
+    { name: "a year before the claim was made", sinceMs: STATUS.sinceMs - 31_536_000_000, isKnown: false },
+    { name: "a second before the claim was made", sinceMs: STATUS.sinceMs - 1_000, isKnown: false },
+    { name: "the begin of the second in which the claim was made", sinceMs: STATUS.sinceMs, isKnown: false },
+    { name: "the end of the second in which the claim was made", sinceMs: STATUS.sinceMs + 1_000, isKnown: true },
+  ])("believes a condition whose time is $name: $isKnown", ({ sinceMs, isKnown }) => {
+    const written = writeClaimStatus(UID, { ...STATUS, sinceMs });
+
+    const status = readClaimStatus({ uid: UID, createdAtMs: STATUS.sinceMs, ...written });
+
+    expect(status !== undefined).toBe(isKnown);
+  });
+
   const good = JSON.stringify({
     claimUID: UID,
     release: "r",

@@ -127,6 +127,14 @@ describe("projectClaim", () => {
       object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Unused", status: 7 }] } },
       expected: { status: undefined },
     },
+    {
+      name: "a condition of ours that was copied from an earlier claim",
+      object: {
+        metadata: { ...META, creationTimestamp: "2026-11-22T10:00:00Z" },
+        status: { conditions: [writeClaimStatus("c0", STATUS).condition] },
+      },
+      expected: { status: undefined },
+    },
   ])("understands $name", ({ object, expected }) => {
     expect(projectClaim(object)).toMatchObject(expected);
   });
