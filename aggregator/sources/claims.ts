@@ -5,6 +5,7 @@ import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { ClaimOrder } from "../core/claim-order.ts";
+import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 
 /** All claims, in order and by the nodes that their stored status names. */
 export interface Claims {
@@ -25,9 +26,11 @@ export interface ClaimListener {
 
 export function createClaims(parts: KubeParts, listener: ClaimListener): Claims {
   const [holders, assumed] = [new IndexMap(), new IndexMap()];
-  const informer = createInformer(parts, {
+  const values = new ClaimValues();
+  const informer = createInformer<Claim>(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", firstList: "quorum" },
     project: projectClaim,
+    keep: (claim) => new KeptClaim(claim, values),
     onChange: (change) => {
       trackClaim(order, change);
       trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);

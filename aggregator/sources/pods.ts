@@ -5,6 +5,7 @@ import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { claimKeysOf } from "../core/references.ts";
+import { KeptPod, PodValues } from "./kept-pod.ts";
 import { projectPod } from "./projections.ts";
 
 type StoredPod = Pod & Stored;
@@ -87,7 +88,9 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
-  const informer = createInformer(parts, { collection, project: projectPod, onChange, onReplaced });
+  const values = new PodValues();
+  const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
+  const informer = createInformer(parts, { collection, project: projectPod, keep, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
     informer,

@@ -43,6 +43,8 @@ export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly collection: Collection;
   /** Keeps the few fields that are needed; throws when the object is not what it should be. */
   readonly project: (object: unknown) => T;
+  /** The form in which the store keeps it, where that takes less memory; it must say the same. */
+  readonly keep?: (object: T) => T;
   /** By which values objects are found, by the name of the index. */
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
   /** Of all lists but the first the whole store is as it should be before the first change is told. */
@@ -55,7 +57,7 @@ export function createInformer<T extends Stored, I extends string = never>(
   parts: KubeParts,
   options: InformerOptions<T, I>,
 ): Informer<T, I> {
-  const { collection, project, onChange = () => {}, onReplaced = () => {} } = options;
+  const { collection, project, keep, onChange = () => {}, onReplaced = () => {} } = options;
   const logger = parts.logger.child({ path: collection.path });
   const indexes = new Map<string, ObjectIndex<T>>();
   for (const [name, valuesOf] of Object.entries<IndexValues<T>>(options.indexes ?? {})) {
@@ -67,7 +69,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     checker.onChange(change);
     onChange(change);
   });
-  const projector = new Projector({ store, logger, project });
+  const projector = new Projector({ store, logger, project, keep });
   const reflector = createReflector(parts, collection, {
     project: (raw) => projector.project(raw),
     upsert: (raw) => projector.upsert(raw),

@@ -22,6 +22,8 @@ interface ProjectorParts<T extends Stored> {
   readonly logger: Logger;
   /** Throws for what it does not understand. */
   readonly project: (object: unknown) => T;
+  /** The form in which the store keeps what is projected, where that is another one. */
+  readonly keep?: ((object: T) => T) | undefined;
 }
 
 /**
@@ -33,15 +35,17 @@ export class Projector<T extends Stored> {
   readonly #store: Store<T>;
   readonly #logger: Logger;
   readonly #project: (object: unknown) => T;
+  readonly #keep: (object: T) => T;
   /** The newest state of each object whose newest state is not understood. */
   readonly #stale = new Map<string, Unreadable>();
   readonly #texts = new SharedTexts();
   #undecodable = 0;
 
-  constructor({ store, logger, project }: ProjectorParts<T>) {
+  constructor({ store, logger, project, keep = (object) => object }: ProjectorParts<T>) {
     this.#store = store;
     this.#logger = logger;
     this.#project = project;
+    this.#keep = keep;
   }
 
   /** How often an object was not understood. */
@@ -125,7 +129,7 @@ export class Projector<T extends Stored> {
     try {
       const object = this.#project(raw);
       this.#texts.share(object);
-      return object;
+      return this.#keep(object);
     } catch (error) {
       this.#undecodable += 1;
       const identity = readIdentity(raw);

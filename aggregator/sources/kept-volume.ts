@@ -1,0 +1,79 @@
+import type { SharedValues } from "../../common/kube/shared-values.ts";
+import type { Stored } from "../../common/kube/store.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import { millisecondsOf, secondsOf, type Whole } from "./kept.ts";
+
+/** What thousands of volumes have in common. */
+export interface VolumeKind
+  extends Pick<Volume, "phase" | "storageClass" | "capacity" | "reclaimPolicy" | "isHostPath" | "nodeAffinity"> {
+  readonly driver: string | undefined;
+}
+
+/** A volume as it is kept: 150 bytes less of each than its fields as they are told, and there are as many as claims. */
+export class KeptVolume implements Whole<Volume>, Stored {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly #kind: VolumeKind;
+  readonly #claimKey: string | undefined;
+  readonly #claimUid: string | undefined;
+  readonly #handleHash: string | undefined;
+  readonly #phaseSince: number | undefined;
+  readonly #boundSince: number | undefined;
+
+  constructor(volume: Volume & Stored, kinds: SharedValues<VolumeKind>) {
+    const { phase, storageClass, capacity, reclaimPolicy, isHostPath, nodeAffinity, claim, csi } = volume;
+    const driver = csi?.driver;
+    this.key = volume.key;
+    this.uid = volume.uid;
+    this.resourceVersion = volume.resourceVersion;
+    this.#kind = kinds.of({ phase, storageClass, capacity, reclaimPolicy, isHostPath, nodeAffinity, driver });
+    this.#claimKey = claim?.key;
+    this.#claimUid = claim?.uid;
+    this.#handleHash = csi?.handleHash;
+    this.#phaseSince = secondsOf(volume.phaseSinceMs);
+    this.#boundSince = secondsOf(volume.boundSinceMs);
+  }
+
+  get phase(): string {
+    return this.#kind.phase;
+  }
+
+  get storageClass(): string | undefined {
+    return this.#kind.storageClass;
+  }
+
+  get capacity(): string | undefined {
+    return this.#kind.capacity;
+  }
+
+  get reclaimPolicy(): string | undefined {
+    return this.#kind.reclaimPolicy;
+  }
+
+  get isHostPath(): boolean {
+    return this.#kind.isHostPath;
+  }
+
+  get nodeAffinity(): string | undefined {
+    return this.#kind.nodeAffinity;
+  }
+
+  get claim(): Volume["claim"] {
+    const [key, uid] = [this.#claimKey, this.#claimUid];
+    return key === undefined || uid === undefined ? undefined : { key, uid };
+  }
+
+  get csi(): Volume["csi"] {
+    const [{ driver }, handleHash] = [this.#kind, this.#handleHash];
+    return driver === undefined || handleHash === undefined ? undefined : { driver, handleHash };
+  }
+
+  get phaseSinceMs(): number | undefined {
+    return millisecondsOf(this.#phaseSince);
+  }
+
+  get boundSinceMs(): number | undefined {
+    return millisecondsOf(this.#boundSince);
+  }
+}

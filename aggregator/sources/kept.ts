@@ -1,0 +1,12 @@
+/** All that a value says, what it need not say included: what keeps it in another form must leave out nothing. */
+export type Whole<T> = { readonly [Key in keyof Required<T>]: T[Key] };
+
+/** Times of the API are whole seconds: those fit into the field itself, where milliseconds take 16 bytes more. */
+export function secondsOf(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1_000;
+}
+
+/** The same milliseconds again, also of a time that is no whole second. */
+export function millisecondsOf(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1_000);
+}
