@@ -121,6 +121,15 @@ describe("what became of a write", () => {
       answer: refusal(403, { reason: "Forbidden", message: 'claims "data" is forbidden: ValidatingAdmissionPolicy' }),
       kind: "refused",
     },
+    {
+      name: "a quota: refused",
+      answer: refusal(403, {
+        reason: "Forbidden",
+        message:
+          'persistentvolumeclaims "data" is forbidden: exceeded quota: few, requested: count/x=1, used: count/x=9',
+      }),
+      kind: "refused",
+    },
     { name: "a field of another manager: refused", answer: refusal(409, owned), kind: "refused" },
   ])("$name", async ({ answer, kind }) => {
     expect(await apply(answer).done).toMatchObject({ kind, message: expect.stringContaining("answered") });

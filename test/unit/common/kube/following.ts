@@ -73,6 +73,8 @@ export interface Script {
   readonly verifications?: readonly FakeAnswer[];
   readonly checks?: readonly FakeAnswer[];
   readonly firstList?: Collection["firstList"];
+  /** Every random fraction, the highest unless told. */
+  readonly random?: number;
   readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "reach">) => void;
 }
 
@@ -122,7 +124,7 @@ function scripted(script: Script, nowMs: () => number) {
 }
 
 export async function follow(script: Script) {
-  const { firstList = "quorum", onChange = () => {} } = script;
+  const { firstList = "quorum", random = 1, onChange = () => {} } = script;
   const clock = createFakeClock();
   const logger = createFakeLogger();
   const begin = clock.monotonicMs();
@@ -133,7 +135,7 @@ export async function follow(script: Script) {
   const client = createKubeClient(createFakeConnection(transport), { clock });
   const informer = createInformer<Thing, "text">(
     // With the highest fraction each wait is the whole of 200, 400, 800 ms and so on, and a watch lasts 10 minutes.
-    { client, clock, logger, random: createFixedRandom(1) },
+    { client, clock, logger, random: createFixedRandom(random) },
     {
       collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, firstList },
       project: (object) => {

@@ -24,6 +24,16 @@ describe("an informer", () => {
     ]);
   });
 
+  it.each([
+    { random: 0, seconds: "300" },
+    { random: 0.5, seconds: "450" },
+    { random: 1, seconds: "600" },
+  ])("asks for a watch of 5 to 10 minutes, so that not all end together: $seconds s", async ({ random, seconds }) => {
+    const { times } = await follow({ lists: [listOf(10)], random });
+
+    expect(times.at(-1)?.query.get("timeoutSeconds")).toBe(seconds);
+  });
+
   it("has not synced before the first list", async () => {
     const { informer } = await follow({ lists: ["silence"] });
 

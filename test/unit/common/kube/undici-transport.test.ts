@@ -72,6 +72,21 @@ describe("the transport", () => {
     expect(ports[2]).not.toBe(ports[0]);
   });
 
+  it("has at most two connections for a hundred writes one after the other", async () => {
+    const ports = new Set<number | undefined>();
+    const { transport } = await serve(async (request, response) => {
+      ports.add(request.socket.remotePort);
+      for await (const _ of request);
+      response.end("answer");
+    });
+
+    for (let write = 0; write < 100; write += 1) {
+      await readText(await transport.send({ ...GET, method: "PATCH", body: `${write}` }, never));
+    }
+
+    expect(ports.size).toBeLessThanOrEqual(2);
+  });
+
   it("joins headers that come twice", async () => {
     const { transport } = await serve(endless);
 
