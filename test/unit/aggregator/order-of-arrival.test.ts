@@ -146,6 +146,12 @@ function essence(status: ClaimStatus | undefined) {
   return { reason, release: lastUse?.releaseId, at: lastUse?.releasedAtMs, pod: lastUse?.pod, node: lastUse?.node };
 }
 
+/** Nodes whose mounts go on and that the status does not name: a leader that has just begun would not wait for their reports. */
+function unnamedNodes(plans: readonly Plan[], status: ClaimStatus | undefined): readonly string[] {
+  const nodes = plans.flatMap(({ node, until }) => (until === undefined ? (NODES[node] ?? []) : []));
+  return nodes.filter((node) => !status?.mountedOn?.nodes.includes(node));
+}
+
 /** The same runs each time; for a hunt with new ones `MOORING_PROPERTY_RUNS` says how many. */
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
 const RUNS = hunt === undefined ? { numRuns: 40, seed: 5_541 } : { numRuns: Number(hunt) };
@@ -172,6 +178,7 @@ describe("what is told of a claim", () => {
         expect(status?.unused).toBe(!isMounted && !isNamed);
         if (status?.unused !== true) {
           expect(status?.reason).toBe(isMounted ? "Mounted" : "Referenced");
+          expect(unnamedNodes(plans, status)).toEqual([]);
           return;
         }
         const ends = plans.map((one) => NOON + readAt(one.node, (one.until ?? 0) + 1));
