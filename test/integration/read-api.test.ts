@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { array, boolean, looseObject, nullable, number, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
@@ -242,6 +243,15 @@ describe("the list of claims on the command line", () => {
     expect(stderr).toContain(`Read from the aggregator ${stage.aggregator.url} of cluster ${cluster}, to which 2 of 2`);
   });
 
+  it("is the aggregator's, too, when nobody names one and a port is forwarded to it as the page says", async () => {
+    await forward(9809);
+
+    const { code, stdout } = await claims(["-n", NAMESPACE, "-o", "json"]);
+
+    const { source } = parse(Printed, JSON.parse(stdout));
+    expect([code, source]).toEqual([0, { kind: "aggregator", url: "http://127.0.0.1:9809", cluster }]);
+  });
+
   it("is not that of another cluster's aggregator, as behind a forgotten port-forward", async () => {
     const args = ["-n", NAMESPACE, "--aggregator", stage.aggregator.url];
     const { code, stdout, stderr } = await claims(args, { kubeconfig: inject("kubeconfig") });
@@ -335,6 +345,23 @@ async function lister(): Promise<string> {
     subjects: [{ kind: "ServiceAccount", name, namespace }],
   });
   return await stage.plane.kubeconfigFor({ serviceAccount: { namespace, name } });
+}
+
+/** Passes requests to a port of this machine on to the aggregator until the test is over. Another run on the machine may have the port. */
+async function forward(port: number): Promise<void> {
+  const server = createServer(async ({ url }, response) => {
+    const answer = await fetch(`${stage.aggregator.url}${url}`);
+    response.writeHead(answer.status).end(await answer.text());
+  });
+  const check = async (): Promise<void> => {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+  };
+  await waitUntil(owner, { what: `port ${port}`, limitMs: LIMIT_MS, check });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
 }
 
 /** A server at a free port that does with each request what is asked, until the test is over. */
