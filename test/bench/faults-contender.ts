@@ -8,7 +8,7 @@ import type { Tally } from "../faults/arming.ts";
 import { type Direct, readList, type Seen } from "../faults/direct.ts";
 import type { RequestRecord } from "../faults/exchange.ts";
 import type { Delivery } from "../faults/ledger.ts";
-import { gapsOf, hastyCount } from "../faults/pacing.ts";
+import { gapsOf, hasFailedOrBroken, hastyCount } from "../faults/pacing.ts";
 import { type FaultProxy, startFaultProxy } from "../faults/proxy.ts";
 import type { World } from "../faults/world.ts";
 import type { OwnedChild } from "../process/child.ts";
@@ -29,7 +29,7 @@ export interface ContenderPlan {
 export interface Figures extends Score, Tally {
   readonly connections: number;
   readonly requests: number;
-  /** Requests that came at once after a failure, or sooner than its answer had asked for. */
+  /** Requests that came at once after one that had failed or broken off, or sooner than its answer had asked for. */
   readonly hasty: number;
   /** By how many objects its stores differed from the server's at a moment of the storm, on average. */
   readonly behind: number;
@@ -177,7 +177,10 @@ export class Contender {
 /** Each collection has a back-off of its own. */
 function hastyIn(requests: readonly RequestRecord[]): number {
   const byCollection = [...Map.groupBy(requests, ({ collection }) => collection).values()];
-  return byCollection.reduce((count, records) => count + hastyCount(gapsOf(records, PACE), AT_ONCE_MS), 0);
+  return byCollection.reduce(
+    (count, records) => count + hastyCount(gapsOf(records, PACE, hasFailedOrBroken), AT_ONCE_MS),
+    0,
+  );
 }
 
 /** What a pod has: the files of a service account, with the proxy's authority. The proxy asks nobody who he is. */

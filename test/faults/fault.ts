@@ -42,10 +42,13 @@ export const PROXY_FAULTS = {
   /** A list ends in good order before its end. */
   "truncated-list": "list-answer",
   "answer-403": "request",
+  "answer-403-retry-after": "request",
   "answer-410": "read",
+  "answer-410-retry-after": "read",
   "answer-429": "request",
   "answer-429-retry-after": "request",
   "answer-500": "request",
+  "answer-500-retry-after": "request",
   "answer-503": "request",
   "answer-503-retry-after": "request",
   /** Breaks everything and refuses every request for a while, with 503. */
@@ -67,6 +70,8 @@ export const PROXY_FAULTS = {
   "lost-answer": "write",
   /** A write is refused with 503. */
   "refused-write": "write",
+  /** A write is never answered, and not done. */
+  "unanswered-write": "write",
 } as const satisfies Readonly<Record<string, Opportunity>>;
 export type ProxyFaultKind = keyof typeof PROXY_FAULTS;
 export const PROXY_FAULT_KINDS: readonly ProxyFaultKind[] = Object.keys(PROXY_FAULTS).filter(isProxyFaultKind);
@@ -123,9 +128,13 @@ export function refusalOf({ kind, pick }: Pick<Fault, "kind" | "pick">): Refusal
   switch (kind) {
     case "answer-403":
       return { status: 403 };
+    case "answer-403-retry-after":
+      return { status: 403, retryAfter };
     case "answer-410":
     case "expired-page":
       return { status: 410 };
+    case "answer-410-retry-after":
+      return { status: 410, retryAfter };
     case "answer-429":
       return { status: 429 };
     case "answer-429-retry-after":
@@ -133,6 +142,8 @@ export function refusalOf({ kind, pick }: Pick<Fault, "kind" | "pick">): Refusal
       return { status: 429, retryAfter };
     case "answer-500":
       return { status: 500 };
+    case "answer-500-retry-after":
+      return { status: 500, retryAfter };
     case "answer-503":
     case "refused-write":
     case "outage":

@@ -1,6 +1,6 @@
 import type { Verb } from "./asked.ts";
 import type { RequestRecord } from "./exchange.ts";
-import { type Gap, gapsOf, insistenceProblems, type Pace, pacingProblems } from "./pacing.ts";
+import { type Gap, gapsOf, insistenceProblems, type Pace, pacingProblems, writeProblems } from "./pacing.ts";
 import type { Scene, Side } from "./scene.ts";
 import type { World } from "./world.ts";
 
@@ -13,7 +13,8 @@ export interface Measure {
 
 /**
  * How often a follower may ask, for each fault that can have hit it: a list with its pages, a question for its place and a watch after it,
- * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often.
+ * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often. A write has fewer of these, and
+ * one more for each change of its object. The pauses before writes are not measured: a change ends each.
  */
 const REQUESTS_PER_FAULT = 10;
 /** Pings tell within 45 s (common/kube/undici-transport.ts); on a fast clock the event loop takes a part of that, too. */
@@ -43,7 +44,12 @@ export async function problemsOf({ direct }: World, scene: Scene, measure: Measu
       }),
     ),
   );
-  const asked = sides.flatMap((side) => [...requestProblems(side, measure), ...peerProblems(side)]);
+  const most = REQUESTS_PER_FAULT * (1 + measure.faults);
+  const asked = sides.flatMap((side) => [
+    ...requestProblems(side, measure.pace, most),
+    ...writeProblems(side.proxy.requests(), most),
+    ...peerProblems(side),
+  ]);
   return [...told.flat(), ...asked, ...controller.problems].map((problem) => `seed ${seed}: ${problem}`);
 }
 
@@ -60,8 +66,7 @@ function watchProblems(side: Side): readonly string[] {
   });
 }
 
-function requestProblems(side: Side, { pace, faults }: Measure): readonly string[] {
-  const most = REQUESTS_PER_FAULT * (1 + faults);
+function requestProblems(side: Side, pace: Pace, most: number): readonly string[] {
   return byCollection(side).flatMap(({ name, records }) => {
     const problems = [...pacingProblems(gapsOf(records, pace), pace), ...insistenceProblems(records)];
     if (records.length > most) problems.push(`was asked for ${records.length} times, more than ${most}`);

@@ -50,8 +50,8 @@ export class OpenWatches {
     if (PROXY_FAULTS[fault.kind] === "list-answer") {
       watch.expire();
       void watch.write(errorEvent(410));
-    }
-    watch.end();
+      watch.end();
+    } else watch.endWhole();
   }
 
   #open(): readonly Exchange[] {

@@ -25,13 +25,17 @@ export interface Gap {
 const ROW = 6;
 
 /** The gaps after failed requests of one follower; `records` in the order of their begin. */
-export function gapsOf(records: readonly RequestRecord[], { firstMs, maxMs }: Pace): readonly Gap[] {
+export function gapsOf(
+  records: readonly RequestRecord[],
+  { firstMs, maxMs }: Pace,
+  isFailure: (record: RequestRecord) => boolean = hasFailed,
+): readonly Gap[] {
   const gaps: Gap[] = [];
   let failures = 0;
   const counted = records.filter((record) => record.verb !== "check" && !isRefusedStream(record));
   for (const [index, record] of counted.entries()) {
     const next = counted[index + 1];
-    failures = hasFailed(record) ? failures + 1 : 0;
+    failures = isFailure(record) ? failures + 1 : 0;
     if (failures === 0 || next === undefined) continue;
     gaps.push({
       failures,
@@ -82,6 +86,17 @@ export function insistenceProblems(records: readonly RequestRecord[]): readonly 
     .map(([from, asked]) => `was told ${asked.length} times that ${from} is forgotten`);
 }
 
+/** Objects that were written more often than that, one line each. */
+export function writeProblems(records: readonly RequestRecord[], most: number): readonly string[] {
+  const writes = Map.groupBy(
+    records.filter(({ verb }) => verb === "write"),
+    ({ collection }) => collection,
+  );
+  return [...writes].flatMap(([object, { length }]) =>
+    length > most ? [`${object} was written ${length} times, more than ${most}`] : [],
+  );
+}
+
 /** How the waits lie between the shortest and the longest that they may be. */
 export interface Spread {
   readonly lowerHalf: number;
@@ -99,6 +114,11 @@ export function spreadOf(gaps: readonly Gap[], leastMs: number): Spread {
   };
 }
 
+/** Failed, or broken off inside its answer. For a clock that runs as fast as the server's: on a faster one nobody can tell. */
+export function hasFailedOrBroken(record: RequestRecord): boolean {
+  return hasFailed(record) || (record.endedAt !== undefined && !record.isWhole);
+}
+
 /** Refused, or never answered. What was answered and broke off later may have brought something, and is no failure in a row. */
 function hasFailed({ status, endedAt }: RequestRecord): boolean {
   return endedAt !== undefined && (status === undefined || status >= 400);
@@ -113,7 +133,8 @@ function isRefusedStream({ verb, status }: RequestRecord): boolean {
  * From when the client may have known: what breaks, at its end; a refusal, as soon as it is asked for. When a client gives up what is
  * never answered, it alone knows at once.
  */
-function failedAt({ status, beganAt, endedAt, faults }: RequestRecord): number {
-  const isBroken = status === undefined && !faults.includes("no-answer");
+function failedAt(record: RequestRecord): number {
+  const { beganAt, endedAt, faults, status = 0, isWhole } = record;
+  const isBroken = status < 400 && !isWhole && !faults.includes("no-answer");
   return isBroken ? (endedAt ?? beganAt) : beganAt;
 }

@@ -28,7 +28,7 @@ export interface Scene extends Stormed {
   /** One speaks HTTP/2 and streams lists; the other speaks HTTP/1.1 and has a server that only knows pages. */
   readonly sides: readonly Side[];
   readonly controller: CopyController;
-  /** Updates everything that is controlled once more, while some of the writes that this makes are refused or lost. */
+  /** Updates everything that is controlled once more, while some of the writes that this makes are refused, lost or not answered. */
   readonly finale: () => Promise<void>;
   readonly logger: FakeLogger;
   /** Follows and controls until the signal is aborted. */
@@ -56,6 +56,7 @@ const FINALE: readonly ProxyFaultKind[] = [
   "refused-write",
   "refused-write",
   "refused-write",
+  "unanswered-write",
 ];
 /** As common/kube does by itself, at its own speed. */
 const PING_MS = 15_000;
@@ -88,7 +89,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     }),
     sideOf(paging, {
       all: [{ ...followed(configMaps), firstList: "cache" }, followed(claims)],
-      misses: ["cut-initial-events", "lost-answer", "refused-write"],
+      misses: ["cut-initial-events", "lost-answer", "refused-write", "unanswered-write"],
       pings: false,
     }),
   ];

@@ -198,10 +198,13 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
 
   it.each([
     { kind: "answer-403", status: 403, says: "cannot list resource" },
+    { kind: "answer-403-retry-after", status: 403, says: "cannot list resource", retryAfter: "2" },
     { kind: "answer-410", status: 410, says: "too old resource version" },
+    { kind: "answer-410-retry-after", status: 410, says: "too old resource version", retryAfter: "2" },
     { kind: "answer-429", status: 429, says: "Too many requests" },
     { kind: "answer-429-retry-after", status: 429, says: "Too many requests", retryAfter: "2" },
     { kind: "answer-500", status: 500, says: "Internal error" },
+    { kind: "answer-500-retry-after", status: 500, says: "Internal error", retryAfter: "2" },
     { kind: "answer-503", status: 503, says: "upstream connect error" },
     { kind: "answer-503-retry-after", status: 503, says: "upstream connect error", retryAfter: "2" },
   ] as const)("refuses one request, and no more: $kind", async ({ kind, status, says, ...more }) => {
@@ -235,6 +238,20 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
 
     expect(answer).toMatchObject({ status: undefined, end: undefined });
     expect(next.status).toBe(200);
+  });
+
+  it("answers one write not at all, and does not do it", async () => {
+    const { proxy, behind, client, ask, hit } = await setUp();
+    proxy.arm(fault("unanswered-write"));
+
+    const list = await ask("/things");
+    const write = client.ask("/things/a", "PATCH");
+    await hit("unanswered-write");
+    await ask("/things/b", "PATCH");
+
+    expect(list.status).toBe(200);
+    expect(write).toMatchObject({ status: undefined, end: undefined });
+    expect(behind.written).toEqual(["PATCH /things/b"]);
   });
 
   it("ends a list in good order before its end", async () => {

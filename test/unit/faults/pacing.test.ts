@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { RequestRecord } from "../../faults/exchange.ts";
-import { gapsOf, hastyCount, insistenceProblems, type Pace, pacingProblems, spreadOf } from "../../faults/pacing.ts";
+import {
+  gapsOf,
+  hasFailedOrBroken,
+  hastyCount,
+  insistenceProblems,
+  type Pace,
+  pacingProblems,
+  spreadOf,
+  writeProblems,
+} from "../../faults/pacing.ts";
 
 const pace: Pace = { firstMs: 200, maxMs: 1_000, toleranceMs: 10 };
 
@@ -14,10 +23,21 @@ interface Short {
   readonly faults?: RequestRecord["faults"];
   readonly from?: string | undefined;
   readonly isExpired?: boolean;
+  readonly isWhole?: boolean;
 }
 
 function record(short: Short): RequestRecord {
-  const { at, status, until = at + 5, retryAfterMs, verb = "list", faults = [], from, isExpired = false } = short;
+  const {
+    at,
+    status,
+    until = at + 5,
+    retryAfterMs,
+    verb = "list",
+    faults = [],
+    from,
+    isExpired = false,
+    isWhole = false,
+  } = short;
   return {
     verb,
     collection: "/a",
@@ -29,7 +49,7 @@ function record(short: Short): RequestRecord {
     faults,
     from,
     isExpired,
-    isWhole: false,
+    isWhole,
   };
 }
 
@@ -223,6 +243,39 @@ describe("a request without back-off", () => {
     },
   ])("counts when it comes $name: $count", ({ requests, count }) => {
     expect(hastyCount(gapsOf(requests.map(record), pace), 50)).toBe(count);
+  });
+});
+
+describe("a request without back-off after one that broke off", () => {
+  const list = { at: 9_020, status: 200, isWhole: true };
+
+  it.each([
+    { name: "a watch", broken: { at: 0, until: 9_000, verb: "watch", status: 200 }, count: 1 },
+    { name: "a list", broken: { at: 0, until: 9_000, verb: "list", status: 200 }, count: 1 },
+    { name: "a watch, longer ago", broken: { at: 0, until: 8_970, verb: "watch", status: 200 }, count: 0 },
+    { name: "nothing", broken: { at: 0, until: 9_000, verb: "watch", status: 200, isWhole: true }, count: 0 },
+    { name: "nothing yet", broken: { at: 0, until: undefined, verb: "watch", status: 200 }, count: 0 },
+  ] as const)("counts where $name broke off: $count", ({ broken, count }) => {
+    const records = [{ ...record(broken), endedAt: broken.until }, record(list)];
+
+    expect(hastyCount(gapsOf(records, pace, hasFailedOrBroken), 50)).toBe(count);
+  });
+});
+
+describe("an object that is written", () => {
+  const writes = (count: number, collection: string): readonly RequestRecord[] =>
+    Array.from({ length: count }, (_, at) => ({ ...record({ at, verb: "write" }), collection }));
+
+  it("as often as it may be is no problem, and neither are other requests", () => {
+    const records = [...writes(3, "/a/one"), ...writes(3, "/a/two"), ...[0, 1, 2, 3].map((at) => record({ at }))];
+
+    expect(writeProblems(records, 3)).toEqual([]);
+  });
+
+  it("more often is one", () => {
+    expect(writeProblems([...writes(3, "/a/one"), ...writes(4, "/a/two")], 3)).toEqual([
+      "/a/two was written 4 times, more than 3",
+    ]);
   });
 });
 
