@@ -1,39 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { csiSocket, registrationSocket } from "../csi/driver.ts";
 import type { FaultOrder } from "../csi/faults.ts";
-import { attachLoop, listLoops } from "../csi/loop-devices.ts";
 import { type RecordLine, readRecord } from "../csi/record.ts";
 import { IDENTITY } from "../csi/services.ts";
 import { createSocketClient } from "./csi-client.ts";
-import { type CsiScene, DRIVER, openCsiScene } from "./csi-scene.ts";
+import { type CsiScene, DRIVER, kubeletOf, openCsiScene, STAGING, TARGET } from "./csi-scene.ts";
 
-const STAGING = "plugins/kubernetes.io/csi/csi.mooring.test/5f1c/globalmount";
-const TARGET = "pods/u1/volumes/kubernetes.io~csi/pv-1/mount";
 const OTHER = "pods/u2/volumes/kubernetes.io~csi/pv-1/mount";
-const BLOCK_STAGING = "plugins/kubernetes.io/csi/volumeDevices/staging/pv-1";
-const BLOCK_TARGET = "plugins/kubernetes.io/csi/volumeDevices/publish/pv-1/u1";
-
-const filesystem = { mount: { fs_type: "ext4" }, access_mode: { mode: "SINGLE_NODE_WRITER" } };
-const block = { block: {}, access_mode: { mode: "SINGLE_NODE_WRITER" } };
-
-/** What a kubelet asks, for one volume. */
-function kubeletOf(scene: CsiScene, volume = "vol-1", capability: object = filesystem) {
-  const { node, at } = scene;
-  const common = { volume_id: volume, volume_capability: capability };
-  const staging = (place: string) => ({ volume_id: volume, staging_target_path: at(place) });
-  return {
-    stage: (place = STAGING, context = {}) =>
-      node.call("NodeStageVolume", { ...common, ...staging(place), volume_context: context }),
-    publish: (place = TARGET, { stagedAt = STAGING, readonly = false } = {}) =>
-      node.call("NodePublishVolume", { ...common, ...staging(stagedAt), target_path: at(place), readonly }),
-    unpublish: (place = TARGET, deadlineMs = 20_000) =>
-      node.call("NodeUnpublishVolume", { volume_id: volume, target_path: at(place) }, deadlineMs),
-    unstage: (place = STAGING) => node.call("NodeUnstageVolume", staging(place)),
-  };
-}
 
 /** `umount vol-1 pods/…/mount`, with an error behind it where there was one. */
 function summaryOf({ at, driver }: CsiScene): readonly string[] {
@@ -283,62 +257,6 @@ describe("a filesystem volume", () => {
   });
 });
 
-describe("a block volume", () => {
-  it("is a loop device whose node is staged and published, and the device goes with it", async () => {
-    const scene = await openCsiScene();
-    const kubelet = kubeletOf(scene, "disk-1", block);
-    const ours = (): number => listLoops().filter(({ file }) => file.includes(scene.owner.folder)).length;
-
-    await kubelet.stage(BLOCK_STAGING);
-    await kubelet.stage(BLOCK_STAGING);
-    const published = await kubelet.publish(BLOCK_TARGET, { stagedAt: BLOCK_STAGING });
-    const stat = statSync(scene.seen(scene.at(BLOCK_TARGET)));
-    const whileUsed = { mounted: scene.mounted(), loops: ours() };
-    const answers = [await kubelet.unpublish(BLOCK_TARGET), await kubelet.unstage(BLOCK_STAGING)];
-
-    expect(published).toMatchObject({ code: "OK" });
-    expect(stat.isBlockDevice()).toBe(true);
-    expect(whileUsed).toEqual({ mounted: [`${BLOCK_STAGING}/volume-disk-1`, BLOCK_TARGET], loops: 1 });
-    expect(answers.map(({ code }) => code)).toEqual(["OK", "OK"]);
-    expect(scene.mounted()).toEqual([]);
-    expect(existsSync(scene.seen(scene.at(BLOCK_TARGET)))).toBe(false);
-    expect(ours()).toBe(0);
-  });
-
-  it("leaves no loop device behind when the run ends while it is in use, nor one that a kubelet put upon it", async () => {
-    const scene = await openCsiScene();
-    const kubelet = kubeletOf(scene, "disk-1", block);
-    await kubelet.stage(BLOCK_STAGING);
-    await kubelet.publish(BLOCK_TARGET, { stagedAt: BLOCK_STAGING });
-    const before = new Set(listLoops().map(({ device }) => device));
-    await scene.namespace.run(`losetup --find '${scene.at(BLOCK_TARGET)}'`);
-    const upper = listLoops().filter(({ device }) => !before.has(device));
-
-    await scene.end();
-
-    expect(upper).toHaveLength(1);
-    const left = listLoops().filter(
-      ({ device, file }) => device === upper[0]?.device || file.includes(scene.owner.folder),
-    );
-    expect(left).toEqual([]);
-  });
-});
-
-describe("loop devices that a killed run left behind", () => {
-  it("are given back by the next driver that starts", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "scratch-"));
-    const image = join(folder, "mooring-csi-volumes/csi.gone/volume-x/image");
-    mkdirSync(dirname(image), { recursive: true });
-    writeFileSync(image, Buffer.alloc(1024 * 1024));
-    const device = await attachLoop(image);
-    rmSync(folder, { recursive: true });
-
-    await openCsiScene();
-
-    expect(listLoops().filter((one) => one.device === device && one.file.includes("csi.gone"))).toEqual([]);
-  });
-});
-
 describe("a driver that is told to misbehave", () => {
   const unpublish = { call: "NodeUnpublishVolume", volume: "vol-1" } as const;
 
@@ -456,22 +374,19 @@ describe("a driver that is told to misbehave", () => {
     expect(scene.mounted()).toEqual([STAGING]);
   });
 
-  it.each([
-    { name: "of a filesystem volume", capability: filesystem, staging: STAGING, left: STAGING },
-    { name: "of a block volume", capability: block, staging: BLOCK_STAGING, left: `${BLOCK_STAGING}/volume-vol-1` },
-  ])("leaves the staging mount $name behind", async ({ capability, staging, left }) => {
+  it("leaves the staging mount behind", async () => {
     const scene = await openCsiScene();
-    const kubelet = kubeletOf(scene, "vol-1", capability);
-    await kubelet.stage(staging);
+    const kubelet = kubeletOf(scene);
+    await kubelet.stage();
     const fault = scene.driver.misbehave({ call: "NodeUnstageVolume", volume: "vol-1", effect: { kind: "pretend" } });
 
-    const pretended = await kubelet.unstage(staging);
+    const pretended = await kubelet.unstage();
     const leaked = scene.mounted();
     fault.release();
-    await kubelet.unstage(staging);
+    await kubelet.unstage();
 
     expect(pretended).toMatchObject({ code: "OK" });
-    expect(leaked).toEqual([left]);
+    expect(leaked).toEqual([STAGING]);
     expect(scene.mounted()).toEqual([]);
   });
 });

@@ -10,6 +10,10 @@ import { createSocketClient, type SocketClient } from "./csi-client.ts";
 import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
 export const DRIVER = "csi.mooring.test";
+export const STAGING = "plugins/kubernetes.io/csi/csi.mooring.test/5f1c/globalmount";
+export const TARGET = "pods/u1/volumes/kubernetes.io~csi/pv-1/mount";
+
+const FILESYSTEM = { mount: { fs_type: "ext4" }, access_mode: { mode: "SINGLE_NODE_WRITER" } };
 
 /** A driver in a mount namespace of its own, and what a kubelet has of it. */
 export interface CsiScene {
@@ -60,6 +64,22 @@ export async function openCsiScene(options: Partial<CsiDriverOptions> = {}): Pro
     at: (path) => join(kubeletRoot, path),
     seen: (path) => `/proc/${namespace.pid}/root${path}`,
     end: () => owner.close(),
+  };
+}
+
+/** What a kubelet asks, for one volume. */
+export function kubeletOf(scene: CsiScene, volume = "vol-1", capability: object = FILESYSTEM) {
+  const { node, at } = scene;
+  const common = { volume_id: volume, volume_capability: capability };
+  const staging = (place: string) => ({ volume_id: volume, staging_target_path: at(place) });
+  return {
+    stage: (place = STAGING, context = {}) =>
+      node.call("NodeStageVolume", { ...common, ...staging(place), volume_context: context }),
+    publish: (place = TARGET, { stagedAt = STAGING, readonly = false } = {}) =>
+      node.call("NodePublishVolume", { ...common, ...staging(stagedAt), target_path: at(place), readonly }),
+    unpublish: (place = TARGET, deadlineMs = 20_000) =>
+      node.call("NodeUnpublishVolume", { volume_id: volume, target_path: at(place) }, deadlineMs),
+    unstage: (place = STAGING) => node.call("NodeUnstageVolume", staging(place)),
   };
 }
 

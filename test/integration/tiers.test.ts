@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { missingForImages } from "../image/buildah.ts";
 import { type Started, startNode } from "../unit/tooling/started.ts";
 
 const TIERS = fileURLToPath(new URL("../../.ci/tiers.mjs", import.meta.url));
@@ -161,5 +164,31 @@ describe("a run that is told to end", () => {
       "2 passed, 0 failed",
     ]);
     expect(code).toBe(1);
+  });
+});
+
+describe("the probe of the e2e tier", () => {
+  const probe = fileURLToPath(new URL("../node/probe.ts", import.meta.url));
+
+  /** What the probe names where this user is somebody else: the same files can be read, and nothing may be done. */
+  async function missingAs(...flags: readonly string[]): Promise<unknown> {
+    const { stdout } = await promisify(execFile)("unshare", ["--user", ...flags, process.execPath, probe]);
+    return JSON.parse(stdout);
+  }
+
+  it("names nothing but root for another user", async () => {
+    const missing = await missingAs();
+
+    expect(missing).toEqual(["root: nodes are made of mounts, network links and cgroups", ...missingForImages()]);
+  });
+
+  it("names what the kernel does not let this root do", async () => {
+    const missing = await missingAs("--map-root-user");
+
+    expect(missing).toContainEqual(
+      expect.stringMatching(
+        /^the kernel's events of mounts \(Linux 6\.15\): fanotify_init for mounts failed with errno \d+/,
+      ),
+    );
   });
 });

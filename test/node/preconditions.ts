@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { watchNamespace } from "../oracle/kernel.ts";
 import { createCgroup, hierarchiesIn, removeCgroups } from "../process/cgroups.ts";
 import { explain, HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
@@ -14,18 +15,23 @@ const PROGRAMS = {
   nsenter: "util-linux",
   pivot_root: "util-linux",
   mount: "mount",
+  losetup: "mount",
   hostname: "hostname",
   ip: "iproute2",
   nft: "nftables",
   runc: "runc",
 } as const;
 
-/** What keeps this machine from running nodes, in words; nothing when they can run. It tries each in namespaces of its own. */
+/**
+ * What keeps this machine from running nodes and from looking at their mounts, in words; nothing when all is there. It tries each in
+ * namespaces of its own.
+ */
 export async function missingForNodes(owner: Owner): Promise<readonly string[]> {
   if (process.getuid?.() !== 0) return ["root: nodes are made of mounts, network links and cgroups"];
   const programs = missingPrograms((name) => findProgram(name, systemPath()) !== undefined);
   if (programs.length > 0) return [...programs, ...reasons(await Promise.all([busybox()]))];
-  return reasons(await Promise.all([busybox(), namespaces(), overlay(owner.folder), network(), cgroups(owner)]));
+  const kernel = [namespaces(), overlay(owner.folder), network(), cgroups(owner), mountEvents(), loopDevices()];
+  return reasons(await Promise.all([busybox(), ...kernel]));
 }
 
 /** Throws a HarnessError that names what is missing, and what the caller knows to be missing `besides`. */
@@ -85,6 +91,17 @@ function cgroups({ clock, folder }: Owner): Promise<string | undefined> {
       throw new HarnessError("none is mounted");
     await removeCgroups(clock, createCgroup(folder, "trial"));
   });
+}
+
+/** What the tests' record of mounts is made of. */
+function mountEvents(): Promise<string | undefined> {
+  const what = "the kernel's events of mounts (Linux 6.15)";
+  return attempt(what, async () => watchNamespace("/proc/self/ns/mnt").close());
+}
+
+/** Block volumes are files on such devices. */
+function loopDevices(): Promise<string | undefined> {
+  return attempt("loop devices", () => runCommand({ command: "losetup", args: ["--find"] }));
 }
 
 async function attempt(what: string, work: () => Promise<unknown>): Promise<string | undefined> {

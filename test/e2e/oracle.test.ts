@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type MountNamespace, openMountNamespace } from "../integration/mount-namespace.ts";
 import { type MountOracle, startMountOracle } from "../oracle/harness.ts";
 import { detachmentsAt } from "../oracle/record.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
-import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
 const LOCAL = "pods/u1/volumes/kubernetes.io~local-volume/pv-1";
 const SUBPATH = "pods/u1/volume-subpaths/pv-1/main/0";
