@@ -41,7 +41,8 @@ const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefi
 
 /** A reconciler and a fleet with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
 export class Harness {
-  readonly clock: FakeClock = createFakeClock();
+  /** Nothing here is a stream. */
+  readonly clock: FakeClock = createFakeClock(undefined, 1);
   readonly logger: FakeLogger = createFakeLogger();
   readonly cluster = new FakeCluster();
   fleet: FleetState;

@@ -15,7 +15,7 @@ function usedBytes(): number {
   for (let turn = 0; turn < 10; turn += 1) {
     collectGarbage();
     const now = process.memoryUsage().heapUsed;
-    if (turn > 2 && now >= used) break;
+    if (turn > 0 && now >= used) break;
     used = now;
   }
   return used;
