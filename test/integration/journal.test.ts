@@ -110,12 +110,12 @@ describe("a journal on a real disk", () => {
   });
 
   it("keeps what it has when the disk is full, and goes on when there is room", async () => {
-    const { namespace, folder, enter } = await openDisk();
+    const { folder, remount, enter } = await openDisk();
     expect(await said(start(["once", folder, "1"], enter))).toEqual(["found nothing", "stored 1"]);
-    await namespace.run(`mount -o remount,size=300k '${folder}'`);
+    await remount("size=300k");
 
     const full = await said(start(["once", folder, "9"], enter));
-    await namespace.run(`mount -o remount,size=8m '${folder}'`);
+    await remount("size=8m");
     const roomy = await said(start(["once", folder, "9"], enter));
     const after = await said(start(["once", folder, "10"], enter));
 
@@ -125,12 +125,12 @@ describe("a journal on a real disk", () => {
   });
 
   it("is not used where it cannot be written, and is as it was", async () => {
-    const { namespace, folder, enter } = await openDisk();
+    const { folder, remount, enter } = await openDisk();
     await said(start(["once", folder, "1"], enter));
-    await namespace.run(`mount -o remount,ro '${folder}'`);
+    await remount("ro");
 
     const readOnly = await said(start(["once", folder, "2"], enter));
-    await namespace.run(`mount -o remount,rw '${folder}'`);
+    await remount("rw");
 
     expect(readOnly).toEqual([expect.stringMatching(/^journal-unusable: EROFS/)]);
     expect((await said(start(["once", folder, "2"], enter)))[0]).toBe("found 1");
@@ -154,7 +154,12 @@ async function openDisk() {
   const namespace = await openMountNamespace();
   const folder = join(namespace.kubeletRoot, "disk");
   await namespace.run(`mkdir '${folder}' && mount -t tmpfs -o size=8m tmpfs '${folder}'`);
-  return { namespace, folder, enter: enterCommand(namespace.pid) };
+  return {
+    folder,
+    enter: enterCommand(namespace.pid),
+    // With its source: without, mount(8) repeats the options of the table, whose user IDs mean nobody in a user namespace.
+    remount: (options: string) => namespace.run(`mount -o remount,${options} tmpfs '${folder}'`),
+  };
 }
 
 function enterCommand(pid: number): readonly string[] {
