@@ -134,7 +134,7 @@ export class Reconciler {
   }
 
   enqueueAll(): void {
-    for (const { key } of this.#parts.cluster.claims()) this.enqueue(key);
+    this.#queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
   }
 
   /** Works from when everything has been listed until the signal is aborted. */

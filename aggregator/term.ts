@@ -1,4 +1,5 @@
 import type { KubeClient } from "../common/kube/client.ts";
+import { createBreather } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
@@ -55,6 +56,8 @@ export class Term {
   readonly #api: ReadApi;
   readonly #silentAfterMs: number;
   #asks: Budget = fullBudget(ASKS);
+  /** Which pods of which nodes wait is being found out. */
+  #isCounting = false;
 
   constructor(parts: TermParts, config: AggregatorConfig) {
     const { cluster, clock, nowMs } = parts;
@@ -117,8 +120,7 @@ export class Term {
   async run(ends: readonly SeenEnd[], signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
     this.standings.begin();
-    // Before the first answer: the first ones would tell agents to go on that their own leader had told to hold.
-    for (const node of cluster.nodeNames()) this.#parts.onWaiting(node, cluster.misfits(node).waiting);
+    const counted = this.#countWaiting(signal);
     this.fleet.expect(this.standings.expected());
     const known = new Set(ends.map(({ pod }) => pod.uid));
     // What is over and still there may have been over for long, unless its end was seen.
@@ -130,11 +132,28 @@ export class Term {
       [
         (limited) => this.reconciler.run(limited),
         (limited) => this.standings.run(limited),
-        (limited) => this.#endExpectation(limited),
+        (limited) => counted.then(() => this.#endExpectation(limited)),
         (limited) => this.#gaps.run(limited),
       ],
       signal,
     );
+  }
+
+  /**
+   * Which pods wait on all nodes: agents would be told to go on that their own leader had told to hold, so none is answered before. In
+   * large clusters it takes a while, in which there is more to do.
+   */
+  async #countWaiting(signal: AbortSignal): Promise<void> {
+    const { cluster, clock, onWaiting } = this.#parts;
+    const breathe = createBreather(clock, signal);
+    this.#isCounting = true;
+    for (const node of cluster.nodeNames()) {
+      onWaiting(node, cluster.misfits(node).waiting);
+      const pause = breathe();
+      if (pause !== undefined) await pause;
+      if (signal.aborted) return;
+    }
+    this.#isCounting = false;
   }
 
   /** Nodes that never report may hold up the start, but not for ever. */
@@ -149,6 +168,7 @@ export class Term {
 
   onReport(report: NodeMessage): ReportOutcome {
     const { client, cluster, logger } = this.#parts;
+    if (this.#isCounting) return { kind: "not-ready", why: "the pods that wait are being counted" };
     const time = client.serverTime();
     if (time === undefined) return { kind: "not-ready", why: "the API server has not been heard of yet" };
     const nodeBootId = cluster.node(report.node)?.bootId;

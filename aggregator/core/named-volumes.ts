@@ -45,9 +45,10 @@ export class NamedVolumes {
     const waiting = new Set<string>();
     const awaited = new Set<string>();
     const found = new Map<string, TrailVolume>();
+    const match = this.#matcherOf(node);
     for (const pod of pods) {
       for (const volume of volumesOf(pod, trail)) {
-        const answer = this.#match(volume, node);
+        const answer = match(volume);
         if (answer === "matches") continue;
         found.set(volume.key, volume);
         if (!pod.hasStarted) awaited.add(volume.key);
@@ -62,8 +63,15 @@ export class NamedVolumes {
     return { volumes, waiting: [...waiting] };
   }
 
-  #match({ nodeAffinity }: TrailVolume, { labels }: Pick<Node, "labels">): SelectorAnswer["kind"] {
-    return nodeAffinity === undefined ? "matches" : matchVolumeAffinity(this.#read(nodeAffinity), labels).kind;
+  /** Most volumes of a node's pods have one affinity: each is looked at once. */
+  #matcherOf({ labels }: Pick<Node, "labels">): (volume: TrailVolume) => SelectorAnswer["kind"] {
+    const answers = new Map<string, SelectorAnswer["kind"]>();
+    return ({ nodeAffinity }) => {
+      if (nodeAffinity === undefined) return "matches";
+      const answer = answers.get(nodeAffinity) ?? matchVolumeAffinity(this.#read(nodeAffinity), labels).kind;
+      answers.set(nodeAffinity, answer);
+      return answer;
+    };
   }
 
   #read(text: string): NodeSelector {

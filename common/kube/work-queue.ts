@@ -81,9 +81,17 @@ export class WorkQueue {
   }
 
   add(key: string): void {
-    if (this.#wanted.has(key)) return;
-    this.#wanted.set(key, this.#parts.clock.monotonicMs());
-    if (!this.#working.has(key)) this.#back.push(key);
+    if (!this.#wanted.has(key)) this.addAll([key]);
+  }
+
+  /** The same for many at once, which takes less time than one by one. */
+  addAll(keys: Iterable<string>): void {
+    const now = this.#parts.clock.monotonicMs();
+    for (const key of keys) {
+      if (this.#wanted.has(key)) continue;
+      this.#wanted.set(key, now);
+      if (!this.#working.has(key)) this.#back.push(key);
+    }
     this.#wake();
   }
 

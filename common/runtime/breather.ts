@@ -7,13 +7,13 @@ const STEPS = 16;
 
 /**
  * For long work in small steps: called after each, it answers something to wait for whenever the work has held the event loop for
- * too long. A promise for each step would cost more than most steps do.
+ * too long. A promise for each step would cost more than most steps do. The wait ends when the signal is aborted.
  */
-export function createBreather(clock: Clock): () => Promise<void> | undefined {
+export function createBreather(clock: Clock, signal?: AbortSignal): () => Promise<void> | undefined {
   let steps = 0;
   let begunAt = clock.monotonicMs();
   const pause = async (): Promise<void> => {
-    await clock.sleep(0);
+    await clock.sleep(0, signal);
     begunAt = clock.monotonicMs();
   };
   return () => {

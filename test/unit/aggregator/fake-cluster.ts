@@ -40,7 +40,12 @@ export class FakeCluster implements Cluster {
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   /** By node. */
   readonly misfitsOf = new Map<string, Misfits>();
-  readonly misfits = (node: string): Misfits => this.misfitsOf.get(node) ?? { volumes: [], waiting: [] };
+  /** Called before each answer. */
+  onMisfits = (): void => {};
+  readonly misfits = (node: string): Misfits => {
+    this.onMisfits();
+    return this.misfitsOf.get(node) ?? { volumes: [], waiting: [] };
+  };
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);

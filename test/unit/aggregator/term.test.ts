@@ -7,7 +7,7 @@ import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
-import { createFakeClock, settle } from "../../fakes/clock.ts";
+import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
@@ -29,8 +29,11 @@ function config() {
 }
 
 /** A time of leading that began at noon in a cluster made by hand. */
-async function leading(cluster: FakeCluster, ends: readonly SeenEnd[] = [], gaps: readonly CoverageGap[] = []) {
-  const clock = createFakeClock();
+async function leading(
+  cluster: FakeCluster,
+  ends: readonly SeenEnd[] = [],
+  { gaps = [], clock = createFakeClock() }: { readonly gaps?: readonly CoverageGap[]; readonly clock?: FakeClock } = {},
+) {
   const statuses: ClaimStatus[] = [];
   const client = {
     ...createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock }),
@@ -175,6 +178,20 @@ describe("a time of leading", () => {
     ]);
   });
 
+  it("takes turns with others where it takes long to know that, and answers no report before", async () => {
+    const [cluster, clock] = [clusterWith(claimWith()), createFakeClock()];
+    for (let node = 1; node <= 40; node += 1) cluster.nodes.set(`n${node}`, nodeWith(`n${node}`));
+    cluster.onMisfits = () => clock.pass(1);
+    const { term, waiting } = await leading(cluster, [], { clock });
+
+    const [early, before] = [waiting.length, term.onReport(reportWith())];
+    await clock.advance(100);
+
+    expect(before).toMatchObject({ kind: "not-ready" });
+    expect([early, waiting.length]).toEqual([16, 40]);
+    expect(term.onReport(reportWith())).toMatchObject({ kind: "accepted" });
+  });
+
   it("tells an agent that there are none", async () => {
     const { term } = await leading(clusterWith(claimWith()));
 
@@ -185,7 +202,7 @@ describe("a time of leading", () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));
     const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
-    const { term, clock } = await leading(cluster, [], [gap]);
+    const { term, clock } = await leading(cluster, [], { gaps: [gap] });
 
     const before = term.onReport(reportWith());
     await clock.advance(5_000);

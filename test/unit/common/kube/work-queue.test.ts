@@ -82,6 +82,27 @@ describe("an observed work queue", () => {
 });
 
 describe("a work queue", () => {
+  it("takes many keys at once as it takes each: one that waits already keeps its place, one that is worked on comes again", async () => {
+    const { queue, start } = setUp(1);
+    const done: string[] = [];
+    const ends: (() => void)[] = [];
+    queue.add("b");
+    start(async (key) => {
+      done.push(key);
+      await new Promise<void>((resolve) => void ends.push(resolve));
+    });
+    await settle();
+
+    queue.add("c");
+    queue.addAll(["a", "b", "c"]);
+    for (let turn = 0; turn < 4; turn += 1) {
+      ends.shift()?.();
+      await settle();
+    }
+
+    expect(done).toEqual(["b", "c", "a", "b"]);
+  });
+
   it("lets others get a turn of the event loop when many keys need no answer from outside", async () => {
     const { clock, queue, start } = setUp(1);
     const done: string[] = [];
