@@ -53,6 +53,8 @@ export async function startPart(owner: Owner, random: Random, plan: PartPlan): P
     logFile,
     env: { NO_PROXY: "*", no_proxy: "*", ...plan.env },
     stopLimitMs: 3_000,
+    // What it would put in order is removed with its folder.
+    isKilledAtEnd: true,
   });
   for (let tries = 1; ; tries += 1) {
     const port = await freePort(random, plan.address);

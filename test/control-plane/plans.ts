@@ -1,4 +1,4 @@
-import { accepted, createApiCall } from "./api.ts";
+import { type ApiCall, accepted, createApiCall } from "./api.ts";
 import type { Binaries } from "./binaries.ts";
 import type { KeyPair } from "./certificates.ts";
 import type { Credentials } from "./kubeconfig.ts";
@@ -46,7 +46,7 @@ export function etcdPlan(site: Site, ca: string, client: KeyPair): PartPlan {
         `--trusted-ca-file=${file("etcd-ca.crt")}`,
         "--log-level=warn",
       ]),
-    check: (port) => isHealthy({ url: `https://127.0.0.1:${port}`, ca, path: "/health", credentials: client }),
+    check: healthCheck({ address: "127.0.0.1", ca, path: "/health", credentials: client }),
   };
 }
 
@@ -88,7 +88,7 @@ export function apiServerPlan(site: Site, etcdPort: number): PartPlan {
         "--profiling=false",
         gates(site),
       ]),
-    check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/readyz", credentials: site.admin }),
+    check: healthCheck({ address, ca: site.ca, path: "/readyz", credentials: site.admin }),
   };
 }
 
@@ -141,7 +141,7 @@ function controllerPlan(site: Site, name: PartName, args: readonly string[]): Pa
         gates(site),
         ...args,
       ]),
-    check: (port) => isHealthy({ url: origin(address, port), ca: site.ca, path: "/healthz", credentials: site.admin }),
+    check: healthCheck({ address, ca: site.ca, path: "/healthz", credentials: site.admin }),
   };
 }
 
@@ -176,12 +176,18 @@ export function origin(address: string, port: number): string {
 }
 
 interface HealthCheck {
-  readonly url: string;
+  readonly address: string;
   readonly ca: string;
   readonly path: string;
   readonly credentials: Credentials;
 }
 
-async function isHealthy({ url, ca, path, credentials }: HealthCheck): Promise<void> {
-  await accepted(createApiCall({ url, ca }, credentials)({ path }), path);
+/** It is asked a few dozen times during a start, so over a connection that is kept: most of each question would be TLS. */
+function healthCheck({ address, ca, path, credentials }: HealthCheck): PartPlan["check"] {
+  const calls = new Map<number, ApiCall>();
+  return async (port) => {
+    const call = calls.get(port) ?? createApiCall({ url: origin(address, port), ca }, credentials);
+    calls.set(port, call);
+    await accepted(call({ path }), path);
+  };
 }

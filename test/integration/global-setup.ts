@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { findBinaries } from "../control-plane/binaries.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
+import { type ControlPlane, FIRST_DATA, startControlPlane } from "../control-plane/control-plane.ts";
 import { HarnessError } from "../process/errors.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -33,11 +34,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const tearDown = async (): Promise<void> => {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
+    delete process.env[FIRST_DATA];
     await owner.close();
     signals[Symbol.dispose]();
   };
   try {
-    const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+    const [plane, firstData] = await startBoth(owner);
+    process.env[FIRST_DATA] = firstData;
     project.provide("kubeconfig", plane.kubeconfig);
     project.provide("kubectl", plane.kubectl);
     project.provide("manifestTools", await manifestTools(owner));
@@ -46,6 +49,21 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     await tearDown();
     throw error;
   }
+}
+
+/** The tier's control plane, and what those of single files begin with. */
+async function startBoth(owner: Owner): Promise<readonly [ControlPlane, string]> {
+  const parts = ["kube-controller-manager"] as const;
+  // What is missing is built once, and not for each of them.
+  await findBinaries(owner, ["etcd", "kube-apiserver", "kubectl", ...parts]);
+  return Promise.all([startControlPlane(owner, { parts }), makeFirstData(owner)]);
+}
+
+async function makeFirstData(owner: Owner): Promise<string> {
+  const name = "first";
+  const plane = await startControlPlane(owner, { name });
+  await plane.stop();
+  return join(owner.folder, name, "etcd");
 }
 
 /** Before any test begins: building them takes all of the machine for minutes. Only the tests of manifests fail without them. */

@@ -27,6 +27,8 @@ export interface ChildSpec {
   readonly onLine?: (line: string) => void;
   /** How long SIGTERM is given before SIGKILL follows, in ms (10 s unless told). */
   readonly stopLimitMs?: number;
+  /** At the end of the run it gets SIGKILL at once. */
+  readonly isKilledAtEnd?: boolean;
 }
 
 /** How a process ended: by an exit code or by a signal. */

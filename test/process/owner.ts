@@ -45,10 +45,10 @@ export class Owner implements AsyncDisposable {
     return this.#ending.signal;
   }
 
-  /** A child that is stopped at the end of the run; it is not started yet. Throws a HarnessError when the run is over. */
+  /** A child that is ended at the end of the run; it is not started yet. Throws a HarnessError when the run is over. */
   child(spec: ChildSpec): OwnedChild {
     const child = new OwnedChild(this.#setting, spec);
-    this.defer(() => child.stop());
+    this.defer(() => (spec.isKilledAtEnd === true ? child.kill() : child.stop()));
     return child;
   }
 

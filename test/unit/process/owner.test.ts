@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSystemClock } from "../../../common/runtime/clock.ts";
+import { eventually } from "../../fakes/clock.ts";
 import { identify, systemProcessTable } from "../../process/identity.ts";
 import { Owner, requireLinux } from "../../process/owner.ts";
 import { createRunFolder, ownerOf } from "../../process/run-folder.ts";
@@ -62,6 +64,24 @@ describe("an owner", () => {
     expect(identify(owner.table, identity?.pid ?? -1)).toBeUndefined();
     expect(await child.exited).toEqual({ code: null, signal: "SIGKILL" });
     expect(existsSync(owner.folder)).toBe(false);
+  });
+
+  it("gives a child that is to be killed at the end no time to end by itself", async () => {
+    const { owner } = await scratchOwner();
+    const ends = 'trap "exit 0" TERM; echo ready; while :; do sleep 0.05; done';
+    const [toBeKilled, toBeAsked] = [true, false].map((isKilledAtEnd) => {
+      const logFile = join(owner.folder, `${isKilledAtEnd}.log`);
+      return owner.child({ name: "child", command: "sh", args: ["-c", ends], logFile, isKilledAtEnd });
+    });
+    for (const child of [toBeKilled, toBeAsked]) {
+      await child?.start();
+      await eventually(() => child?.tail() === "ready");
+    }
+
+    await owner.close();
+
+    expect(await toBeKilled?.exited).toEqual({ code: null, signal: "SIGKILL" });
+    expect(await toBeAsked?.exited).toEqual({ code: 0, signal: null });
   });
 
   it("tells its waits that it is over", async () => {
