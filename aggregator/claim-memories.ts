@@ -1,3 +1,4 @@
+import { SharedValues } from "../common/kube/shared-values.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
@@ -44,6 +45,8 @@ export class ClaimMemories {
   readonly #words: NodeWords;
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
+  /** A node has twenty claims mounted, most of them nowhere else. */
+  readonly #witnessedNodes = new SharedValues<readonly string[]>();
   /** What releases that are settled told of uses, by claim and pod, oldest first. */
   readonly #released = new Map<string, Sighting>();
 
@@ -112,7 +115,8 @@ export class ClaimMemories {
     const memory = this.of(claim);
     memory.isWitnessed = true;
     const further = holders.filter((node) => !memory.witnessedNodes.includes(node));
-    if (further.length > 0) memory.witnessedNodes = exact([...memory.witnessedNodes, ...further]);
+    if (further.length > 0)
+      memory.witnessedNodes = this.#witnessedNodes.of(exact([...memory.witnessedNodes, ...further]));
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */

@@ -1,17 +1,19 @@
+import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
-import { millisecondsOf, secondsOf, type Whole } from "./kept.ts";
+import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
 /** What thousands of claims have in common. */
 type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
 /** What few claims have at all. */
 type Rare = Pick<Claim, "controllerUid" | "strays">;
 
-/** The values that claims share. */
+/** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
   readonly kinds = new SharedValues<ClaimKind>();
   readonly mountedOn = new SharedValues<MountedOn>();
+  readonly texts = new SharedTexts();
 }
 
 /** A claim as it is kept: 100 bytes less of each than its fields as they are told, and of one that is mounted 200. */
@@ -30,10 +32,11 @@ export class KeptClaim implements Whole<Claim> {
     const { phase, isDeleting, storageClass, capacity, controllerUid, strays } = claim;
     this.key = claim.key;
     this.uid = claim.uid;
-    this.resourceVersion = claim.resourceVersion;
+    this.resourceVersion = ownText(claim.resourceVersion);
     this.volume = claim.volume;
     this.status = statusOf(claim.status, values);
     this.upstream = claim.upstream;
+    values.texts.share([this.key, this.uid, this.volume, this.status]);
     this.#kind = values.kinds.of({ phase, isDeleting, storageClass, capacity });
     this.#created = secondsOf(claim.createdAtMs);
     this.#rare = controllerUid === undefined && strays === undefined ? undefined : { controllerUid, strays };

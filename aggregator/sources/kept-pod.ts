@@ -3,7 +3,7 @@ import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import { claimKeysOf } from "../core/references.ts";
-import { millisecondsOf, secondsOf, type Whole } from "./kept.ts";
+import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
 /** What thousands of pods have in common. */
 type PodKind = Pick<Pod, "isTerminal" | "hasStarted" | "isAgent">;
@@ -34,10 +34,11 @@ export class KeptPod implements Whole<Pod>, Stored {
     const { isTerminal, hasStarted, isAgent, ephemeralClaims, deletedAtMs, rejection } = pod;
     const isRare = ephemeralClaims !== undefined || deletedAtMs !== undefined || rejection !== undefined;
     const claimKeys = claimKeysOf(pod);
-    texts.share(claimKeys);
+    // What names no claim is named by no mount either.
+    texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
     this.key = pod.key;
     this.uid = pod.uid;
-    this.resourceVersion = pod.resourceVersion;
+    this.resourceVersion = ownText(pod.resourceVersion);
     this.node = pod.node;
     this.#kind = kinds.of({ isTerminal, hasStarted, isAgent });
     this.#claimKeys = claimKeys.length > 1 ? claimKeys : claimKeys[0];

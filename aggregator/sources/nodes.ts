@@ -1,8 +1,10 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
+import { ownText } from "./kept.ts";
 import { projectAttachment, projectNode } from "./node-projections.ts";
 import type { Volumes } from "./volumes.ts";
 
@@ -53,9 +55,11 @@ export function createNodes(
       for (const key of moved) tellClaims(volumes.attachedAs(key));
     },
   });
+  const texts = new SharedTexts();
   const attachments = createInformer(parts, {
     collection: { path: "/apis/storage.k8s.io/v1/volumeattachments", firstList: "quorum" },
     project: projectAttachment,
+    keep: (attachment) => keptAttachment(attachment, texts),
     onChange: (change) => {
       const moved = trackAttachment(indexes, change);
       if (moved !== undefined) tellClaims(attachedWith(moved, volumes));
@@ -71,6 +75,15 @@ export function createNodes(
       return [...new Set([...attached, ...(csi === undefined ? [] : indexes.inUse.get(attachedKey(csi)))])];
     },
   };
+}
+
+/** Nobody else has its name or its UID. */
+function keptAttachment(
+  { key, uid, resourceVersion, node, volume }: StoredAttachment,
+  texts: SharedTexts,
+): StoredAttachment {
+  texts.share([node, volume]);
+  return { key, uid, resourceVersion: ownText(resourceVersion), node, volume };
 }
 
 /** The volume of this name and those with its handle: an attachment names any one of them. */

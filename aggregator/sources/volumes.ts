@@ -1,11 +1,10 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
-import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { compareText, SortedList } from "../core/sorted-list.ts";
-import { KeptVolume, type VolumeKind } from "./kept-volume.ts";
+import { KeptVolume, VolumeValues } from "./kept-volume.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -34,8 +33,8 @@ export function createVolumes(parts: KubeParts, onClaim: (key: string) => void):
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const collection = { path: "/api/v1/persistentvolumes", firstList: "quorum" } as const;
-  const kinds = new SharedValues<VolumeKind>();
-  const keep = (volume: StoredVolume): StoredVolume => new KeptVolume(volume, kinds);
+  const values = new VolumeValues();
+  const keep = (volume: StoredVolume): StoredVolume => new KeptVolume(volume, values);
   const informer = createInformer(parts, { collection, project: projectVolume, keep, onChange });
   const byHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...byHash.get(handleHash)]

@@ -43,7 +43,7 @@ export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly collection: Collection;
   /** Keeps the few fields that are needed; throws when the object is not what it should be. */
   readonly project: (object: unknown) => T;
-  /** The form in which the store keeps it, where that takes less memory; it must say the same. */
+  /** What the store keeps of it, which must say the same: a form that takes less memory, texts shared where others have them, too. */
   readonly keep?: (object: T) => T;
   /** By which values objects are found, by the name of the index. */
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;

@@ -22,7 +22,7 @@ interface ProjectorParts<T extends Stored> {
   readonly logger: Logger;
   /** Throws for what it does not understand. */
   readonly project: (object: unknown) => T;
-  /** The form in which the store keeps what is projected, where that is another one. */
+  /** What the store keeps of it, with whatever is to be shared; without it all texts are. */
   readonly keep?: ((object: T) => T) | undefined;
 }
 
@@ -38,10 +38,9 @@ export class Projector<T extends Stored> {
   readonly #keep: (object: T) => T;
   /** The newest state of each object whose newest state is not understood. */
   readonly #stale = new Map<string, Unreadable>();
-  readonly #texts = new SharedTexts();
   #undecodable = 0;
 
-  constructor({ store, logger, project, keep = (object) => object }: ProjectorParts<T>) {
+  constructor({ store, logger, project, keep = sharingTexts() }: ProjectorParts<T>) {
     this.#store = store;
     this.#logger = logger;
     this.#project = project;
@@ -127,9 +126,7 @@ export class Projector<T extends Stored> {
 
   #decode(raw: unknown): T | Unreadable | undefined {
     try {
-      const object = this.#project(raw);
-      this.#texts.share(object);
-      return this.#keep(object);
+      return this.#keep(this.#project(raw));
     } catch (error) {
       this.#undecodable += 1;
       const identity = readIdentity(raw);
@@ -150,4 +147,12 @@ export class Projector<T extends Stored> {
       return undefined;
     }
   }
+}
+
+function sharingTexts<T>(): (object: T) => T {
+  const texts = new SharedTexts();
+  return (object) => {
+    texts.share(object);
+    return object;
+  };
 }

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/kept-claim.ts";
 import { KeptPod, PodValues } from "../../../../aggregator/sources/kept-pod.ts";
-import { KeptVolume } from "../../../../aggregator/sources/kept-volume.ts";
-import { SharedValues } from "../../../../common/kube/shared-values.ts";
+import { KeptVolume, VolumeValues } from "../../../../aggregator/sources/kept-volume.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { mountedStatus, statusWith } from "../world.ts";
 
@@ -94,7 +93,7 @@ describe("a kept object says what was told", () => {
   ])("a volume, $name", ({ change }) => {
     const volume = { ...VOLUME, ...change };
 
-    expect(saidBy(new KeptVolume(volume, new SharedValues()), volume)).toEqual(volume);
+    expect(saidBy(new KeptVolume(volume, new VolumeValues()), volume)).toEqual(volume);
   });
 
   it.each<{ readonly name: string; readonly change: Partial<Pod> }>([
