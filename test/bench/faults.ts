@@ -32,6 +32,7 @@ const LEFT_OUT: readonly ProxyFaultKind[] = [
   "expired-page",
   "lost-answer",
   "refused-write",
+  "outage-of-writes",
   "unanswered-write",
   "dropped-bookmark",
   "cut-initial-events",

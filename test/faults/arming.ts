@@ -9,7 +9,10 @@ export interface ArmingParts {
   readonly armory: Armory;
   readonly watches: Pick<OpenWatches, "strike" | "provoke" | "count">;
   readonly clock: Clock;
-  /** Breaks every connection and refuses every request until the answer is called; says each time that it has refused one. */
+  /**
+   * Breaks every connection and refuses every request, or refuses every write, until the answer is called; says each time that it has
+   * refused one.
+   */
   readonly shut: (refusal: Refusal, onRefused: () => void) => () => void;
   /** Aborted when the proxy closes. */
   readonly signal: AbortSignal;
@@ -83,9 +86,10 @@ export class Arming {
       // Who happens to wait for longer than it lasts would not notice it.
       if (!isTimed) void this.#over(fault).then(open);
     };
+    const refusal = refusalOf(fault) ?? { status: 503 };
     // To shut is to break: who has a watch notices it at once.
-    if (isTimed && watches.count > 0) notice();
-    const open = shut(refusalOf(fault) ?? { status: 503 }, notice);
+    if (isTimed && refusal.onlyWrites !== true && watches.count > 0) notice();
+    const open = shut(refusal, notice);
     if (!isTimed) return;
     void this.#over(fault).then((isOver) => {
       open();

@@ -70,6 +70,8 @@ export const PROXY_FAULTS = {
   "lost-answer": "write",
   /** A write is refused with 503. */
   "refused-write": "write",
+  /** Refuses every write for a while, with 503; what reads goes on. */
+  "outage-of-writes": "now",
   /** A write is never answered, and not done. */
   "unanswered-write": "write",
 } as const satisfies Readonly<Record<string, Opportunity>>;
@@ -116,10 +118,12 @@ export const RARE_FAULTS = [
   "dropped-bookmark",
 ] as const;
 
-/** A refusing answer: its HTTP status, and its `Retry-After` in seconds. */
+/** A refusing answer: its HTTP status, its `Retry-After` in seconds, and whom it meets. */
 export interface Refusal {
   readonly status: number;
   readonly retryAfter?: number;
+  /** Whoever reads does not meet it. */
+  readonly onlyWrites?: boolean;
 }
 
 /** What a fault refuses with, if it is one that refuses. */
@@ -148,6 +152,8 @@ export function refusalOf({ kind, pick }: Pick<Fault, "kind" | "pick">): Refusal
     case "refused-write":
     case "outage":
       return { status: 503 };
+    case "outage-of-writes":
+      return { status: 503, onlyWrites: true };
     case "answer-503-retry-after":
       return { status: 503, retryAfter };
     default:

@@ -13,10 +13,11 @@ export interface Measure {
 
 /**
  * How often a follower may ask, for each fault that can have hit it: a list with its pages, a question for its place and a watch after it,
- * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often. A write has fewer of these, and
- * one more for each change of its object. The pauses before writes are not measured: a change ends each.
+ * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often.
  */
 const REQUESTS_PER_FAULT = 10;
+/** How often one object may be written in vain in a row: the waits between these take minutes. Each ends when the object changes. */
+const WRITES_IN_A_ROW = 30;
 /** Pings tell within 45 s (common/kube/undici-transport.ts); on a fast clock the event loop takes a part of that, too. */
 const LONGEST_FROZEN_MS = 120_000;
 const WATCHES: readonly Verb[] = ["watch", "stream"];
@@ -44,10 +45,9 @@ export async function problemsOf({ direct }: World, scene: Scene, measure: Measu
       }),
     ),
   );
-  const most = REQUESTS_PER_FAULT * (1 + measure.faults);
   const asked = sides.flatMap((side) => [
-    ...requestProblems(side, measure.pace, most),
-    ...writeProblems(side.proxy.requests(), most),
+    ...requestProblems(side, measure),
+    ...writeProblems(side.proxy.requests(), WRITES_IN_A_ROW),
     ...peerProblems(side),
   ]);
   return [...told.flat(), ...asked, ...controller.problems].map((problem) => `seed ${seed}: ${problem}`);
@@ -66,7 +66,8 @@ function watchProblems(side: Side): readonly string[] {
   });
 }
 
-function requestProblems(side: Side, pace: Pace, most: number): readonly string[] {
+function requestProblems(side: Side, { pace, faults }: Measure): readonly string[] {
+  const most = REQUESTS_PER_FAULT * (1 + faults);
   return byCollection(side).flatMap(({ name, records }) => {
     const problems = [...pacingProblems(gapsOf(records, pace), pace), ...insistenceProblems(records)];
     if (records.length > most) problems.push(`was asked for ${records.length} times, more than ${most}`);

@@ -86,15 +86,20 @@ export function insistenceProblems(records: readonly RequestRecord[]): readonly 
     .map(([from, asked]) => `was told ${asked.length} times that ${from} is forgotten`);
 }
 
-/** Objects that were written more often than that, one line each. */
+/** What becomes of a write that another one has overtaken; it is not tried again as it is. */
+const OVERTAKEN: readonly (number | undefined)[] = [404, 409, 422];
+
+/** Objects that were written in vain more often than that in a row, one line each. */
 export function writeProblems(records: readonly RequestRecord[], most: number): readonly string[] {
-  const writes = Map.groupBy(
-    records.filter(({ verb }) => verb === "write"),
-    ({ collection }) => collection,
-  );
-  return [...writes].flatMap(([object, { length }]) =>
-    length > most ? [`${object} was written ${length} times, more than ${most}`] : [],
-  );
+  const writes = records.filter(({ verb }) => verb === "write");
+  return [...Map.groupBy(writes, ({ collection }) => collection)].flatMap(([object, tries]) => {
+    let [failures, longest] = [0, 0];
+    for (const record of tries) {
+      failures = hasFailed(record) && !OVERTAKEN.includes(record.status) ? failures + 1 : 0;
+      longest = Math.max(longest, failures);
+    }
+    return longest > most ? [`${object} was written in vain ${longest} times in a row, more than ${most}`] : [];
+  });
 }
 
 /** How the waits lie between the shortest and the longest that they may be. */

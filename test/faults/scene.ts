@@ -51,6 +51,7 @@ const SHOWN = "shown=yes";
 
 /** A key that is lost here stays lost: nothing changes any more. */
 const FINALE: readonly ProxyFaultKind[] = [
+  "outage-of-writes",
   "refused-write",
   "lost-answer",
   "refused-write",
@@ -58,6 +59,8 @@ const FINALE: readonly ProxyFaultKind[] = [
   "refused-write",
   "unanswered-write",
 ];
+/** Long enough that whoever writes again without a pause does so a hundred times; with one, a dozen times. */
+const FINALE_LENGTH_MS = 60_000;
 /** As common/kube does by itself, at its own speed. */
 const PING_MS = 15_000;
 /** A page is small, so that a small collection has several. */
@@ -89,7 +92,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     }),
     sideOf(paging, {
       all: [{ ...followed(configMaps), firstList: "cache" }, followed(claims)],
-      misses: ["cut-initial-events", "lost-answer", "refused-write", "unanswered-write"],
+      misses: ["cut-initial-events", "lost-answer", "refused-write", "outage-of-writes", "unanswered-write"],
       pings: false,
     }),
   ];
@@ -101,7 +104,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     controller,
     logger,
     finale: async () => {
-      for (const kind of FINALE) streaming.proxy.arm({ kind, atMs: 0, pick: 0, lengthMs: 0 });
+      for (const kind of FINALE) streaming.proxy.arm({ kind, atMs: 0, pick: 0, lengthMs: FINALE_LENGTH_MS });
       await mutator.touchAll(copied.path);
     },
     isSteady: () => followers.every(({ informer }) => informer.resourceVersion() !== undefined),

@@ -64,11 +64,11 @@ export class Serving {
     return this.#exchanges.map(({ record }) => record);
   }
 
-  /** Breaks every connection and refuses every request until the answer is called. */
+  /** Breaks every connection and refuses every request, or refuses every write, until the answer is called. */
   shut(refusal: Refusal, onRefused: () => void): () => void {
     const outage = { refusal, onRefused };
     this.#outages.add(outage);
-    this.#parts.breaker.resetAll();
+    if (refusal.onlyWrites !== true) this.#parts.breaker.resetAll();
     return () => void this.#outages.delete(outage);
   }
 
@@ -85,7 +85,7 @@ export class Serving {
 
   /** What is refused whatever is armed. */
   #standingRefusal({ asked }: Exchange): Refusal | undefined {
-    const outage = [...this.#outages].at(-1);
+    const outage = [...this.#outages].findLast(({ refusal }) => asked.verb === "write" || refusal.onlyWrites !== true);
     outage?.onRefused();
     if (outage !== undefined) return outage.refusal;
     return asked.verb === "stream" && this.#options.refusesStreams === true ? { status: 422 } : undefined;

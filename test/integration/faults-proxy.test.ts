@@ -442,6 +442,26 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect([...proxy.hits()]).toEqual([["overload", 1]]);
   });
 
+  it("refuses every write for a while, and lets everybody read", async () => {
+    const { proxy, behind, ask, watch } = await setUp();
+    const { answer, server } = await watch();
+    proxy.arm(fault("outage-of-writes", { lengthMs: 200 }));
+
+    const [first, second, list] = [
+      await ask("/things/a", "PATCH"),
+      await ask("/things/b", "PUT"),
+      await ask("/things"),
+    ];
+    server.end(event("a"));
+    await waiter.clock.sleep(250);
+    const third = await ask("/things/c", "PATCH");
+
+    expect([first.status, second.status, list.status, third.status]).toEqual([503, 503, 200, 200]);
+    expect(answer).toMatchObject({ text: event("a"), end: "clean" });
+    expect(behind.written).toEqual(["PATCH /things/c"]);
+    expect([...proxy.hits()]).toEqual([["outage-of-writes", 1]]);
+  });
+
   it("lets who has a watch ask again, and refuses him, when a refusal keeps to its time", async () => {
     const { proxy, ask, watch } = await setUp({ isTimed: true });
     const { answer } = await watch();

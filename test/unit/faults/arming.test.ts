@@ -135,6 +135,17 @@ describe("an outage that keeps to its time", () => {
   });
 });
 
+describe("an outage of writes that keeps to its time", () => {
+  it("breaks no watch: who has one does not notice it", async () => {
+    const { arming, clock } = setUp(TIMED, 1);
+    arming.arm(fault("outage-of-writes"));
+
+    await clock.advance(LENGTH_MS);
+
+    expect(arming.tally).toEqual({ scheduled: 1, hit: 0, unconnected: 0 });
+  });
+});
+
 describe("a fault that waits", () => {
   it("waits as long as it takes, and provokes nothing", async () => {
     const { arming, armory, clock, provoked } = setUp({ protocol: "h2" }, 1);

@@ -262,19 +262,23 @@ describe("a request without back-off after one that broke off", () => {
   });
 });
 
-describe("an object that is written", () => {
-  const writes = (count: number, collection: string): readonly RequestRecord[] =>
-    Array.from({ length: count }, (_, at) => ({ ...record({ at, verb: "write" }), collection }));
+describe("an object that is written in vain", () => {
+  const writes = (collection: string, ...statuses: readonly (number | undefined)[]): readonly RequestRecord[] =>
+    statuses.map((status, at) => ({ ...record({ at, verb: "write", status }), collection }));
 
-  it("as often as it may be is no problem, and neither are other requests", () => {
-    const records = [...writes(3, "/a/one"), ...writes(3, "/a/two"), ...[0, 1, 2, 3].map((at) => record({ at }))];
-
-    expect(writeProblems(records, 3)).toEqual([]);
+  it.each([
+    { name: "as often as it may be", records: [...writes("/a/one", 503, 500), ...writes("/a/two", undefined, 429)] },
+    { name: "not in a row", records: writes("/a/one", 503, 503, 200, 403, 403) },
+    { name: "because another write has overtaken it", records: writes("/a/one", 503, 503, 409, 503, 404, 503) },
+    { name: "not at all", records: writes("/a/one", 200, 200, 200) },
+    { name: "not by requests that read", records: [0, 1, 2].map((at) => record({ at, status: 503 })) },
+  ])("is no problem when it is written $name", ({ records }) => {
+    expect(writeProblems(records, 2)).toEqual([]);
   });
 
-  it("more often is one", () => {
-    expect(writeProblems([...writes(3, "/a/one"), ...writes(4, "/a/two")], 3)).toEqual([
-      "/a/two was written 4 times, more than 3",
+  it("is one when it is written more often in a row", () => {
+    expect(writeProblems([...writes("/a/one", 503), ...writes("/a/two", 503, undefined, 403)], 2)).toEqual([
+      "/a/two was written in vain 3 times in a row, more than 2",
     ]);
   });
 });
