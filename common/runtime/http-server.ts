@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { MooringError, messageOf } from "./errors.ts";
+import { asksByAddress } from "./host-header.ts";
 import { BodyEncoded, BodyTooLarge, CallerGone, readBody } from "./http-body.ts";
 import type { Logger } from "./logger.ts";
-import type { Address } from "./settings.ts";
+import { type Address, isLoopback } from "./settings.ts";
 
 /** A request as a route sees it. */
 export interface RouteRequest {
@@ -108,12 +109,21 @@ export function createRouter(routes: readonly Route[], logger: Logger): (call: R
   return (call) => answer(patterns, call).catch((error: unknown) => failure(error, logger));
 }
 
+/** Who is on this machine may ask, and no page in its browser. */
+const ASKED_BY_NAME: RouteAnswer = {
+  status: 403,
+  body: "here is an answer only for who asks as localhost or by an IP address, and not by another name\n",
+  isLast: true,
+};
+
 /** Listens by TCP until it is closed. Throws `MooringError` "listen-failed". */
 export async function listen(routes: readonly Route[], at: ListenAt, logger: Logger): Promise<HttpServer> {
   const { host, identity } = at;
   const router = createRouter(routes, logger);
+  const isForAll = identity !== undefined || !isLoopback(host);
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
+    if (!isForAll && !asksByAddress(headers.host)) return send(response, ASKED_BY_NAME);
     const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
     const call = { method, target, authorization: headers.authorization, body };
     void router(call).then((result) => send(response, result));

@@ -100,7 +100,7 @@ describe("an HTTP server", () => {
   it("tells callers that it does not keep idle connections for long: there are thousands of them", async () => {
     const { url } = await start();
 
-    const answer = await send(url, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n", "ok");
+    const answer = await send(url, "GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n", "ok");
 
     expect(answer.toLowerCase()).toContain("\r\nkeep-alive: timeout=5\r\n");
   });
@@ -120,7 +120,7 @@ describe("an HTTP server", () => {
     const { url } = await start();
 
     // It only ends when the server closes.
-    const answer = await send(url, "GET /elsewhere HTTP/1.1\r\nhost: x\r\n\r\n");
+    const answer = await send(url, "GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n");
 
     expect(answer).toMatch(/^HTTP\/1.1 503 .*\r\n\r\nask another one$/s);
   });
@@ -138,17 +138,17 @@ describe("an HTTP server", () => {
   it.each([
     {
       name: "a bad escape in the path",
-      bytes: "PUT /v1/nodes/%zz/report HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+      bytes: "PUT /v1/nodes/%zz/report HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
       status: 400,
     },
     {
       name: "a target that is no path",
-      bytes: "GET http://[ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      bytes: "GET http://[ HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
       status: 400,
     },
     {
       name: "a target for the whole server",
-      bytes: "OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+      bytes: "OPTIONS * HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
       status: 404,
     },
     { name: "what is no HTTP", bytes: "hello\r\n\r\n", status: 400 },
@@ -168,7 +168,7 @@ describe("an HTTP server", () => {
   ])("refuses a body that is too large before it is sent to its end, when the caller $name", async ({ bytes }) => {
     const { url, logger } = await start();
 
-    const text = await send(url, `PUT /v1/nodes/n/report HTTP/1.1\r\nhost: x\r\n${bytes}`);
+    const text = await send(url, `PUT /v1/nodes/n/report HTTP/1.1\r\nhost: localhost\r\n${bytes}`);
 
     expect(text).toMatch(/^HTTP\/1.1 413 /);
     expect(text.toLowerCase()).toContain("connection: close");
@@ -187,9 +187,9 @@ describe("an HTTP server", () => {
 
   it("goes on over one connection after a refusal that read the body", async () => {
     const { url } = await start();
-    const get = "GET /nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc";
+    const get = "GET /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\nabc";
 
-    const text = await send(url, `${get}${get.replace("x\r\n", "x\r\nconnection: close\r\n")}`);
+    const text = await send(url, `${get}${get.replace("localhost\r\n", "localhost\r\nconnection: close\r\n")}`);
 
     expect(text.match(/HTTP\/1.1 404 /g)).toHaveLength(2);
   });
@@ -208,7 +208,7 @@ describe("an HTTP server", () => {
       },
     ]).then((started) => started);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
-    socket.write("PUT /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nhalf");
+    socket.write("PUT /slow HTTP/1.1\r\nhost: localhost\r\ncontent-length: 500\r\n\r\nhalf");
     await eventually(() => logger.messages("debug").includes("began"));
 
     socket.destroy();
@@ -244,6 +244,45 @@ describe("an HTTP server", () => {
 
     expect(await asked).toBe("cut");
     expect(logger.messages("debug")).toEqual([]);
+  });
+
+  it.each([
+    { name: "its address", host: "127.0.0.1:9809", status: 200 },
+    { name: "its address without a port", host: "127.0.0.1", status: 200 },
+    { name: "its address in IPv6", host: "[::1]:9809", status: 200 },
+    { name: "localhost", host: "LocalHost:9809", status: 200 },
+    { name: "an address that somebody forwards", host: "192.0.2.7:9809", status: 200 },
+    { name: "a name", host: "rebound.example:9809", status: 403 },
+    { name: "a name that only looks like an address", host: "127.0.0.1.rebound.example", status: 403 },
+    { name: "a name behind a user", host: "rebound.example@127.0.0.1", status: 403 },
+    { name: "no name", host: "", status: 403 },
+  ])("on a loopback address answers $status to who asks for it by $name", async ({ host, status }) => {
+    const { url } = await start();
+
+    const text = await send(url, `GET /livez HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(text.includes("ok")).toBe(status === 200);
+  });
+
+  it("on a loopback address reads nothing of what it refuses", async () => {
+    const { url } = await start();
+
+    const text = await send(
+      url,
+      "PUT /v1/nodes/n/report HTTP/1.1\r\nhost: rebound.example\r\ncontent-length: 9\r\n\r\n",
+    );
+
+    expect(text).toMatch(/^HTTP\/1.1 403 .*connection: close.*as localhost or by an IP address/is);
+  });
+
+  it("on every address answers whatever name it is asked for by", async () => {
+    const server = await listen(ROUTES, { host: "", port: 0 }, createFakeLogger());
+    servers.push(server);
+
+    const text = await send(server.url, "GET /livez HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n");
+
+    expect(text).toMatch(/^HTTP\/1.1 200 /);
   });
 
   it("closes with idle connections open, and twice", async () => {
