@@ -1,5 +1,7 @@
+import { deepStrictEqual } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isAbandonedLoop, listLoops, VOLUMES_FOLDER } from "../csi/loop-devices.ts";
 import { runCommand } from "../node/commands.ts";
 import { KUBELET_SYSCTLS } from "../node/node-init.ts";
 import { hierarchiesIn } from "../process/cgroups.ts";
@@ -13,9 +15,14 @@ export interface Footprint {
   readonly links: readonly string[];
   readonly routes: readonly string[];
   readonly cgroups: readonly string[];
+  /** Loop devices that show volumes of the run, or of any run that is over. */
+  readonly loops: readonly string[];
 }
 
-export const NO_FOOTPRINT: Footprint = { processes: [], mounts: [], links: [], routes: [], cgroups: [] };
+/** What a cluster must not change, whichever else run on the machine: the firewall and the kernel's settings. */
+export type MachineState = Readonly<Record<string, string>>;
+
+export const NO_FOOTPRINT: Footprint = { processes: [], mounts: [], links: [], routes: [], cgroups: [], loops: [] };
 
 /** Looks for all that belongs to the run in `folder`, by other means than those that remove it. */
 export async function footprintOf(folder: string): Promise<Footprint> {
@@ -29,14 +36,23 @@ export async function footprintOf(folder: string): Promise<Footprint> {
     links: linesWith(await ip("-oneline", "link"), name),
     routes: linesWith(await ip("route", "show", "table", "all"), name),
     cgroups: hierarchiesIn(mountInfo).flatMap(({ mountPoint }) => foldersNamed(mountPoint, name)),
+    loops: listLoops()
+      .filter((loop) => isAbandonedLoop(loop) || (loop.file.includes(VOLUMES_FOLDER) && loop.file.includes(name)))
+      .map(({ device, file }) => `${device} ${file}`),
   };
 }
 
-/** What a cluster must not change, whichever else run on the machine: the firewall and the kernel's settings. */
-export async function machineState(): Promise<Readonly<Record<string, string>>> {
+/** Throws, with the difference, where something of a run that is over is left, or the machine's state is not what it was before. */
+export async function checkNothingLeft(folder: string, before: MachineState): Promise<void> {
+  const left = { ...(await footprintOf(folder)), ...(await machineState()) };
+  deepStrictEqual(left, { ...NO_FOOTPRINT, ...before });
+}
+
+export async function machineState(): Promise<MachineState> {
   const settings = Object.keys(KUBELET_SYSCTLS).map((name) => [name, readFileSync(join("/proc/sys", name), "utf8")]);
   const forwarding = readFileSync("/proc/sys/net/ipv4/ip_forward", "utf8");
-  const rules = await runCommand({ command: "nft", args: ["list", "ruleset"] });
+  // Without their counters, which any packet moves.
+  const rules = await runCommand({ command: "nft", args: ["--stateless", "list", "ruleset"] });
   return { ...Object.fromEntries(settings), forwarding, rules };
 }
 

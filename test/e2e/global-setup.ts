@@ -4,8 +4,12 @@ import { NODE_PROGRAMS } from "../node/cluster.ts";
 import { requireNodes } from "../node/preconditions.ts";
 import { openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+import { checkNothingLeft, machineState } from "./footprint.ts";
 
-/** Looks whether this machine can run nodes and gets their programs once, before any test waits; returns the end of the run. */
+/**
+ * Looks whether this machine can run nodes and gets their programs once, before any test waits; returns the end of the run, which fails
+ * where all the tests together leave something behind.
+ */
 export default async function setUp(): Promise<() => Promise<void>> {
   const owner = await openOwner();
   const signals = closeOnSignals(owner);
@@ -20,10 +24,14 @@ export default async function setUp(): Promise<() => Promise<void>> {
   };
   try {
     await requireNodes(owner);
+    const state = await machineState();
     await findBinaries(owner, ["etcd", "kube-apiserver", "kubectl", ...OPTIONAL_PARTS]);
     await findBinaries(owner, NODE_PROGRAMS);
     await findBinaries(owner, ["helm"]);
-    return tearDown;
+    return async () => {
+      await tearDown();
+      await checkNothingLeft(owner.folder, state);
+    };
   } catch (error) {
     await tearDown();
     throw error;
