@@ -1,45 +1,53 @@
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
 /** What thousands of claims have in common. */
 type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
+/** What the statuses of thousands of claims have in common: those of claims that were never used, or are mounted on one node. */
+type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** What few claims have at all. */
-type Rare = Pick<Claim, "controllerUid" | "strays">;
+type Rare = Pick<Claim, "controllerUid" | "strays"> & Pick<ClaimStatus, "blindGap">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
   readonly kinds = new SharedValues<ClaimKind>();
-  readonly mountedOn = new SharedValues<MountedOn>();
+  readonly told = new SharedValues<Told>();
   readonly texts = new SharedTexts();
 }
 
-/** A claim as it is kept: 100 bytes less of each than its fields as they are told, and of one that is mounted 200. */
+/** A claim as it is kept: 200 bytes less of each than its fields as they are told, and of one that is mounted 300. */
 export class KeptClaim implements Whole<Claim> {
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly volume: string | undefined;
-  readonly status: ClaimStatus | undefined;
   readonly upstream: Claim["upstream"];
   readonly #kind: ClaimKind;
   readonly #created: number | undefined;
+  readonly #told: Told | undefined;
+  readonly #since: number | undefined;
+  readonly #lastUse: ClaimStatus["lastUse"];
   readonly #rare: Rare | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
-    const { phase, isDeleting, storageClass, capacity, controllerUid, strays } = claim;
+    const { phase, isDeleting, storageClass, capacity, controllerUid, strays, status } = claim;
+    const blindGap = status?.blindGap;
+    const isRare = controllerUid !== undefined || strays !== undefined || blindGap !== undefined;
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
     this.volume = claim.volume;
-    this.status = statusOf(claim.status, values);
     this.upstream = claim.upstream;
-    values.texts.share([this.key, this.uid, this.volume, this.status]);
+    values.texts.share([this.key, this.uid, this.volume, status]);
     this.#kind = values.kinds.of({ phase, isDeleting, storageClass, capacity });
     this.#created = secondsOf(claim.createdAtMs);
-    this.#rare = controllerUid === undefined && strays === undefined ? undefined : { controllerUid, strays };
+    this.#told = status && toldBy(status, values);
+    this.#since = secondsOf(status?.sinceMs);
+    this.#lastUse = status?.lastUse;
+    this.#rare = isRare ? { controllerUid, strays, blindGap } : undefined;
   }
 
   get namespace(): string {
@@ -48,6 +56,15 @@ export class KeptClaim implements Whole<Claim> {
 
   get name(): string {
     return this.key.slice(this.key.indexOf("/") + 1);
+  }
+
+  get status(): ClaimStatus | undefined {
+    const sinceMs = millisecondsOf(this.#since);
+    if (this.#told === undefined || sinceMs === undefined) return undefined;
+    const { unused, reason, message, mountedOn } = this.#told;
+    const status = { unused, reason, message, sinceMs, mountedOn, lastUse: this.#lastUse };
+    const blindGap = this.#rare?.blindGap;
+    return blindGap === undefined ? status : { ...status, blindGap };
   }
 
   get phase(): string {
@@ -79,9 +96,8 @@ export class KeptClaim implements Whole<Claim> {
   }
 }
 
-/** A node has twenty claims mounted, whose statuses name it. */
-function statusOf(status: ClaimStatus | undefined, values: ClaimValues): ClaimStatus | undefined {
-  if (status?.mountedOn === undefined || status.blindGap !== undefined) return status;
-  const { unused, reason, message, sinceMs, mountedOn, lastUse } = status;
-  return { unused, reason, message, sinceMs, mountedOn: values.mountedOn.of(mountedOn), lastUse };
+/** Who used it last, and until when, no two claims have in common. */
+function toldBy({ unused, reason, message, mountedOn, lastUse }: ClaimStatus, { told }: ClaimValues): Told {
+  const own = { unused, reason, message, mountedOn };
+  return unused && lastUse !== undefined ? own : told.of(own);
 }

@@ -30,6 +30,16 @@ const CLAIM: Claim = {
   upstream: undefined,
 };
 
+const LAST_USE = {
+  releaseId: "release-1",
+  node: "n1",
+  pod: "shop/web-0",
+  podUid: "pod-1",
+  releasedAtMs: 1_795_262_399_500,
+  uncertaintyMs: undefined,
+  evidence: "mount-table",
+} as const;
+
 const VOLUME: Volume & { readonly resourceVersion: string } = {
   ...IDENTITY,
   key: "pv-1",
@@ -72,6 +82,11 @@ describe("a kept object says what was told", () => {
     { name: "with strays", change: { strays: [stray] } },
     { name: "unused", change: { status: statusWith({ unused: true, reason: "Unmounted" }) } },
     { name: "mounted", change: { status: mountedStatus(["n1"]) } },
+    {
+      name: "unused since a use",
+      change: { status: statusWith({ unused: true, reason: "Unmounted", lastUse: LAST_USE }) },
+    },
+    { name: "unused, and maybe used in a gap", change: { status: statusWith({ unused: true, blindGap: gap }) } },
     {
       name: "mounted, with a gap that somebody forged",
       change: { status: { ...mountedStatus(["n1"]), blindGap: gap } },
