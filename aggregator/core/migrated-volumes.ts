@@ -4,6 +4,7 @@ export interface InTreeSource {
   readonly azureDisk?: { readonly diskURI: string } | undefined;
   readonly cinder?: { readonly volumeID: string } | undefined;
   readonly vsphereVolume?: { readonly volumePath: string } | undefined;
+  readonly portworxVolume?: { readonly volumeID: string } | undefined;
 }
 
 /** A volume as its CSI driver knows it. */
@@ -18,11 +19,12 @@ export interface CsiHandle {
  * handle of a GCE disk depends on the release and on labels, that of an Azure file share on its secret.
  */
 export function migratedHandle(source: InTreeSource): CsiHandle | undefined {
-  const { awsElasticBlockStore: ebs, azureDisk, cinder, vsphereVolume: vsphere } = source;
+  const { awsElasticBlockStore: ebs, azureDisk, cinder, vsphereVolume: vsphere, portworxVolume: portworx } = source;
   if (ebs !== undefined) return ebsHandle(ebs.volumeID);
   if (azureDisk !== undefined) return { driver: "disk.csi.azure.com", volumeHandle: azureDisk.diskURI };
   if (cinder !== undefined) return { driver: "cinder.csi.openstack.org", volumeHandle: cinder.volumeID };
   if (vsphere !== undefined) return { driver: "csi.vsphere.vmware.com", volumeHandle: vsphere.volumePath };
+  if (portworx !== undefined) return { driver: "pxd.portworx.com", volumeHandle: portworx.volumeID };
   return undefined;
 }
 

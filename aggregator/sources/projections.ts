@@ -120,6 +120,7 @@ const volumeSchema = v.object({
     azureDisk: v.optional(v.object({ diskURI: v.string() })),
     cinder: v.optional(v.object({ volumeID: v.string() })),
     vsphereVolume: v.optional(v.object({ volumePath: v.string() })),
+    portworxVolume: v.optional(v.object({ volumeID: v.string() })),
   }),
   status: v.optional(
     v.object({ phase: v.optional(v.string(), ""), lastPhaseTransitionTime: v.nullish(v.string()) }),

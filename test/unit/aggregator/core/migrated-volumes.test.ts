@@ -34,6 +34,11 @@ describe("migratedHandle", () => {
       source: { vsphereVolume: { volumePath: "[ds] kubevols/d.vmdk" } },
       handle: "csi.vsphere.vmware.com [ds] kubevols/d.vmdk",
     },
+    {
+      name: "a Portworx volume by its ID",
+      source: { portworxVolume: { volumeID: "p-1" } },
+      handle: "pxd.portworx.com p-1",
+    },
     { name: "a source of which it is not known", source: {}, handle: undefined },
   ])("$name", ({ source, handle }) => {
     const found = migratedHandle(source);

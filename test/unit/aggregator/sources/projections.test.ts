@@ -246,13 +246,22 @@ describe("projectVolume", () => {
     expect(projectVolume({ metadata: made, spec: {}, status: { phase } }).boundSinceMs).toBe(1_795_262_400_000);
   });
 
-  it("an in-tree volume has the handle that Kubernetes makes for the CSI driver behind it", () => {
-    const spec = { awsElasticBlockStore: { volumeID: "aws://eu-west-1a/vol-0a1b", fsType: "ext4" } };
+  it.each([
+    {
+      source: { awsElasticBlockStore: { volumeID: "aws://eu-west-1a/vol-0a1b", fsType: "ext4" } },
+      driver: "ebs.csi.aws.com",
+      handle: "vol-0a1b",
+    },
+    {
+      source: { portworxVolume: { volumeID: "7401", fsType: "ext4" } },
+      driver: "pxd.portworx.com",
+      handle: "7401",
+    },
+  ])("an in-tree volume has the handle that Kubernetes makes for $driver behind it", ({ source, driver, handle }) => {
+    const { csi } = projectVolume({ metadata: pv, spec: source });
 
-    const { csi } = projectVolume({ metadata: pv, spec });
-
-    const handleHash = createHash("sha256").update("vol-0a1b").digest("hex");
-    expect(csi).toEqual({ driver: "ebs.csi.aws.com", handleHash });
+    const handleHash = createHash("sha256").update(handle).digest("hex");
+    expect(csi).toEqual({ driver, handleHash });
   });
 
   it("keeps where it can be mounted as one text", () => {
