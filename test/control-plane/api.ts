@@ -4,6 +4,8 @@ import { HarnessError } from "../process/errors.ts";
 import type { Cluster, Credentials } from "./kubeconfig.ts";
 
 const LIMIT_MS = 10_000;
+/** What only tries out may be sent again, as a read may. */
+const DRY = "dryRun=All";
 
 /** One request to a server of the control plane. */
 export interface ApiRequest {
@@ -25,7 +27,7 @@ export type ApiCall = (call: ApiRequest) => Promise<ApiAnswer>;
 
 /**
  * A way to ask `cluster` as the bearer of `credentials`. It throws when the server cannot be reached within 10 s. Reads, of which there are
- * many while something is waited for, share connections; all that writes has a connection of its own.
+ * many while something is waited for, and dry runs share connections; all that writes has a connection of its own.
  */
 export function createApiCall(cluster: Cluster, credentials: Credentials): ApiCall {
   const tls = "token" in credentials ? {} : { cert: credentials.certificate, key: credentials.key };
@@ -35,7 +37,7 @@ export function createApiCall(cluster: Cluster, credentials: Credentials): ApiCa
   const agents = { kept: new Agent({ ...fixed, keepAlive: true }), own: new Agent({ ...fixed, keepAlive: false }) };
   return async (call) => {
     const wire = wireOf(cluster, call, identity);
-    if (wire.method !== "GET") return await send(wire, agents.own);
+    if (wire.method !== "GET" && !call.path.includes(DRY)) return await send(wire, agents.own);
     // A server that ends may close a kept connection while the request is on its way.
     return await send(wire, agents.kept).catch((error: unknown) => {
       if (error instanceof StaleConnection) return send(wire, agents.own);

@@ -7,6 +7,9 @@ import type { PartPlan } from "./part.ts";
 export const PART_NAMES = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 export type PartName = (typeof PART_NAMES)[number];
 
+/** The default of 20 requests a second stretches the start of the controller manager, which makes an account for each controller, to 5 s. */
+const EAGER = ["--kube-api-qps=500", "--kube-api-burst=1000"];
+
 /** Files of the control plane, by name, in its folder. */
 export type FileOf = (name: string) => string;
 
@@ -102,9 +105,7 @@ export function controllerManagerPlan(site: Site, apiUrl: string): PartPlan {
     `--cluster-signing-cert-file=${file("ca.crt")}`,
     `--cluster-signing-key-file=${file("ca.key")}`,
     "--use-service-account-credentials=true",
-    // At its start it makes an account for each controller; the default of 20 requests a second stretches that to 5 s.
-    "--kube-api-qps=500",
-    "--kube-api-burst=1000",
+    ...EAGER,
   ]);
   return {
     ...plan,
@@ -117,7 +118,7 @@ export function controllerManagerPlan(site: Site, apiUrl: string): PartPlan {
 
 /** The scheduler. */
 export function schedulerPlan(site: Site): PartPlan {
-  return controllerPlan(site, "kube-scheduler", []);
+  return controllerPlan(site, "kube-scheduler", EAGER);
 }
 
 /** What the controller manager and the scheduler have in common. */

@@ -111,7 +111,7 @@ export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
   };
   const pod = async (name: string): Promise<SeenPod> => v.parse(podSchema, await api.get(`${PODS}/${name}`));
   const until = (what: string, check: () => Promise<void>): Promise<void> =>
-    waitUntil(owner, { what, limitMs: 30_000, everyMs: 50, check });
+    waitUntil(owner, { what, limitMs: 30_000, check });
   // A pod of the same second might have been sent to an earlier Node of that name.
   await until("a pod that is younger than its node", async () => {
     const age = owner.clock.wallMs() - (parseTimestamp(node.metadata.creationTimestamp) ?? Number.NaN);

@@ -7,6 +7,8 @@ import { type ControlPlane, startControlPlane } from "../control-plane/control-p
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
+import { createClusterApi } from "../stand-in/cluster-api.ts";
+import { APPLY } from "../stand-in/mooring.ts";
 import { byName, kustomize, MANIFESTS } from "./manifest-tools.ts";
 
 const POLICY = "mooring-pods.mooring.dev";
@@ -28,11 +30,13 @@ beforeAll(async () => {
   agent = podOf(manifests.get("DaemonSet mooring-agents/mooring-agent"));
   aggregator = podOf(manifests.get("Deployment mooring/mooring-aggregator"));
   const files = ["namespaces", "rbac", "policies/pods"].flatMap((name) => ["-f", `${MANIFESTS}/base/${name}.yaml`]);
+  const api = createClusterApi(plane.api);
+  await api.create("/api/v1/namespaces", { metadata: { name: ELSEWHERE } });
+  // The controllers make it; none of them run here.
+  await api.create("/api/v1/namespaces", { metadata: { name: "kube-node-lease" } }).catch(() => {});
+  await api.create(`/api/v1/namespaces/${ELSEWHERE}/serviceaccounts`, { metadata: { name: "mooring-agent" } });
   const flags = [`--kubeconfig=${plane.kubeconfig}`, `--cache-dir=${plane.kubeconfig}.cache`];
-  await run(plane.kubectl, [...flags, "create", "namespace", ELSEWHERE]);
-  await run(plane.kubectl, [...flags, "create", "namespace", "kube-node-lease"]).catch(() => {});
-  await run(plane.kubectl, [...flags, "create", "serviceaccount", "mooring-agent", "-n", ELSEWHERE]);
-  await run(plane.kubectl, [...flags, "apply", "--server-side", ...files]);
+  await run(plane.kubectl, [...flags, ...APPLY, ...files]);
   const check = async (): Promise<void> => {
     const { status, text } = await tryOut("mooring-agents", { ...agent, hostNetwork: true });
     if (status !== 403) throw new Error(text);

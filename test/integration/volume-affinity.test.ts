@@ -93,6 +93,8 @@ const made = v.object({ metadata: v.object({ uid: v.string() }) });
 let owner: Owner;
 let signals: Disposable;
 let client: KubeClient;
+/** Which of all the API server takes. */
+let taken: readonly boolean[];
 
 beforeAll(async () => {
   owner = await openOwner();
@@ -103,6 +105,7 @@ beforeAll(async () => {
   await create("/api/v1/namespaces", { metadata: { name: "affinity" } });
   await create(`${NAMESPACE}/serviceaccounts`, { metadata: { name: "default" } });
   await Promise.all(Object.entries(NODES).map(([name, labels]) => createNode(name, labels)));
+  taken = await Promise.all(all.map((terms, n) => createVolume(`pv-${n}`, terms)));
 });
 afterAll(async () => {
   await owner.close();
@@ -172,7 +175,6 @@ async function decisions(count: number): Promise<ReadonlyMap<string, boolean>> {
 
 describe("the affinity of a PV", () => {
   it("admits the nodes that upstream's own check admits", { timeout: 150_000 }, async () => {
-    const taken = await Promise.all(all.map((terms, n) => createVolume(`pv-${n}`, terms)));
     await createVolume("anywhere", undefined);
     const volumes = all.flatMap((terms, n) => (taken[n] ? [{ name: `pv-${n}`, terms }] : []));
     const names = ["anywhere", ...volumes.map(({ name }) => name)];
@@ -201,17 +203,14 @@ describe("the affinity of a PV", () => {
     expect(seen.differs).toBeGreaterThan(100);
   });
 
-  it("cannot be read where the API server takes no such volume", async () => {
-    const refused: string[] = [];
-    await Promise.all(
-      all.map(async (terms, n) => {
-        if (await createVolume(`refused-${n}`, terms)) return;
-        const affinity = parseVolumeAffinity({ required: { nodeSelectorTerms: terms } });
-        const isReadable = affinity.kind === "terms" && affinity.terms.every(({ kind }) => kind === "term");
-        if (isReadable) refused.push(JSON.stringify(terms));
-      }),
-    );
+  it("cannot be read where the API server takes no such volume", () => {
+    const refused = all.filter((_, n) => taken[n] === false);
 
-    expect(refused).toEqual([]);
+    const readable = refused.filter((nodeSelectorTerms) => {
+      const affinity = parseVolumeAffinity({ required: { nodeSelectorTerms } });
+      return affinity.kind === "terms" && affinity.terms.every(({ kind }) => kind === "term");
+    });
+    expect(readable).toEqual([]);
+    expect(refused.length).toBeGreaterThan(3);
   });
 });

@@ -2,6 +2,9 @@ import { describeExit, type OwnedChild } from "./child.ts";
 import { explain, HarnessError } from "./errors.ts";
 import type { Owner } from "./owner.ts";
 
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 150;
+
 /** Something that becomes ready by itself. */
 export interface Awaited {
   /** Names it in messages: `kube-apiserver`. */
@@ -12,14 +15,15 @@ export interface Awaited {
   readonly child?: OwnedChild;
   /** Resolves when it is ready; throws, with the reason, when it is not yet. */
   readonly check: () => Promise<void>;
-  /** Between two checks, in ms (50 unless told). */
+  /** Between two checks, in ms. Unless told 50 at first, and up to 150 of what takes seconds: both sides work for each of them. */
   readonly everyMs?: number;
 }
 
 /** Waits until something is ready. Throws a HarnessError with the reason and the last log lines when it will not be. */
 export async function waitUntil(owner: Pick<Owner, "clock" | "signal">, awaited: Awaited): Promise<void> {
   const { clock, signal } = owner;
-  const { what, limitMs, child, check, everyMs = 50 } = awaited;
+  const { what, limitMs, child, check, everyMs } = awaited;
+  let pauseMs = everyMs ?? FIRST_PAUSE_MS;
   const until = clock.monotonicMs() + limitMs;
   for (;;) {
     const reason = await check().then(() => undefined, explain);
@@ -33,7 +37,8 @@ export async function waitUntil(owner: Pick<Owner, "clock" | "signal">, awaited:
     if (clock.monotonicMs() > until) {
       throw new HarnessError(`${what} is not ready after ${limitMs / 1000} s: ${reason}${logOf(child)}`);
     }
-    await clock.sleep(everyMs, signal);
+    await clock.sleep(pauseMs, signal);
+    if (everyMs === undefined) pauseMs = Math.min(1.2 * pauseMs, LONGEST_PAUSE_MS);
   }
 }
 

@@ -39,6 +39,15 @@ it("reads share a connection, and each write has one of its own", async () => {
   expect(asked).toEqual(["GET 0", "POST 1", "GET 0", "DELETE 2", "GET 0"]);
 });
 
+it("what only tries out shares the connection of reads", async () => {
+  const { api, asked } = await serve(answerAll);
+
+  await api({ path: "/" });
+  await api({ method: "POST", path: "/pods?dryRun=All" });
+
+  expect(asked).toEqual(["GET 0", "POST 0"]);
+});
+
 it("a read whose kept connection ends without an answer is asked once more", async () => {
   let left = 1;
   const { api, asked } = await serve((request, response) => {
