@@ -8,7 +8,7 @@ export interface Sizes {
   readonly namespaces: number;
 }
 
-/** The largest cluster that Mooring is built for (ARCHITECTURE: limits). */
+/** The largest cluster that Mooring is built for (docs/install.md: sizes). */
 const FULL_NODES = 5_000;
 const NAMESPACES_PER_NODE = 0.08;
 export const PODS_PER_NODE = 30;
