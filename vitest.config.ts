@@ -1,10 +1,8 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.ts";
 
-/** They wait for most of their time, and measure how soon something follows; but for the simulation, which computes. */
-const TIMED = ["crashes", "leadership", "leadership-lost", "simulation"].map(
-  (name) => `test/integration/${name}.test.ts`,
-);
+/** They wait for most of their time, and measure how soon something follows. */
+const TIMED = ["crashes", "leadership", "leadership-lost"].map((name) => `test/integration/${name}.test.ts`);
 /** It reads a clock that goes fifty times as fast: what takes the machine away for a moment takes a second of it away. */
 const ALONE = ["test/integration/faults.test.ts"];
 

@@ -6,7 +6,7 @@ import { findingsOf } from "../../fuzz/target.ts";
 import { TARGETS } from "../../fuzz/targets.ts";
 
 /** A short share of what `npm run fuzz` does for minutes; a hunt asks for more by the variable that properties know, too. */
-const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
+const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 60);
 
 describe("whatever comes from outside", () => {
   it.each(TARGETS)("keeps the promises of $name: $about", async (target) => {
