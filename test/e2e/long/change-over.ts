@@ -126,7 +126,7 @@ async function judgeEnd(
   const verdicts = (): readonly Verdict[] => {
     const states = stage.log.states(claim);
     return reasons.map((reason) =>
-      judge({ expected: { status: "True", reason }, truth: { ...truth, outageUntilMs }, states }),
+      judge({ expected: { status: "True", reason, evidence: "any" }, truth: { ...truth, outageUntilMs }, states }),
     );
   };
   const best = (): Verdict | undefined => verdicts().toSorted((a, b) => a.faults.length - b.faults.length)[0];

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { codeOf, HarnessError } from "../../process/errors.ts";
 import { waitUntil } from "../../process/wait.ts";
 import { folderOf } from "./claims.ts";
+import { userEnd } from "./last-use.ts";
 import { deletePod, type MadePod, type PodSpec, runPod } from "./pods.ts";
 import type { Truth } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
@@ -24,13 +25,15 @@ export interface Heart {
 export async function runHeart(stage: Stage, spec: PodSpec & { readonly claim: string }): Promise<Heart & MadePod> {
   const pod = await runPod(stage, { ...spec, line: heartbeatLine(spec.claim) });
   const pid = processOf(heartbeatLine(spec.claim));
+  const beganMs = stage.owner.clock.wallMs();
   const beat = (): string => stage.node(spec.node).path(`${folderOf(spec.claim)}/beat`);
   const end = async (): Promise<Truth> => {
     const check = async (): Promise<void> => {
       if (isRunning(pid)) throw new HarnessError(`process ${pid} still runs`);
     };
     await waitUntil(stage.owner, { what: `the end of ${spec.name}`, limitMs: LIMIT_MS, everyMs: LOOK_MS, check });
-    return { afterMs: statSync(beat()).mtimeMs, byMs: stage.owner.clock.wallMs() };
+    const end = { afterMs: statSync(beat()).mtimeMs, byMs: stage.owner.clock.wallMs() };
+    return { ...end, beganMs, users: [userEnd(pod, end)] };
   };
   return { ...pod, end };
 }

@@ -1,28 +1,33 @@
 import { HarnessError } from "../../process/errors.ts";
 import type { MadePod } from "./pods.ts";
-import type { Truth } from "./scenario.ts";
+import type { Moment, Truth, UserEnd } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
-import { both, latest, type UseMounts, umountsOf, useMounts } from "./truth.ts";
+import { both, continuousSince, type EndedMount, latest, type UseMounts, umountsOf, useMounts } from "./truth.ts";
 
 /** Waits until the kernel has told of the end of every use mount of these pods; answers when the last one ended. */
 export async function endOfUse(stage: Stage, volume: string, pods: readonly MadePod[]): Promise<Truth> {
-  const ends: Truth[] = [];
-  for (const { node, uid, name } of pods) {
-    const use = { podUid: uid, volume };
-    await stage.until(`the unmounts of ${name}`, () => requireEnd(useMounts(stage.mounts(node), use)));
-    ends.push(...useMounts(stage.mounts(node), use).ended.map((end) => narrowed(stage, end)));
+  const users: UserEnd[] = [];
+  const mounts: EndedMount[] = [];
+  for (const pod of pods) {
+    const ended = await endedMounts(stage, volume, pod);
+    const last = latest(ended.map((one) => narrowed(stage, one)));
+    if (last !== undefined) users.push(userEnd(pod, last));
+    mounts.push(...ended);
   }
-  const last = latest(ends);
+  const last = latest(users);
   if (last === undefined) throw new HarnessError("no pods, no use");
-  return last;
+  return { ...last, beganMs: continuousSince(mounts), users };
 }
 
-/** Waits until the kernel has told of a use mount of the pod. */
-export async function beginOfUse(stage: Stage, volume: string, { node, uid, name }: MadePod): Promise<void> {
-  await stage.until(`the mount of ${name}`, () => {
-    const { left } = useMounts(stage.mounts(node), { podUid: uid, volume });
-    if (left.length === 0) throw new HarnessError("the record does not show it");
-  });
+/** A pod of the namespace `default` as the user of a claim whose use ended then. */
+export function userEnd({ node, name, uid }: MadePod, { afterMs, byMs }: Moment): UserEnd {
+  return { afterMs, byMs, node, pod: `default/${name}`, podUid: uid };
+}
+
+async function endedMounts(stage: Stage, volume: string, pod: MadePod): Promise<readonly EndedMount[]> {
+  const mounts = (): UseMounts => useMounts(stage.mounts(pod.node), { podUid: pod.uid, volume });
+  await stage.until(`the unmounts of ${pod.name}`, () => requireEnd(mounts()));
+  return mounts().ended;
 }
 
 function requireEnd({ left, ended }: UseMounts): void {
@@ -31,7 +36,7 @@ function requireEnd({ left, ended }: UseMounts): void {
 }
 
 /** Where a driver unmounted, its own record says so, too; the two must agree. */
-function narrowed(stage: Stage, { mountPoint, at }: UseMounts["ended"][number]): Truth {
+function narrowed(stage: Stage, { mountPoint, at }: EndedMount): Moment {
   const umounts = umountsOf(stage.operations(), mountPoint);
   if (umounts.length === 0) return at;
   const agreed = umounts.flatMap((umount) => both(umount, at) ?? []);

@@ -1,15 +1,11 @@
-import { HarnessError } from "../../process/errors.ts";
-import { saidBy } from "./claim-states.ts";
 import { makeClaim } from "./claims.ts";
 import { makeEphemeral } from "./ephemeral.ts";
+import { untilMounted, untilSaid } from "./failures/words.ts";
 import { endHeart, runHeart } from "./heartbeat.ts";
 import { makeJob } from "./jobs.ts";
 import { endOfUse } from "./last-use.ts";
 import { deletePod, makePod, runPod, untilPhase, untilRunning } from "./pods.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
-
-const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
+import { type Scenario, UNMOUNTED } from "./scenario.ts";
 
 /** One pod, which is deleted. */
 const DELETED: readonly Scenario[] = [
@@ -66,7 +62,7 @@ const DELETED: readonly Scenario[] = [
   {
     // The kubelet mounts nothing on the node: the end is known from the pod's status only.
     name: "a hostPath volume, which is never mounted",
-    expected: { status: "True", reason: "NoPodUsing" },
+    expected: { status: "True", reason: "NoPodUsing", evidence: "pod-status" },
     play: async (stage, claim) => {
       await makeClaim(stage, claim, { kind: "host-path", node: "node-1" });
       return await endHeart(stage, await runHeart(stage, { name: claim, node: "node-1", claim }));
@@ -83,6 +79,7 @@ const EPHEMERAL: readonly Scenario[] = [
     play: async (stage, claim) => {
       const { pod, volume } = await makeEphemeral(stage, claim, { node: "node-1" });
       await untilRunning(stage, pod);
+      await untilMounted(stage, claim);
       await deletePod(stage, pod);
       return await endOfUse(stage, volume, [pod]);
     },
@@ -145,7 +142,7 @@ const SHARED: readonly Scenario[] = [
 const UNASKED: readonly Scenario[] = [
   {
     name: "a claim that no pod ever names",
-    expected: { status: "True", reason: "NeverObservedInUse" },
+    expected: { status: "True", reason: "NeverObservedInUse", evidence: "none" },
     play: async (stage, claim) => {
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       return undefined;
@@ -171,28 +168,21 @@ const UNASKED: readonly Scenario[] = [
     },
   },
   {
-    // No mount, no process: its use is that it names the claim, and ends with the request to delete it.
+    // No mount, no process: its use is that it names the claim, and ends with the request to delete it. Nobody has used the volume.
     name: "a pod that is deleted before it is scheduled",
-    expected: { status: "True", reason: "NoPodUsing" },
+    expected: { status: "True", reason: "NoPodUsing", evidence: "none" },
     play: async (stage, claim) => {
       const { clock } = stage.owner;
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await makePod(stage, { name: claim, node: "node-1", claim, isGated: true });
-      await untilNamed(stage, claim);
+      // Who comes and goes within a moment may not be told of.
+      await untilSaid(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
       const afterMs = clock.wallMs();
       await deletePod(stage, pod);
-      return { afterMs, byMs: clock.wallMs() };
+      return { afterMs, byMs: clock.wallMs(), users: [] };
     },
   },
 ];
-
-/** Waits until Mooring has said that a pod names the claim: who comes and goes within a moment may not be told of. */
-async function untilNamed(stage: Stage, claim: string): Promise<void> {
-  await stage.until(`the word on who names ${claim}`, () => {
-    const said = saidBy("mooring", stage.log.states(claim)).at(-1);
-    if (said?.reason !== "Referenced") throw new HarnessError(`it is ${said?.reason ?? "nothing"}`);
-  });
-}
 
 /** What claims are used for on any day. */
 export const ORDINARY: readonly Scenario[] = [...DELETED, ...EPHEMERAL, ...SHARED, ...UNASKED];

@@ -1,11 +1,27 @@
 import type { Stage } from "./stage.ts";
 
-/** The end of the true last use of a claim: not before the one, not after the other. Wall clock, milliseconds. */
-export interface Truth {
+/** Not before the one, not after the other. Wall clock, milliseconds. */
+export interface Moment {
   readonly afterMs: number;
   readonly byMs: number;
+}
+
+/** A pod that used a claim, and when its own use ended. */
+export interface UserEnd extends Moment {
+  readonly node: string;
+  /** `namespace/name` */
+  readonly pod: string;
+  readonly podUid: string;
+}
+
+/** The end of the true last use of a claim. */
+export interface Truth extends Moment {
   /** Where something stood still that Mooring needs: when it was back. From there on it has its usual time. */
   readonly outageUntilMs?: number;
+  /** From here on it was always in use until then; nothing where only its end is known. */
+  readonly beganMs?: number | undefined;
+  /** Who used it; nobody where a pod only named it. */
+  readonly users: readonly UserEnd[];
 }
 
 /** What Mooring is to say in the end; `gone` where the claim is deleted with its use. */
@@ -13,8 +29,17 @@ export type Expected =
   | {
       readonly status: "True" | "False";
       readonly reason: "Unmounted" | "NoPodUsing" | "NodeGone" | "NeverObservedInUse" | "Mounted" | "Referenced";
+      /** What the last use is known by; `none` where none is to be told of. */
+      readonly evidence: "mount-table" | "pod-status" | "node-gone" | "none" | "any";
+      /** Whether a read must have shown the mount, or cannot have shown it; nothing where both may be. */
+      readonly isSeen?: boolean | undefined;
     }
   | "gone";
+
+/** What is to be said of most: the last mount ended, and reads had shown it. */
+export const UNMOUNTED = { status: "True", reason: "Unmounted", evidence: "mount-table", isSeen: true } as const;
+/** The same of one that no read showed, or only in a boot that is over. */
+export const UNMOUNTED_UNSEEN = { ...UNMOUNTED, isSeen: false } as const;
 
 /** A story of a claim, and what is to be known of it at its end. */
 export interface Scenario {

@@ -8,7 +8,8 @@ import { closeOnSignals } from "../../process/run-owned.ts";
 import { diagnose } from "./diagnosis.ts";
 import { type Figure, figureMarkdown, figureRows } from "./figures.ts";
 import type { Scenario } from "./scenario.ts";
-import { openStage, type Stage } from "./stage.ts";
+import { NODES, openStage, type Stage } from "./stage.ts";
+import { missedMounts } from "./truth.ts";
 import { judge, SAID_LIMIT_MS } from "./verdict.ts";
 
 /** Names a folder that takes each suite's table, as JSON and as Markdown. */
@@ -30,11 +31,14 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
 
     afterAll(async () => {
       // Asked once more: what Kubernetes says is not waited for.
-      if (played.length > 0)
+      if (played.length > 0) {
         publish(
           name,
           played.map((one) => ({ ...one, verdict: one.again() })),
         );
+        const missed = missedMounts(NODES.flatMap(stage.mounts));
+        owner.say(`${missed} mounts came and went before the kernel's record could say where`);
+      }
       await owner.close();
       signals[Symbol.dispose]();
     });

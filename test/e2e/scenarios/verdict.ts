@@ -1,5 +1,6 @@
 import { type Author, type ClaimState, type PublishedCondition, saidBy } from "./claim-states.ts";
 import type { Expected, Truth } from "./scenario.ts";
+import { useFaults } from "./told-use.ts";
 
 /** How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. */
 export const BUDGET_MS = 1_500;
@@ -42,7 +43,7 @@ export interface Verdict {
 export function judge(found: Case): Verdict {
   const final = { mooring: finalOf("mooring", found), kubernetes: finalOf("kubernetes", found) };
   const wronglyUnusedAt = { mooring: wronglyUnused("mooring", found), kubernetes: wronglyUnused("kubernetes", found) };
-  const faults = [...earlyFaults(found), ...finalFaults(found, final.mooring)];
+  const faults = [...idleFaults(found), ...earlyFaults(found), ...finalFaults(found, final.mooring)];
   return { faults, final, wronglyUnusedAt, lastUse: lastUseIn(found.states) };
 }
 
@@ -53,16 +54,32 @@ function lastUseIn(states: readonly ClaimState[]): string | undefined {
 /** Reasons of Mooring's that speak of the end of a use, whether the use was told of or not. */
 const ENDS: readonly string[] = ["Unmounted", "NoPodUsing", "NodeGone"];
 
-/** What was said from the first word of a use on: before it, a claim may well be called unused. */
+/** How much was said before the first word on a use: till then, a claim may well be called unused. */
+function countBeforeUse(said: readonly PublishedCondition[]): number {
+  const begin = said.findIndex(({ status, reason }) => status === "False" || ENDS.includes(reason));
+  return begin < 0 ? said.length : begin;
+}
+
 function saidSinceUse(author: Author, states: readonly ClaimState[]): ReturnType<typeof saidBy> {
   const said = saidBy(author, states);
-  const begin = said.findIndex(({ status, reason }) => status === "False" || ENDS.includes(reason));
-  return begin < 0 ? [] : said.slice(begin);
+  return said.slice(countBeforeUse(said));
 }
 
 function wronglyUnused(author: Author, { truth, states }: Case): number | undefined {
   if (truth === undefined) return undefined;
   return saidSinceUse(author, states).find(({ status, seenMs }) => status === "True" && seenMs < truth.afterMs)?.seenMs;
+}
+
+/** Still called unused when a use had begun long before. */
+function idleFaults({ truth, states }: Case): readonly string[] {
+  if (truth?.beganMs === undefined) return [];
+  const { beganMs, afterMs } = truth;
+  const said = saidBy("mooring", states);
+  return said.slice(0, countBeforeUse(said)).flatMap(({ status, reason, seenMs }, index) => {
+    const untilMs = Math.min(said[index + 1]?.seenMs ?? afterMs, afterMs);
+    const wrongMs = untilMs - Math.max(seenMs, beganMs + BUDGET_MS);
+    return status === "True" && wrongMs > 0 ? [`${reason} stood for ${seconds(wrongMs)} too long`] : [];
+  });
 }
 
 /** True while it was not, or since a time at which it was not. */
@@ -77,12 +94,18 @@ function earlyFaults({ truth, states }: Case): readonly string[] {
 
 function finalFaults({ expected, truth, states }: Case, final: Saying | undefined): readonly string[] {
   const isGone = states.at(-1)?.words === "gone";
-  if (expected === "gone") return isGone ? [] : ["the claim is still there"];
-  if (isGone) return ["the claim is gone"];
+  if (expected === "gone" && !isGone) return ["the claim is still there"];
+  if (expected !== "gone" && isGone) return ["the claim is gone"];
   if (final === undefined) return ["nothing was published"];
-  const { status, reason, sinceMs } = final;
+  // Nobody could read to the end what was said of a claim that is gone.
+  if (expected === "gone") return [];
+  const { status, reason } = final;
   if (status !== expected.status || reason !== expected.reason)
     return [`${status} ${reason} is not ${expected.status} ${expected.reason}`];
+  return [...lateFaults(truth, final), ...useFaults(expected, truth, lastUseIn(states))];
+}
+
+function lateFaults(truth: Truth | undefined, { status, reason, sinceMs }: Saying): readonly string[] {
   if (truth === undefined || status !== "True") return [];
   const lateMs = sinceMs - Math.max(truth.byMs, truth.outageUntilMs ?? 0);
   return lateMs > BUDGET_MS ? [`${reason} is dated ${seconds(lateMs)} after the end`] : [];

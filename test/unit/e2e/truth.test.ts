@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MountOperation } from "../../csi/record.ts";
-import { both, latest, umountsOf, useMounts } from "../../e2e/scenarios/truth.ts";
+import { both, continuousSince, latest, missedMounts, umountsOf, useMounts } from "../../e2e/scenarios/truth.ts";
 import type { LifeEvent, OracleLine, Stamp } from "../../oracle/record.ts";
 
 const USE = { podUid: "uid-1", volume: "pv-1" };
@@ -14,7 +14,8 @@ function at(wallMs: number): Stamp {
 }
 
 function life(kind: "present" | "attached" | "detached", mount: string, mountPoint: string): LifeEvent {
-  return { kind, mount, mountPoint, root: "/", fsType: "tmpfs", device: "0:1", after: at(100), by: at(105) };
+  const after = kind === "detached" ? 200 : 100;
+  return { kind, mount, mountPoint, root: "/", fsType: "tmpfs", device: "0:1", after: at(after), by: at(after + 5) };
 }
 
 describe("useMounts", () => {
@@ -25,7 +26,8 @@ describe("useMounts", () => {
   ])("counts $name", ({ mountPoint }) => {
     const lines = [life("attached", "1", mountPoint), life("detached", "1", mountPoint)];
 
-    expect(useMounts(lines, USE)).toEqual({ left: [], ended: [{ mountPoint, at: { afterMs: 100, byMs: 105 } }] });
+    const end = { mountPoint, beganMs: 105, at: { afterMs: 200, byMs: 205 } };
+    expect(useMounts(lines, USE)).toEqual({ left: [], ended: [end] });
   });
 
   it.each([
@@ -58,6 +60,14 @@ describe("useMounts", () => {
     },
   ])("knows what is left: $name", ({ lines, left }) => {
     expect(useMounts(lines, USE).left).toEqual(left);
+  });
+});
+
+describe("missedMounts", () => {
+  it("counts those of which nobody can say where they were", () => {
+    const missed = (mount: string): LifeEvent => ({ kind: "missed", mount, after: at(100), by: at(105) });
+
+    expect(missedMounts([missed("1"), life("attached", "2", PUBLISHED), missed("3")])).toBe(2);
   });
 });
 
@@ -109,6 +119,50 @@ describe("latest", () => {
 
   it("is nothing without ends", () => {
     expect(latest([])).toBeUndefined();
+  });
+});
+
+describe("continuousSince", () => {
+  it.each<{ name: string; uses: readonly (readonly [beganMs: number, endMs: number])[]; sinceMs: number | undefined }>([
+    { name: "one mount", uses: [[1, 5]], sinceMs: 1 },
+    {
+      name: "a mount that lasts and one that ends sooner",
+      uses: [
+        [1, 9],
+        [2, 5],
+      ],
+      sinceMs: 1,
+    },
+    {
+      name: "one that began before another ended",
+      uses: [
+        [1, 5],
+        [4, 9],
+      ],
+      sinceMs: 1,
+    },
+    {
+      name: "three, each taking over from the one before",
+      uses: [
+        [7, 9],
+        [1, 5],
+        [4, 8],
+      ],
+      sinceMs: 1,
+    },
+    {
+      name: "one that began when nothing was mounted",
+      uses: [
+        [1, 5],
+        [6, 9],
+      ],
+      sinceMs: 6,
+    },
+    { name: "none", uses: [], sinceMs: undefined },
+  ])("knows since when there always was one: $name", ({ uses, sinceMs }) => {
+    const mounts = uses.map(([beganMs, endMs]) => ({ mountPoint: PUBLISHED, beganMs, at: truth([endMs, endMs]) }));
+
+    expect(continuousSince(mounts)).toBe(sinceMs);
   });
 });
 

@@ -4,9 +4,10 @@ import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scena
 import type { Expected, Truth } from "../../e2e/scenarios/scenario.ts";
 import { judge, SAID_LIMIT_MS } from "../../e2e/scenarios/verdict.ts";
 
-const UNMOUNTED: Expected = { status: "True", reason: "Unmounted" };
+const UNMOUNTED: Expected = { status: "True", reason: "Unmounted", evidence: "any" };
+const MOUNT_TABLE: Expected = { status: "True", reason: "Unmounted", evidence: "mount-table" };
 /** The last use ended 10.000 to 10.010 s after the epoch. */
-const TRUTH: Truth = { afterMs: 10_000, byMs: 10_010 };
+const TRUTH: Truth = { afterMs: 10_000, byMs: 10_010, users: [] };
 
 function condition(status: string, reason: string, sinceMs: number): PublishedCondition {
   return { status, reason, sinceMs };
@@ -58,19 +59,29 @@ describe("judge", () => {
     {
       name: "finds nothing in a claim that was never in use",
       truth: "none",
-      expected: { status: "True", reason: "NeverObservedInUse" },
+      expected: { status: "True", reason: "NeverObservedInUse", evidence: "none" },
       states: mooring([1_100, idle]),
     },
     {
       name: "finds nothing in a claim that is still in use",
       truth: "none",
-      expected: { status: "False", reason: "Mounted" },
+      expected: { status: "False", reason: "Mounted", evidence: "none" },
       states: mooring([3_100, inUse]),
     },
     {
       name: "finds nothing in a claim that is gone with its use",
       expected: "gone",
       states: [...mooring([3_100, inUse]), gone(10_300)],
+    },
+    {
+      name: "finds nothing in a claim that was called unused for a moment of its use",
+      truth: { ...TRUTH, beganMs: 3_000 },
+      states: mooring([1_100, idle], [4_500, inUse], [10_200, unused(11_000)]),
+    },
+    {
+      name: "finds nothing in a use that was over before anybody could tell of it",
+      truth: { ...TRUTH, beganMs: 8_600 },
+      states: mooring([1_100, idle], [10_200, unused(11_000)]),
     },
   ])("$name", ({ states, truth = TRUTH, expected = UNMOUNTED }) => {
     const { faults } = judge({ expected, truth: truth === "none" ? undefined : truth, states });
@@ -132,6 +143,30 @@ describe("judge", () => {
       faults: ["False Mounted is not True Unmounted"],
     },
     { name: "silence", states: [], faults: ["nothing was published"] },
+    {
+      name: "silence on a claim that is gone with its use",
+      expected: "gone",
+      states: [{ seenMs: 1_100, words: { mooring: undefined, kubernetes: used, lastUse: undefined } }, gone(10_300)],
+      faults: ["nothing was published"],
+    },
+    {
+      name: "a claim that is called unused long after its use began",
+      truth: { ...TRUTH, beganMs: 3_000 },
+      states: mooring([1_100, idle], [4_501, inUse], [10_200, unused(11_000)]),
+      faults: ["NeverObservedInUse stood for 0.001 s too long"],
+    },
+    {
+      name: "a claim that is called unused throughout its use",
+      truth: { ...TRUTH, beganMs: 3_000 },
+      states: mooring([1_100, idle], [10_200, unused(11_000)]),
+      faults: ["NeverObservedInUse stood for 5.500 s too long"],
+    },
+    {
+      name: "an end without a last use",
+      expected: MOUNT_TABLE,
+      states: mooring([3_100, inUse], [10_200, unused(11_000)]),
+      faults: ["no last use is told of"],
+    },
     {
       name: "a claim that is gone",
       states: [...mooring([3_100, inUse], [10_200, unused(11_000)]), gone(10_300)],

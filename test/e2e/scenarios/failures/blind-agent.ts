@@ -4,7 +4,7 @@ import { kubectl } from "../../kubectl.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
-import type { Scenario } from "../scenario.ts";
+import { type Scenario, UNMOUNTED } from "../scenario.ts";
 import { NODES, type Stage } from "../stage.ts";
 import { agentOn, type MooringPod, metricOf, readinessOf, setVariables, untilSighted } from "./mooring.ts";
 import { requireMounted, untilMounted, untilSaid } from "./words.ts";
@@ -17,7 +17,7 @@ export const BLIND_AGENT_FAILURES: readonly Scenario[] = [
   {
     // The update stops at the first agent that is not ready; that is so with the manifests' update strategy.
     name: "an agent that reads the mount table of its own container",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED,
     play: async (stage, claim) => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "plain", accessModes: ["ReadWriteMany"] });
       const pods: MadePod[] = [];

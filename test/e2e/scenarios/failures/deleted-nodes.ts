@@ -1,7 +1,7 @@
 import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod } from "../pods.ts";
-import type { Scenario } from "../scenario.ts";
+import { type Scenario, UNMOUNTED, UNMOUNTED_UNSEEN } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
 import { freezeKubelet } from "./kubelet.ts";
 import { agentOn, nodeWithoutLeader, setVariables, untilSighted } from "./mooring.ts";
@@ -18,7 +18,7 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
   {
     // That a Node object is gone says nothing of the node: its agent reports on.
     name: "a Node object deleted while its kubelet is frozen and the container writes on",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED,
     play: async (stage, claim) => {
       await giveUpSoon(stage);
       const node = await nodeWithoutLeader(stage);
@@ -39,7 +39,7 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
   {
     // Assumed as soon as the settings allow; when the node is back, what it then tells replaces the reason, and the time stays.
     name: "a Node object deleted after a power cut, and the node back again",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED_UNSEEN,
     play: async (stage, claim) => {
       await giveUpSoon(stage);
       const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));

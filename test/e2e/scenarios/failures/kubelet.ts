@@ -3,13 +3,12 @@ import { HarnessError } from "../../../process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod, untilPhase } from "../pods.ts";
-import type { Scenario } from "../scenario.ts";
+import { type Scenario, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
 import { listOf, nodeWithoutLeader } from "./mooring.ts";
 import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
 import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
-const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
 const HANG_MS = 30_000;
 
 /** The kubelet is late, away, or misled by its driver. */

@@ -1,5 +1,5 @@
 import { endOfUse } from "../last-use.ts";
-import type { Scenario, Truth } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
 import { type HangingUnmount, hangUnmount } from "./hanging.ts";
 import {
@@ -12,8 +12,6 @@ import {
   untilNothingIsOpen,
   untilSighted,
 } from "./mooring.ts";
-
-const UNMOUNTED = { status: "True", reason: "Unmounted" } as const;
 
 /** Something that Mooring needs is killed while a driver hangs in an unmount. */
 export const MID_UNMOUNT_FAILURES: readonly Scenario[] = [

@@ -1,7 +1,8 @@
 import { HarnessError } from "../../../process/errors.ts";
 import { makeClaim } from "../claims.ts";
+import { userEnd } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
-import type { Scenario, Truth } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN } from "../scenario.ts";
 import type { DriverName, NodeName, Stage } from "../stage.ts";
 import {
   agentOn,
@@ -23,17 +24,17 @@ export const POWER_FAILURES: readonly Scenario[] = [
   {
     // The leader has known the mount: it ended with the boot that showed it, so by the begin of the next one.
     name: "a power cut of a node",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED_UNSEEN,
     play: async (stage, claim) => {
       const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));
       return { ...truth, outageUntilMs: await boot(stage, node) };
     },
   },
   {
-    // The next leader knows from the claim on which node it was mounted, and not in which boot. So the read that the agent there
-    // tells of first counts, which is done by the time at which it is told.
+    // The next leader knows from the claim on which node it was mounted, and neither in which boot nor by whom. So the read counts that
+    // the agent there tells of first, which is done by the time at which it is told.
     name: "a power cut of the node on which the leading aggregator runs",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: { ...UNMOUNTED, isSeen: undefined },
     play: async (stage, claim) => {
       const holder = await leaseHolder(stage);
       const { node, truth } = await cutPower(stage, claim, (await leadingAggregator(stage)).node);
@@ -83,9 +84,9 @@ export async function cutPowerOf(stage: Stage, pod: MadePod): Promise<Truth> {
   const { clock } = stage.owner;
   const afterMs = clock.wallMs();
   await stage.node(pod.node).kill();
-  const truth = { afterMs, byMs: clock.wallMs() };
+  const end = { afterMs, byMs: clock.wallMs() };
   await deletePod(stage, pod, 0);
-  return truth;
+  return { ...end, users: [userEnd(pod, end)] };
 }
 
 /** Boots a node with its drivers and oracle; answers when the boot had not begun yet, wall clock. */

@@ -4,7 +4,7 @@ import { HarnessError } from "../../../process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";
-import type { Scenario, Truth } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
 import { BUDGET_MS } from "../verdict.ts";
 import { listOf } from "./mooring.ts";
@@ -16,7 +16,7 @@ const NODE: NodeName = "node-2";
 export const STAGING_FAILURES: readonly Scenario[] = [
   {
     name: "a driver that leaves its staging mount behind",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED,
     play: async (stage, claim) => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const driver = stage.driver("attached", NODE);

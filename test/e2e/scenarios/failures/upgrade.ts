@@ -2,7 +2,7 @@ import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";
-import type { Scenario, Truth } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import { NODES, type Stage } from "../stage.ts";
 import { agentOn, setVariables, untilSighted } from "./mooring.ts";
 import { untilMounted } from "./words.ts";
@@ -11,7 +11,7 @@ import { untilMounted } from "./words.ts";
 export const UPGRADES: readonly Scenario[] = [
   {
     name: "a pod that ends in the middle of an upgrade of all agents and aggregators",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED,
     play: async (stage, claim) => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await runPod(stage, { name: claim, node: "node-1", claim });
@@ -27,7 +27,7 @@ export const UPGRADES: readonly Scenario[] = [
   {
     // Nothing of it was missed: the time is as exact as on any day.
     name: "a pod that runs through an upgrade and ends after it",
-    expected: { status: "True", reason: "Unmounted" },
+    expected: UNMOUNTED,
     play: async (stage, claim): Promise<Truth> => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await runPod(stage, { name: claim, node: "node-2", claim });
