@@ -1,5 +1,6 @@
 import { ABSENCES, UNWATCHED_BOOT } from "./failures/away.ts";
 import { BLIND_AGENT_FAILURES } from "./failures/blind-agent.ts";
+import { BRIEF_USES } from "./failures/brief-uses.ts";
 import { DELETED_NODE_FAILURES } from "./failures/deleted-nodes.ts";
 import { KUBELET_FAILURES } from "./failures/kubelet.ts";
 import { MID_UNMOUNT_FAILURES } from "./failures/mid-unmount.ts";
@@ -14,6 +15,7 @@ export const FAILURES: readonly Scenario[] = [
   ...STAGING_FAILURES,
   ...MID_UNMOUNT_FAILURES,
   ...BLIND_AGENT_FAILURES,
+  ...BRIEF_USES,
   ...POWER_FAILURES,
   ...DELETED_NODE_FAILURES,
 ];
