@@ -1,11 +1,9 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { globSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import * as v from "valibot";
+import { runCommand, systemPath } from "../node/commands.ts";
 import { codeOf } from "../process/errors.ts";
-
-const run = promisify(execFile);
 
 /** A loop device that is in use. */
 export interface LoopDevice {
@@ -41,18 +39,18 @@ const ABANDONED = new RegExp(`/${VOLUMES_FOLDER}/[^/]+/[^/]+/${IMAGE_NAME} \\(de
 /** Attaches a file to a free loop device, and answers the device; the one that shows it already, if there is one. */
 export async function attachLoop(file: string): Promise<string> {
   const known = await loopOf(file);
-  return known ?? (await run("losetup", ["--find", "--show", file])).stdout.trim();
+  return known ?? (await losetup("--find", "--show", file)).trim();
 }
 
 /** The loop device that shows a file. */
 export async function loopOf(file: string): Promise<string | undefined> {
-  const { stdout } = await run("losetup", ["--associated", file, "--noheadings", "--output", "NAME"]);
-  return stdout.split("\n").find((line) => line !== "");
+  const output = await losetup("--associated", file, "--noheadings", "--output", "NAME");
+  return output.split("\n").find((line) => line !== "");
 }
 
 /** Gives a loop device back; where somebody still has it open, the kernel does it when that ends. */
 export async function detachLoop(device: string): Promise<void> {
-  await run("losetup", ["--detach", device]);
+  await losetup("--detach", device);
 }
 
 /** The devices that are ours, and those that show such a device in turn (a kubelet makes them); the upper ones first. */
@@ -78,7 +76,7 @@ export function releaseLoops(folder: string): void {
   const isOurs = (one: LoopDevice): boolean => images.has(one.fileIdentity) || isAbandonedLoop(one);
   for (const { device } of withDependents(listLoops(), isOurs)) {
     try {
-      execFileSync("losetup", ["--detach", device], { stdio: "ignore" });
+      losetupNow("--detach", device);
     } catch {
       // Its last user closed it in this moment, or another sweep was faster.
     }
@@ -92,7 +90,7 @@ function imagesBelow(folder: string): readonly string[] {
 
 /** The loop devices of this machine. */
 export function listLoops(): readonly LoopDevice[] {
-  const output = execFileSync("losetup", LIST, { encoding: "utf8" });
+  const output = losetupNow(...LIST);
   // Without a loop device there is no text at all.
   if (output.trim() === "") return [];
   return v.parse(listed, JSON.parse(output)).loopdevices.map((one) => ({
@@ -101,6 +99,16 @@ export function listLoops(): readonly LoopDevice[] {
     fileIdentity: `${one["back-maj:min"]} ${one["back-ino"]}`,
     ownIdentity: identityOf(one.name),
   }));
+}
+
+function losetup(...args: readonly string[]): Promise<string> {
+  return runCommand({ command: "losetup", args });
+}
+
+/** The same for the end of a run: it blocks. An ordinary user of Debian has it not on the path, and may list. */
+function losetupNow(...args: readonly string[]): string {
+  const env = { ...process.env, PATH: systemPath() };
+  return execFileSync("losetup", [...args], { encoding: "utf8", env, stdio: "pipe" });
 }
 
 function identityOf(path: string): string | undefined {
