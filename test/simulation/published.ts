@@ -47,7 +47,7 @@ export function publishedIn(claim: Stated): Published | undefined {
     message: textIn(condition.message) ?? "",
     sinceMs,
     lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
-    mountedOn: Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
+    mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
 }
 

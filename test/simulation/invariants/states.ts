@@ -27,6 +27,7 @@ function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void 
   const published = publishedNow(world, claim);
   if (published?.isUnused !== true) return;
   const wall = apiWallOf(world);
+  checkAnew(world, claim, { published, quietSince });
   for (const use of world.truth.usesOf(claim.uid)) {
     const end = promisedEnd(world, use);
     // The use may have begun, or ended, a moment ago.
@@ -37,6 +38,18 @@ function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void 
     const told = `unused since ${Math.round(wall.trueMs(published.sinceMs))} (${published.reason})`;
     throw new BrokenPromise("never-longer", `${claim.name} is called ${told}, but ${describe(use)}`);
   }
+}
+
+/** What an earlier claim left on this one has been replaced. */
+function checkAnew(
+  world: World,
+  { name, uid }: ClaimRecord,
+  { published, quietSince }: { readonly published: Published; readonly quietSince: number },
+): void {
+  const madeAt = world.cluster.claims.madeAt(uid) ?? world.now;
+  if (world.now - Math.max(quietSince, madeAt) < world.tempo.catchesUpMs) return;
+  if (published.sinceMs < apiWallOf(world).earliest(madeAt))
+    throw new BrokenPromise("anew", `${name} is called unused since before it was made`);
 }
 
 /** A claim of a pod that is gone from the API, mounted on: nothing tells whose that is. */

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
+import type { ApiObject } from "../engine/api/objects.ts";
 import { type Published, publishedIn } from "../published.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
@@ -78,7 +79,10 @@ export class WriteWatch {
       if (now === undefined) return;
       const { name } = object.metadata;
       const sent = this.#sent.get(sentKey(name, previous.metadata.resourceVersion, now)) ?? this.#present;
-      this.#check({ name, now, before: publishedIn(previous), sent });
+      const before = publishedIn(previous);
+      // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
+      if (before !== undefined && isSame(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
+      this.#check({ name, now, before, sent });
       checkSeen(this.#world, { name, writer: by, now, sentMs: sent.atMs });
     });
   }
@@ -108,10 +112,14 @@ export class WriteWatch {
       this.#checkUncertainty(name, now);
   }
 
-  #checkAnew(name: string, { claimUid, sinceMs }: Published): void {
+  #checkAnew(name: string, { claimUid, sinceMs, lastUse }: Published): void {
     const madeAt = this.#world.cluster.claims.madeAt(claimUid);
-    if (madeAt !== undefined && sinceMs < this.#wall.earliest(madeAt))
-      throw new BrokenPromise("anew", `${name} counts since before it was made`);
+    if (madeAt === undefined) return;
+    const earliestMs = this.#wall.earliest(madeAt);
+    if (sinceMs < earliestMs) throw new BrokenPromise("anew", `${name} counts since before it was made`);
+    // Nobody knows at what time of its second it was made.
+    if (lastUse !== undefined && lastUse.releasedAtMs < earliestMs - 1_000)
+      throw new BrokenPromise("anew", `${name} was last used before it was made`);
   }
 
   /** An end that was read in the mount table lies between what is published and what that says of its uncertainty. */
@@ -145,6 +153,10 @@ interface Change {
 interface Sending {
   readonly atMs: number;
   readonly event: number;
+}
+
+function annotationsOf({ metadata }: ApiObject): number {
+  return Object.keys(metadata.annotations ?? {}).length;
 }
 
 function sentKey(name: string, resourceVersion: string, written: Published | undefined): string {

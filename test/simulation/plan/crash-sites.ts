@@ -13,6 +13,7 @@ const CALLS = [
   "list pods",
   "list volumeattachments",
   "patch leases",
+  "patch persistentvolumeclaims/status",
   "patch pods",
   "put report",
   "watch nodes",

@@ -106,7 +106,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
     (dice) => ({
       kind: "delete-claim",
       ...pick(dice),
-      next: dice.pick(["new-volume", "same-volume", "new-volume"] as const),
+      next: dice.pick(["new-volume", "same-volume", "old-status"] as const),
     }),
   ],
   [

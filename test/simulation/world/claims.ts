@@ -1,7 +1,7 @@
 import type { SimApi } from "../engine/api/api.ts";
-import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import type { ApiObject, JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import type { KubeletVolume, VolumeKind } from "./kubelet-paths.ts";
-import { claimObject, NAMESPACE, volumeObject } from "./objects.ts";
+import { claimObject, type LeftStatus, NAMESPACE, volumeObject } from "./objects.ts";
 import type { PodRecord } from "./pods.ts";
 import { secondsText } from "./time.ts";
 
@@ -17,8 +17,11 @@ export interface ClaimRecord {
   next: NextClaim | undefined;
 }
 
-/** A claim that is made again under its name: with a volume of its own, or bound to the one that it had. */
-export type NextClaim = "new-volume" | "same-volume";
+/**
+ * A claim that is made again under its name: with a volume of its own, or bound to the one that it had, or from a backup: with a volume of
+ * its own and all that stood in the status and the annotations of the earlier one.
+ */
+export type NextClaim = "new-volume" | "same-volume" | "old-status";
 
 /** A claim that is to be made. Equal handles mean volumes that Kubernetes attaches as one. */
 export interface NewClaim {
@@ -26,6 +29,8 @@ export interface NewClaim {
   readonly kind: VolumeKind;
   readonly handle?: string | undefined;
   readonly owner?: { readonly name: string; readonly uid: string } | undefined;
+  /** What stood on an earlier claim of that name. */
+  readonly left?: LeftStatus | undefined;
 }
 
 interface ClaimsParts {
@@ -48,6 +53,8 @@ export class Claims {
   readonly #claims = new Map<string, ClaimRecord>();
   /** UIDs of claims beside which a mount of an earlier claim of the same volume may be taken for theirs. */
   readonly shadowed = new Set<string>();
+  /** UIDs of claims that were made with what stood on an earlier one. */
+  readonly restored = new Set<string>();
   readonly #madeAt = new Map<string, number>();
   #made = 0;
 
@@ -68,19 +75,20 @@ export class Claims {
     return this.#claims.get(name);
   }
 
-  create({ name, kind, handle, owner }: NewClaim): ClaimRecord {
+  create({ name, kind, handle, owner, left }: NewClaim): ClaimRecord {
     this.#made += 1;
     const pv = `pv-${this.#made}`;
     const volume = { pv, kind, handle: handle ?? `handle-${this.#made}` };
     this.#parts.api.create("persistentvolumes", volumeObject(volume));
-    return this.#bind({ name, volume, owner });
+    return this.#bind({ name, volume, owner, left });
   }
 
-  #bind({ name, volume, owner }: Pick<ClaimRecord, "name" | "volume"> & Pick<NewClaim, "owner">): ClaimRecord {
+  #bind({ name, volume, owner, left }: Bound): ClaimRecord {
     const { uid } = this.#parts.api.create(
       "persistentvolumeclaims",
-      claimObject({ name, pv: volume.pv, owner }),
+      claimObject({ name, pv: volume.pv, owner, left }),
     ).metadata;
+    if (left !== undefined) this.restored.add(uid);
     this.#madeAt.set(uid, this.#parts.now());
     this.#setVolume(volume.pv, { phase: "Bound", claimRef: { namespace: NAMESPACE, name, uid } });
     const record = { name, uid, volume, owner: owner?.uid, isDeleting: false, next: undefined };
@@ -126,16 +134,26 @@ export class Claims {
 
   #remove({ name, uid, volume, next }: ClaimRecord): void {
     this.#claims.delete(name);
+    const left = leftOn(this.#parts.api.get(refOf(name)));
     this.#parts.api.delete(refOf(name));
     this.#setVolume(volume.pv, { phase: "Released", claimRef: { namespace: NAMESPACE, name, uid } });
-    if (next !== undefined) this.#parts.after(AGAIN_MS, () => this.#makeAgain(name, volume, next));
+    if (next !== undefined) this.#parts.after(AGAIN_MS, () => this.#makeAgain({ name, volume, left }, next));
   }
 
-  #makeAgain(name: string, volume: KubeletVolume, next: NextClaim): void {
+  #makeAgain({ name, volume, left }: Omit<Bound, "owner">, next: NextClaim): void {
     if (this.#claims.has(name)) return;
-    if (next === "new-volume") this.create({ name, kind: volume.kind });
-    else this.shadowed.add(this.#bind({ name, volume, owner: undefined }).uid);
+    if (next === "same-volume") this.shadowed.add(this.#bind({ name, volume }).uid);
+    else this.create({ name, kind: volume.kind, left: next === "old-status" ? left : undefined });
   }
+}
+
+type Bound = Pick<ClaimRecord, "name" | "volume"> & Pick<NewClaim, "owner" | "left">;
+
+/** What a backup has of a claim beside what was asked for. */
+function leftOn(claim: ApiObject | undefined): LeftStatus {
+  const status = claim?.status;
+  const conditions = typeof status === "object" && status !== null && "conditions" in status ? status.conditions : [];
+  return { annotations: { ...claim?.metadata.annotations }, conditions: conditions ?? [] };
 }
 
 function refOf(name: string): ObjectRef {

@@ -1,4 +1,4 @@
-import type { JsonObject, NewObject } from "../engine/api/objects.ts";
+import type { Json, JsonObject, NewObject } from "../engine/api/objects.ts";
 import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
 
 /** API objects as Kubernetes' own parts write them, cut to what anybody here looks at. */
@@ -68,20 +68,27 @@ export function aggregatorPodObject(name: string, isElected: boolean): NewObject
   };
 }
 
+/** What stood on a claim that is no more. */
+export interface LeftStatus {
+  readonly annotations: JsonObject;
+  readonly conditions: Json;
+}
+
 interface ClaimText {
   readonly name: string;
   readonly pv: string;
   readonly owner: { readonly name: string; readonly uid: string } | undefined;
+  readonly left: LeftStatus | undefined;
 }
 
-export function claimObject({ name, pv, owner }: ClaimText): NewObject {
+export function claimObject({ name, pv, owner, left }: ClaimText): NewObject {
   const owners = owner && { ownerReferences: [{ apiVersion: "v1", kind: "Pod", controller: true, ...owner }] };
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { name, namespace: NAMESPACE, ...owners },
+    metadata: { name, namespace: NAMESPACE, ...owners, ...(left && { annotations: left.annotations }) },
     spec: { volumeName: pv, storageClassName: "standard" },
-    status: { phase: "Bound", capacity: { storage: "1Gi" } },
+    status: { phase: "Bound", capacity: { storage: "1Gi" }, ...(left && { conditions: left.conditions }) },
   };
 }
 
