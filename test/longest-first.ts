@@ -2,28 +2,31 @@ import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that take 20 s and more, the longest first, as measured on two cores: begun last, one of them would keep all others waiting. Vitest
+ * Files that take 20 s and more, the longest first, as measured on two cores: begun last, one of them would keep all others of its group waiting. Vitest
  * remembers how long files took, but not in a fresh clone, and it would begin the largest ones.
  */
 const LONGEST = [
   "affinity",
   "informer",
+  "leadership-lost",
+  "crashes",
   "demo",
-  "attacks/rules",
-  "rotation",
-  "unmount-to-status",
-  "claims-cli",
-  "reports",
   "read-api",
-  "claim-writes",
-  "control-plane",
   "install-page",
-  "csi-driver",
-  "attacks/allowed",
+  "control-plane",
+  "reports",
+  "unmount-to-status",
+  "leadership",
   "agent-mounts",
+  "claim-writes",
   "rendered-manifests",
+  "csi-driver",
+  "simulation",
+  "journal",
+  "claims-cli",
+  "rotation",
+  "write-overload",
   "attacks/probe",
-  "secrets",
 ].map((name) => `test/integration/${name}.test.ts`);
 
 /** Begins the files of each group that take long before the others. */
