@@ -3,6 +3,7 @@ import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { withExecInfo } from "./exec-info.ts";
 import { createRotatingFolder } from "./rotating-file.ts";
 import { createRotatingTransport } from "./rotating-transport.ts";
 import type { ByteTransport } from "./transport.ts";
@@ -81,8 +82,10 @@ async function connectByKubeconfig(choice: ByKubeconfig): Promise<Connection> {
   refuseUnsupported(config, cluster);
   const url = parseServer(cluster.server);
   const credentials = createCredentials(() => {
+    const { clusters, contexts, currentContext } = config;
+    const users = config.users.map((user) => withExecInfo(user, cluster));
     const fresh = new KubeConfig();
-    fresh.loadFromOptions(config);
+    fresh.loadFromOptions({ clusters, contexts, currentContext, users });
     return fresh;
   });
   const options = await credentials.read();
@@ -134,11 +137,14 @@ interface Credentials {
 
 /** client-node keeps what a plugin gave until that says that it has expired, in one object and for good: `open` makes another one. */
 function createCredentials(open: () => KubeConfig): Credentials {
-  let config = open();
+  let config: KubeConfig | undefined;
   let given: string | undefined;
   const read = async (): Promise<RequestOptions> => {
     const options: RequestOptions = {};
-    await applyCredentials(() => config.applyToHTTPSOptions(options));
+    await applyCredentials(async () => {
+      config ??= open();
+      await config.applyToHTTPSOptions(options);
+    });
     return options;
   };
   return {
@@ -151,7 +157,7 @@ function createCredentials(open: () => KubeConfig): Credentials {
       // Of several requests with one token each is refused; the first has forgotten it.
       if (given === undefined || authorization !== given) return;
       given = undefined;
-      config = open();
+      config = undefined;
     },
   };
 }
@@ -173,20 +179,12 @@ function currentCluster(config: KubeConfig): Cluster {
   throw invalid(`the kubeconfig has no context "${context}"; ${choice}`);
 }
 
-/**
- * What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way, a plugin that
- * is not told of the cluster may give what is meant for another one.
- */
+/** What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way. */
 function refuseUnsupported(config: KubeConfig, { name, proxyUrl }: Cluster): void {
   if (proxyUrl) throw invalid(`the kubeconfig's cluster "${name}" has a proxy-url, which is not supported`);
   const user = config.getCurrentUser();
   if (user?.impersonateUser) {
     throw invalid(`the kubeconfig's user "${user.name}" impersonates another one (as), which is not supported`);
-  }
-  if (user?.exec?.provideClusterInfo) {
-    throw invalid(
-      `the kubeconfig's user "${user.name}" has a program that wants to hear of the cluster (provideClusterInfo), which is not supported`,
-    );
   }
 }
 

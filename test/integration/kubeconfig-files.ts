@@ -47,7 +47,7 @@ function withPlugin(text: string, plugin: Plugin): string {
 /** Writes a program that gives one of these after the other, and the last one for ever. */
 export function writePlugin(
   given: readonly { readonly token: string; readonly expirationTimestamp?: string }[],
-): Plugin {
+): Plugin & { readonly args: readonly string[] } {
   const lines = given.map((status) => JSON.stringify({ apiVersion: EXEC_API, kind: "ExecCredential", status }));
   const path = write("credentials", `${lines.join("\n")}\n`);
   const next = 'head -n 1 "$0"; if [ "$(wc -l < "$0")" -gt 1 ]; then sed -i 1d "$0"; fi';

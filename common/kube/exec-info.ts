@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import type { Cluster, User } from "@kubernetes/client-node";
+import { array, boolean, looseObject, optional, safeParse, string } from "valibot";
+
+const exec = looseObject({
+  apiVersion: optional(string()),
+  provideClusterInfo: optional(boolean()),
+  env: optional(array(looseObject({ name: string(), value: string() }))),
+});
+
+/**
+ * The user, whose program for credentials, where it has one, is told by `KUBERNETES_EXEC_INFO` what client-go tells it and client-node does
+ * not: the version of the answer, that nobody can be asked, and, where it wants to know (`provideClusterInfo`), of the cluster. Throws what
+ * reading the authority's file throws. (Source: client-go, plugin/pkg/client/auth/exec; KEP-541.)
+ */
+export function withExecInfo(user: User, cluster: Cluster): User {
+  const read = safeParse(exec, user.exec);
+  if (!read.success) return user;
+  const { apiVersion, provideClusterInfo, env = [] } = read.output;
+  const spec = { interactive: false, ...(provideClusterInfo === true ? { cluster: clusterOf(cluster) } : {}) };
+  const value = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
+  return { ...user, exec: { ...read.output, env: [...env, { name: "KUBERNETES_EXEC_INFO", value }] } };
+}
+
+function clusterOf({ server, caData, caFile, skipTLSVerify, tlsServerName }: Cluster): object {
+  const authority = caData ?? (caFile === undefined ? undefined : readFileSync(caFile).toString("base64"));
+  return {
+    server,
+    ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
+    ...(skipTLSVerify ? { "insecure-skip-tls-verify": true } : {}),
+    ...(authority === undefined ? {} : { "certificate-authority-data": authority }),
+  };
+}
