@@ -115,8 +115,10 @@ export class ClaimMemories {
     const memory = this.of(claim);
     memory.isWitnessed = true;
     const further = holders.filter((node) => !memory.witnessedNodes.includes(node));
-    if (further.length > 0)
-      memory.witnessedNodes = this.#witnessedNodes.of(exact([...memory.witnessedNodes, ...further]));
+    if (further.length === 0) return;
+    const nodes = exact([...memory.witnessedNodes, ...further]);
+    // Most claims have one. The list of a claim on thousands of nodes grows with each of them, and nobody else has it.
+    memory.witnessedNodes = nodes.length === 1 ? this.#witnessedNodes.of(nodes) : nodes;
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */

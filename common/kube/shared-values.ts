@@ -1,5 +1,7 @@
 /** So many different values are kept; where there are more, sharing begins anew. */
 const MOST_VALUES = 10_000;
+/** A larger value is hardly anybody else's, and its text would be kept with it. Characters. */
+const LARGEST = 1_000;
 
 /**
  * Lets equal small values be one object: thousands of volumes are of one class, and all claims of a pod are mounted on one node. The
@@ -8,9 +10,10 @@ const MOST_VALUES = 10_000;
 export class SharedValues<T> {
   readonly #values = new Map<string, T>();
 
-  /** The value, or one that is equal to it. */
+  /** The value, or one that is equal to it if it is small. */
   of(value: T): T {
     const text = JSON.stringify(value);
+    if (text.length > LARGEST) return value;
     const known = this.#values.get(text);
     if (known !== undefined) return known;
     if (this.#values.size >= MOST_VALUES) this.#values.clear();

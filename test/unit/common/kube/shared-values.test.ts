@@ -17,6 +17,15 @@ describe("shared values", () => {
     expect([shared.of(["n1", "n2"]), shared.of([])]).toEqual([["n1", "n2"], []]);
   });
 
+  it("keeps nothing of a large one, whose text would be kept with it", () => {
+    const shared = new SharedValues<{ readonly message: string }>();
+    const message = "x".repeat(2_000);
+
+    const [first, second] = [shared.of({ message }), shared.of({ message })];
+
+    expect([second === first, second]).toEqual([false, { message }]);
+  });
+
   it("does not grow without end where all are different", () => {
     const shared = new SharedValues<{ readonly at: number }>();
     const first = shared.of({ at: 0 });
