@@ -17,7 +17,8 @@ const DEBOUNCE_MS = 5_000;
 /** Uses that are over before an agent reads the mount table. */
 export const BRIEF_USES: readonly Scenario[] = [
   {
-    // Of the mount nothing is known, but of the pod: its end is dated by the one read that follows.
+    // Of the mount nothing is known, but of the pod: its end is dated by the first read that begins after it. Two reads may each wait for a
+    // debounce by then: the one that the mount asked for, and the one that the pod's end asks for while that one is under way.
     name: "a pod that mounts and ends within one debounce",
     expected: UNMOUNTED_UNSEEN,
     play: (stage, claim) =>
@@ -29,7 +30,7 @@ export const BRIEF_USES: readonly Scenario[] = [
         const truth = await endOfUse(stage, volume, [pod]);
         requireBrief(stage, beganMs, truth);
         await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "Unmounted" });
-        return { ...truth, outageUntilMs: truth.byMs + DEBOUNCE_MS };
+        return { ...truth, outageUntilMs: truth.byMs + 2 * DEBOUNCE_MS };
       }),
   },
 ];
