@@ -141,9 +141,9 @@ describe("an agent that rejects pods", () => {
     beforeFirst(agent, () => stage.setStatus(pod, { message: "trying again" }));
 
     await stage.podThat(pod, "rejected", isRejected);
+    await stage.until("that it is counted", async () => expect(await agent.counted("rejected")).toBe(1));
 
     expect(await agent.counted("conflict")).toBe(1);
-    expect(await agent.counted("rejected")).toBe(1);
   });
 
   it("does not touch a pod that was made anew under the same name", async () => {
@@ -194,7 +194,7 @@ describe("an agent that rejects pods", () => {
     await server.start();
     await stage.podThat(pod, "rejected", isRejected);
 
-    expect(await agent.counted("rejected")).toBe(1);
+    await stage.until("that it is counted", async () => expect(await agent.counted("rejected")).toBe(1));
   });
 
   it("says and counts that a kubelet does not keep a rejection, and makes it again", async () => {
@@ -206,7 +206,7 @@ describe("an agent that rejects pods", () => {
 
     await stage.until("that it is counted", async () => expect(await agent.counted("reverted")).toBe(1));
     await stage.podThat(pod, "rejected once more", isRejected);
-    expect(await agent.counted("rejected")).toBe(2);
+    await stage.until("that this is counted", async () => expect(await agent.counted("rejected")).toBe(2));
   });
 
   it("deletes such a pod where it is told to and has the right, and not the one without the other", async () => {
