@@ -24,9 +24,10 @@ import { openServers } from "./servers.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { PodEnd } from "./sources/pods.ts";
-import { type ReportOutcome, reportRoute } from "./sources/report-server.ts";
+import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
 import { checkStart } from "./start-check.ts";
 import { Term } from "./term.ts";
+import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./turn-away.ts";
 import { UnsettledEnds } from "./unsettled-ends.ts";
 import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
 
@@ -100,6 +101,7 @@ class Aggregator {
   /** Nothing was left undone at the end of the last one. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
+  readonly turnAway: () => TurnedAway | undefined;
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;
@@ -119,6 +121,7 @@ class Aggregator {
       config.holdRejectionsAt,
     );
     this.#leadership = this.#newLeadership();
+    this.turnAway = createTurnAway(ports.clock, () => this.#whyNoReports());
     this.#writing = new StatusWriting(
       {
         ...ports,
@@ -236,11 +239,13 @@ class Aggregator {
   }
 
   onReport(report: NodeMessage): ReportOutcome {
-    const unsynced = this.#cluster.unsynced();
-    if (unsynced.length > 0) return { kind: "not-ready", why: "the cluster has not been listed yet" };
-    const term = this.#term;
-    if (term === undefined || !this.#leadership.mayAct()) return { kind: "not-leading", why: "not the leader" };
-    return term.onReport(report);
+    // It may have lost the lead since the report began to come.
+    return this.turnAway() ?? this.#term?.onReport(report) ?? NOT_LEADING;
+  }
+
+  #whyNoReports(): TurnedAway | undefined {
+    if (this.#cluster.unsynced().length > 0) return NOT_LISTED;
+    return this.#term !== undefined && this.#leadership.mayAct() ? undefined : NOT_LEADING;
   }
 
   holdRejections(): string | undefined {
@@ -254,13 +259,9 @@ class Aggregator {
       path,
       answer: (request) => {
         const list = this.#lists.find((one) => one.path === path);
-        return list?.answer(request) ?? { status: 503, body: `${this.#whyNoLists()}\n`, isLast: true };
+        return list?.answer(request) ?? { status: 503, body: `${this.#whyNoReports()?.why}\n`, isLast: true };
       },
     }));
-  }
-
-  #whyNoLists(): string {
-    return this.#cluster.unsynced().length > 0 ? "the cluster has not been listed yet" : "not the leader";
   }
 
   #nowMs(): number {

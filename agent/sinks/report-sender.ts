@@ -1,4 +1,5 @@
 import { createBackOff } from "../../common/kube/back-off.ts";
+import { retryAfterMs } from "../../common/kube/retry-after.ts";
 import { type ByteTransport, readText } from "../../common/kube/transport.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { follow, withDeadline } from "../../common/runtime/deadline.ts";
@@ -31,6 +32,19 @@ interface ReportSenderParts {
 const SEND_TIMEOUT_MS = 10_000;
 /** What a leader that follows another knows of a node is what its agent says next: nobody should wait for that for long. */
 const BACK_OFF = { firstMs: 200, maxMs: 5_000 };
+/** An aggregator asks for half a minute at most; whatever else answers in its place must not silence a node. */
+const LONGEST_ASKED_MS = 30_000;
+
+/** The answer was no. */
+class Refused extends MooringError {
+  /** How long it asked to be left alone, milliseconds. */
+  readonly askedMs: number;
+
+  constructor(message: string, askedMs = 0) {
+    super("report-refused", message);
+    this.askedMs = Math.min(askedMs, LONGEST_ASKED_MS);
+  }
+}
 
 export function createReportSender(
   parts: ReportSenderParts,
@@ -57,7 +71,7 @@ export function createReportSender(
     if (!(error instanceof MooringError)) throw error;
     failures.note(error);
     reports.increment({ outcome: error.code });
-    return backOff.next(error);
+    return backOff.next(error) + (error instanceof Refused ? error.askedMs : 0);
   };
 
   return {
@@ -117,18 +131,14 @@ async function send(
   { path, report, signal }: { readonly path: string; readonly report: NodeMessage; readonly signal: AbortSignal },
 ): Promise<ReportAnswer> {
   const headers = { "content-type": "application/json", accept: "application/json" };
-  const { status, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {
+  const { status, asked, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {
     const response = await transport.send({ method: "PUT", path, headers, body: JSON.stringify(report) }, limited);
-    return { status: response.status, text: await readText(response) };
+    const asked = retryAfterMs(response.headers, { nowMs: clock.wallMs() });
+    return { status: response.status, asked, text: await readText(response) };
   });
-  if (status !== 200)
-    throw new MooringError("report-refused", `the aggregator answered ${status}: ${redact(text).slice(0, 500)}`);
+  if (status !== 200) throw new Refused(`the aggregator answered ${status}: ${redact(text).slice(0, 500)}`, asked);
   const answer = decodeReportAnswer(parse(text));
-  if (!answer.ok)
-    throw new MooringError(
-      "report-refused",
-      `the aggregator's answer is not understood: ${answer.problems.join("; ")}`,
-    );
+  if (!answer.ok) throw new Refused(`the aggregator's answer is not understood: ${answer.problems.join("; ")}`);
   return answer.value;
 }
 

@@ -9,6 +9,16 @@ import {
 } from "../../common/storage/node-report.ts";
 import { type GrantAccess, grantToAll } from "./report-access.ts";
 
+/** Nothing that is said here counts now: another process decides, or this one does not yet. */
+export type TurnedAway = Away<"not-leading"> | Away<"not-ready">;
+
+interface Away<Kind> {
+  readonly kind: Kind;
+  readonly why: string;
+  /** In so many milliseconds it is to be said again; the sender knows how soon by itself unless told. */
+  readonly waitMs?: number;
+}
+
 /** What becomes of a report. */
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
@@ -17,13 +27,13 @@ export type ReportOutcome =
   | { readonly kind: "unknown" }
   /** The same, but too many others were asked for theirs: it is asked at its next heartbeat. */
   | { readonly kind: "later" }
-  /** Another process decides: nothing that is said here counts. */
-  | { readonly kind: "not-leading"; readonly why: string }
-  | { readonly kind: "not-ready"; readonly why: string };
+  | TurnedAway;
 
 /** Who takes reports. */
 export interface ReportTaker {
   readonly onReport: (report: NodeMessage) => ReportOutcome;
+  /** Why no report is taken now, whoever sends it. Asked before anything of one is read, as it costs next to nothing. */
+  readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
   readonly holdRejections: () => string | undefined;
 }
@@ -38,6 +48,8 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     path: "/v1/nodes/:node/report",
     maxBodyBytes: MAX_REPORT_BYTES,
     answer: async ({ params, query, authorization, body }) => {
+      const early = taker.turnAway();
+      if (early !== undefined) return away(reports, early);
       const access = await grant({ authorization, node: params.node ?? "" });
       if (access.kind === "refused") {
         reports.increment({ outcome: access.outcome });
@@ -53,23 +65,43 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
         return { status: 403, body: "the report is of another pod than the token's\n" };
       }
       const outcome = taker.onReport(report);
-      reports.increment({ outcome: outcome.kind });
-      // The next connection may lead to who does lead.
-      if (outcome.kind === "not-leading" || outcome.kind === "not-ready")
-        return { status: 503, body: `${outcome.why}\n`, isLast: true };
-      const hold = taker.holdRejections();
-      return json(answerFor(query, { ...answerOf(outcome), ...(hold !== undefined && { holdRejections: hold }) }));
+      return isTurnedAway(outcome)
+        ? away(reports, outcome)
+        : taken(reports, outcome, { query, hold: taker.holdRejections() });
     },
   };
 }
 
+type Taken = Exclude<ReportOutcome, TurnedAway>;
+
+function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
+  return outcome.kind === "not-leading" || outcome.kind === "not-ready";
+}
+
+function taken(
+  reports: Counter<"outcome">,
+  outcome: Taken,
+  { query, hold }: { readonly query: URLSearchParams; readonly hold: string | undefined },
+): RouteAnswer {
+  reports.increment({ outcome: outcome.kind });
+  return json(answerFor(query, { ...answerOf(outcome), ...(hold !== undefined && { holdRejections: hold }) }));
+}
+
 /** What the sender is told of its own message. */
-function answerOf(outcome: Exclude<ReportOutcome, { readonly kind: "not-leading" | "not-ready" }>): ReportAnswer {
+function answerOf(outcome: Taken): ReportAnswer {
   if (outcome.kind === "accepted") return outcome.answer;
   if (outcome.kind === "later") return { forget: [] };
   // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
   // the sender's newest all the same, it must not take what it sent for known.
   return { forget: [], whole: true };
+}
+
+function away(reports: Counter<"outcome">, { kind, why, waitMs = 0 }: TurnedAway): RouteAnswer {
+  reports.increment({ outcome: kind });
+  // The next connection may lead to who does lead.
+  const answer = { status: 503, body: `${why}\n`, isLast: true };
+  // Whole seconds: whoever is to wait for less knows that by itself.
+  return waitMs < 1000 ? answer : { ...answer, headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } };
 }
 
 function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {

@@ -78,7 +78,11 @@ async function startReplica(): Promise<string> {
   const reviews = { increment: () => {} };
   const review = createTokenReviews(parts, RULE.audience);
   const route = reportRoute(
-    { onReport: () => ({ kind: "accepted", answer: { forget: [] } }), holdRejections: () => undefined },
+    {
+      turnAway: () => undefined,
+      onReport: () => ({ kind: "accepted", answer: { forget: [] } }),
+      holdRejections: () => undefined,
+    },
     { increment: () => {} },
     createReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE),
   );

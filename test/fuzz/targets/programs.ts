@@ -112,6 +112,7 @@ function routes() {
     open: () => ({ batch: () => ({ entries: [], reached: undefined }), item: () => undefined }),
   };
   const taker = {
+    turnAway: () => undefined,
     onReport: () => ({ kind: "accepted" as const, answer: { forget: [] } }),
     holdRejections: () => undefined,
   };

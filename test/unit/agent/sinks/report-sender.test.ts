@@ -173,6 +173,21 @@ describe("a report sender", () => {
     expect(transport.requests).toHaveLength(times.length);
   });
 
+  it.each([
+    { name: "as long as it is asked to", asked: "3", waitMs: 3_200 },
+    { name: "no longer than half a minute, whatever it is asked", asked: "3600", waitMs: 30_200 },
+    { name: "as it does by itself when what is asked is not understood", asked: "soon", waitMs: 200 },
+  ])("leaves the aggregator alone $name", async ({ asked, waitMs }) => {
+    const { sender, sent, clock } = startSender({ status: 503, headers: { "retry-after": asked } }, ACCEPTED);
+
+    sender.submit(() => report(1));
+    await clock.advance(waitMs - 1);
+    const before = sent();
+    await clock.advance(1);
+
+    expect([before, sent()]).toEqual([[1], [1, 1]]);
+  });
+
   it("begins with short waits again after a success", async () => {
     const { sender, sent, clock } = startSender("broken", "broken", ACCEPTED, "broken", ACCEPTED);
 

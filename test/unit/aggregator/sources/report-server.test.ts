@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { GrantAccess } from "../../../../aggregator/sources/report-access.ts";
-import { type ReportOutcome, reportRoute } from "../../../../aggregator/sources/report-server.ts";
+import { type ReportOutcome, reportRoute, type TurnedAway } from "../../../../aggregator/sources/report-server.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { reportWith } from "../world.ts";
 
@@ -9,10 +9,11 @@ interface PutOptions {
   readonly outcome?: ReportOutcome;
   readonly query?: string;
   readonly hold?: string | undefined;
+  readonly early?: TurnedAway;
   readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, query = "", hold, grant }: PutOptions = {}) {
+async function put(body: string, { node = "n1", outcome, query = "", hold, early, grant }: PutOptions = {}) {
   let isRead = false;
   const read = async (): Promise<string> => {
     isRead = true;
@@ -26,6 +27,7 @@ async function put(body: string, { node = "n1", outcome, query = "", hold, grant
         received.push(report);
         return outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } };
       },
+      turnAway: () => early,
       holdRejections: () => hold,
     },
     { increment: (labels) => counted.push(labels.outcome) },
@@ -175,5 +177,24 @@ describe("reportRoute", () => {
 
     expect(answer).toMatchObject({ status: 503, body: "not listed yet\n" });
     expect(counted).toEqual(["not-ready"]);
+  });
+
+  it.each([
+    { name: "nothing when it does not matter", waitMs: undefined, asked: undefined },
+    { name: "nothing for less than a second", waitMs: 999, asked: undefined },
+    { name: "whole seconds, never too few", waitMs: 1_001, asked: "2" },
+  ])("asks who came too early for $name, before it reads or reviews anything", async ({ waitMs, asked }) => {
+    const early: TurnedAway = { kind: "not-ready", why: "not listed yet", ...(waitMs !== undefined && { waitMs }) };
+    const granted: object[] = [];
+    const grant: GrantAccess = async (request) => {
+      granted.push(request);
+      return { kind: "granted", podUid: reportWith().podUid };
+    };
+
+    const { answer, received, counted, isRead } = await put(valid, { early, grant });
+
+    expect(answer).toMatchObject({ status: 503, body: "not listed yet\n", isLast: true });
+    expect(answer.headers?.["retry-after"]).toBe(asked);
+    expect([granted, received, counted, isRead]).toEqual([[], [], ["not-ready"], false]);
   });
 });
