@@ -17,6 +17,7 @@ import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage
 import { agentHealth } from "./agent-health.ts";
 import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
+import { type Beat, nextBeat } from "./core/beat.ts";
 import { describeHolds } from "./core/debug-holds.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { restBefore } from "./core/read-pace.ts";
@@ -229,17 +230,21 @@ class Agent {
     await observer.restore();
     // What is asked for is a complete read: the question stays until there is one.
     let isAsked = true;
-    let heartbeatAt = 0;
+    const { heartbeatMs } = this.#config;
+    const rule = { heartbeatMs, spread: (waitMs: number) => jitter(random, waitMs, 0.2) };
+    let beat: Beat = { atMs: 0, waitMs: heartbeatMs };
     while (!signal.aborted) {
       this.#looks += 1;
       const decisions = await observer.look();
       const isComplete = decisions !== undefined && observer.blindness === undefined;
       // Kept apart from the wake-ups: a node on which mounts change all the time must not fall silent.
-      const isHeartbeat = clock.monotonicMs() >= heartbeatAt;
+      const isHeartbeat = clock.monotonicMs() >= beat.atMs;
+      const hasNews = (decisions?.length ?? 0) > 0;
       // A node's other mounts come and go all the time: they are read, but only news, an answer or a heartbeat is sent.
-      if (isHeartbeat || (isAsked && isComplete) || (decisions?.length ?? 0) > 0) this.#report();
-      if (isHeartbeat) heartbeatAt = clock.monotonicMs() + jitter(random, this.#config.heartbeatMs, 0.2);
-      const restMs = Math.max(0, heartbeatAt - clock.monotonicMs());
+      if (isHeartbeat || (isAsked && isComplete) || hasNews) this.#report();
+      const isWaiting = observer.tellable.releases.length > 0;
+      beat = nextBeat(beat, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
+      const restMs = Math.max(0, beat.atMs - clock.monotonicMs());
       const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
       this.#wakeUps.increment({ reason });
       isAsked = reason === "asked" || !isComplete;

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { type Beat, type Moment, nextBeat } from "../../../../agent/core/beat.ts";
+
+const RULE = { heartbeatMs: 30_000, spread: (ms: number) => ms };
+const calm: Beat = { atMs: 100_000, waitMs: 30_000 };
+
+describe("the next heartbeat", () => {
+  it.each([
+    { name: "stays when nothing has happened", moment: { nowMs: 90_000 }, atMs: 100_000 },
+    { name: "stays when something was mounted", moment: { nowMs: 90_000, hasNews: true }, atMs: 100_000 },
+    { name: "comes after the whole wait when it was due", moment: { nowMs: 100_000 }, atMs: 130_000 },
+    {
+      name: "comes soon after the end of a use was told",
+      moment: { nowMs: 90_000, hasNews: true, isWaiting: true },
+      atMs: 95_000,
+    },
+    {
+      name: "stays when it is due sooner than that",
+      moment: { nowMs: 96_000, hasNews: true, isWaiting: true },
+      atMs: 100_000,
+    },
+    {
+      name: "comes soon after an end that is told with a heartbeat",
+      moment: { nowMs: 100_000, hasNews: true, isWaiting: true },
+      atMs: 105_000,
+    },
+    {
+      name: "is not brought forward by an end that has waited for long",
+      moment: { nowMs: 90_000, isWaiting: true },
+      atMs: 100_000,
+    },
+  ])("$name", ({ moment, atMs }) => {
+    expect(nextBeat(calm, { hasNews: false, isWaiting: false, ...moment } satisfies Moment, RULE).atMs).toBe(atMs);
+  });
+
+  it("comes after waits that double, up to the usual one, as long as nobody acknowledges", () => {
+    let beat = nextBeat(calm, { nowMs: 90_000, hasNews: true, isWaiting: true }, RULE);
+    const waits = [beat.waitMs];
+    for (let count = 0; count < 4; count += 1) {
+      beat = nextBeat(beat, { nowMs: beat.atMs, hasNews: false, isWaiting: true }, RULE);
+      waits.push(beat.waitMs);
+    }
+
+    expect(waits).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
+  });
+
+  it("comes after the usual wait again once that was acknowledged", () => {
+    const soon: Beat = { atMs: 95_000, waitMs: 5_000 };
+
+    expect(nextBeat(soon, { nowMs: 95_000, hasNews: false, isWaiting: false }, RULE)).toEqual({
+      atMs: 125_000,
+      waitMs: 30_000,
+    });
+  });
+
+  it("is never rarer than it was set to be", () => {
+    const often = { ...RULE, heartbeatMs: 500 };
+
+    expect(nextBeat({ atMs: 0, waitMs: 500 }, { nowMs: 0, hasNews: true, isWaiting: true }, often).waitMs).toBe(500);
+  });
+});
