@@ -6,6 +6,7 @@ import { MODULES } from "../../control-plane/components.ts";
 import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
 import { readSettings } from "../../control-plane/settings.ts";
 import type { Owner } from "../../process/owner.ts";
+import { WITHOUT_MANAGERS } from "./copies.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { agentPodOf, claimPlace, podPlace, type Sizes } from "./layout.ts";
 import { loadCluster } from "./loader.ts";
@@ -77,7 +78,7 @@ function keyOf(sizes: Sizes): string {
   ];
   const versions = [MODULES.kubernetes.version, MODULES.etcd.version];
   const hash = createHash("sha256")
-    .update(JSON.stringify([sizes, versions, samples]))
+    .update(JSON.stringify([sizes, versions, samples, WITHOUT_MANAGERS]))
     .digest("hex");
   return `${sizes.claims}-claims-${hash.slice(0, 12)}`;
 }
@@ -96,7 +97,7 @@ const IN_A_HURRY = {
 } as const;
 
 /** Its watch cache holds every object decoded; by default the heap may grow to twice that, which few machines have. */
-const FRUGAL = { GOGC: "50", GOMEMLIMIT: "12GiB" } as const;
+const FRUGAL = { GOGC: "50", GOMEMLIMIT: "14GiB" } as const;
 
 function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: PlaneChoice): Promise<ControlPlane> {
   return startControlPlane(owner, {

@@ -14,6 +14,8 @@ export interface ObjectWriter {
   readonly create: (collection: string, object: NamedObject, manager: string) => Promise<string>;
   /** Sets an object's status; the object goes with it, because an update costs the server less than a patch. */
   readonly setStatus: (path: string, object: object, manager: string) => Promise<void>;
+  /** Changes an object by a JSON merge patch. */
+  readonly patch: (path: string, patch: object) => Promise<void>;
   /** Answers what is there. */
   readonly read: (path: string, accept: string) => Promise<string>;
 }
@@ -64,6 +66,11 @@ export async function createWriter(owner: Owner, { kubeconfig }: ControlPlane): 
     setStatus: async (path, object, manager) => {
       const request = requestOf("PUT", `${path}/status?fieldManager=${manager}`, object);
       accepted(request, await ask(request));
+    },
+    patch: async (path, patch) => {
+      const request = requestOf("PATCH", path, patch);
+      const headers = { ...request.headers, "content-type": "application/merge-patch+json" };
+      accepted(request, await ask({ ...request, headers }));
     },
     read: async (path, accept) => {
       const question = { method: "GET", path, headers: { accept, "user-agent": "mooring-bench" } } as const;
