@@ -206,7 +206,8 @@ export class ClaimWrites {
     this.#rights.grant(key);
     this.#memories.written(written);
     onRead(written);
-    if (this.#memories.isRepair(written, write)) this.#onRepaired(this.#memories.of(written), decision.claim);
+    // By what stood there: had it not been the newest, it would not have been written over.
+    if (this.#memories.isRepair(decision.claim, write)) this.#onRepaired(this.#memories.of(written), decision.claim);
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
       const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };

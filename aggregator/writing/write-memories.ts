@@ -85,10 +85,16 @@ export class WriteMemories {
     if (this.known(claim) !== undefined) this.#memories.delete(claim.key);
   }
 
-  /** True when the write only puts right what others did to what stands there: the same has been written before. */
-  isRepair({ uid }: Claim, write: Write): boolean {
+  /**
+   * True when the write only puts right what others did to what stood there: the same has been written before. Where what we wrote is
+   * lost, its time is lost with it, and comes anew; where it stands, a later time is news.
+   */
+  isRepair({ uid, status: stands }: Claim, write: Write): boolean {
     if (write.kind === "clean" || write.isRepair) return true;
-    return isSameStatus(this.#recent.get(uid), write.status);
+    const ours = this.#recent.get(uid);
+    if (ours === undefined) return false;
+    const sinceMs = isSameStatus(stands, ours) ? write.status.sinceMs : ours.sinceMs;
+    return isSameStatus(ours, { ...write.status, sinceMs });
   }
 
   noteStatus({ uid }: Claim, status: ClaimStatus): void {

@@ -386,6 +386,24 @@ describe("a status that somebody keeps changing back", () => {
     expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
   });
 
+  it("is the same one when it is of a later time each time, because nothing of it is believed any more", async () => {
+    const harness = harnessWith();
+
+    for (let minute = 0; minute < 24 * 60; minute += 1) {
+      const stored = harness.stored.get(KEY);
+      if (stored?.status !== undefined) {
+        const resourceVersion = String(Number(stored.resourceVersion) + 1);
+        harness.put(claimWith({ resourceVersion }));
+      }
+      await harness.want(KEY, { ...unused, sinceMs: harness.clock.wallMs() });
+      await harness.advance(60_000);
+    }
+
+    expect(harness.calls.length).toBeLessThan(45);
+    expect(harness.calls.length).toBeGreaterThan(20);
+    expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
+  });
+
   it("is written at once when it is another one", async () => {
     const harness = harnessWith();
     for (const status of [unused, mounted, unused, mounted]) {

@@ -5,6 +5,7 @@ import { claimWith, mountedStatus, statusWith } from "../world.ts";
 
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 const apply = { kind: "apply", status: unused, upstream: "none", isRepair: false, canWait: false } as const;
+const later = { ...apply, status: { ...unused, sinceMs: unused.sinceMs + 60_000 } } as const;
 
 describe("WriteMemories", () => {
   it("keeps through a rest what must not be told or done again at once, and nothing else", () => {
@@ -54,6 +55,9 @@ describe("WriteMemories", () => {
   it.each([
     { name: "the same status again", write: apply, isRepair: true },
     { name: "another status", write: { ...apply, status: mountedStatus(["n1"]) }, isRepair: false },
+    { name: "the same of a later time where nothing is left of it", write: later, isRepair: true },
+    { name: "the same of a later time over what others put there", write: later, stands: statusWith(), isRepair: true },
+    { name: "the same of a later time over itself", write: later, stands: unused, isRepair: false },
     { name: "one of another claim", write: apply, uid: "claim-2", isRepair: false },
     { name: "annotations", write: { kind: "clean", annotations: [] } as const, isRepair: true },
     {
@@ -61,11 +65,11 @@ describe("WriteMemories", () => {
       write: { ...apply, status: mountedStatus(["n1"]), isRepair: true },
       isRepair: true,
     },
-  ])("$name after it was written: a repair is $isRepair", ({ write, uid = "claim-1", isRepair }) => {
+  ])("$name after it was written: a repair is $isRepair", ({ write, uid = "claim-1", stands, isRepair }) => {
     const memories = new WriteMemories(createFakeClock(), 5_000);
     memories.noteStatus(claimWith(), unused);
 
-    expect(memories.isRepair(claimWith({ uid }), write)).toBe(isRepair);
+    expect(memories.isRepair(claimWith({ uid, status: stands }), write)).toBe(isRepair);
   });
 
   it("remembers the statuses of the last 20,000 claims that were written", () => {
