@@ -3,7 +3,8 @@ import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { withExecInfo } from "./exec-info.ts";
+import { createCredentials } from "./credentials.ts";
+import { programOf, withExecInfo } from "./exec-info.ts";
 import { createRotatingFolder } from "./rotating-file.ts";
 import { createRotatingTransport } from "./rotating-transport.ts";
 import type { ByteTransport } from "./transport.ts";
@@ -81,13 +82,14 @@ async function connectByKubeconfig(choice: ByKubeconfig): Promise<Connection> {
   const cluster = currentCluster(config);
   refuseUnsupported(config, cluster);
   const url = parseServer(cluster.server);
-  const credentials = createCredentials(() => {
+  const open = (): KubeConfig => {
     const { clusters, contexts, currentContext } = config;
     const users = config.users.map((user) => withExecInfo(user, cluster));
     const fresh = new KubeConfig();
     fresh.loadFromOptions({ clusters, contexts, currentContext, users });
     return fresh;
-  });
+  };
+  const credentials = createCredentials({ open, program: programOf(config.getCurrentUser()) });
   const options = await credentials.read();
   const transport = createUndiciTransport({
     origin: url.origin,
@@ -127,41 +129,6 @@ function load(config: KubeConfig, { kubeconfig, context }: ByKubeconfig): KubeCo
   }
 }
 
-/** What proves who asks. */
-interface Credentials {
-  readonly read: () => Promise<RequestOptions>;
-  readonly authorization: Connection["authorization"];
-  /** The server does not accept this authorization: whoever gave it is asked anew. */
-  readonly forget: (authorization: string | undefined) => void;
-}
-
-/** client-node keeps what a plugin gave until that says that it has expired, in one object and for good: `open` makes another one. */
-function createCredentials(open: () => KubeConfig): Credentials {
-  let config: KubeConfig | undefined;
-  let given: string | undefined;
-  const read = async (): Promise<RequestOptions> => {
-    const options: RequestOptions = {};
-    await applyCredentials(async () => {
-      config ??= open();
-      await config.applyToHTTPSOptions(options);
-    });
-    return options;
-  };
-  return {
-    read,
-    authorization: async () => {
-      given = authorizationOf(await read());
-      return given;
-    },
-    forget: (authorization) => {
-      // Of several requests with one token each is refused; the first has forgotten it.
-      if (given === undefined || authorization !== given) return;
-      given = undefined;
-      config = undefined;
-    },
-  };
-}
-
 /** The context that client-node makes up, for a server on localhost, when it finds no configuration at all. */
 const NO_KUBECONFIG = "loaded-context";
 
@@ -188,28 +155,10 @@ function refuseUnsupported(config: KubeConfig, { name, proxyUrl }: Cluster): voi
   }
 }
 
-async function applyCredentials(apply: () => Promise<void>): Promise<void> {
-  await apply().catch((cause: unknown) => {
-    // A plugin's words on standard error. It may need a network that comes back: what a controller has to do is not given up for it.
-    const words = messageOf(cause).trim() || "the program failed without a word";
-    throw new MooringError("kubeconfig-invalid", `cannot get the credentials that the kubeconfig names: ${words}`, {
-      cause,
-    });
-  });
-}
-
 function parseServer(server: string): URL {
   const url = URL.parse(server);
   if (url === null) throw invalid(`the kubeconfig's server "${server}" is no URL`);
   return url;
-}
-
-function authorizationOf(options: RequestOptions): string | undefined {
-  if (options.auth) return `Basic ${Buffer.from(options.auth).toString("base64")}`;
-  const headers: unknown = options.headers;
-  if (typeof headers !== "object" || headers === null) return undefined;
-  const value = Object.entries(headers).find(([name]) => name.toLowerCase() === "authorization")?.[1];
-  return typeof value === "string" ? value : undefined;
 }
 
 function pem(value: RequestOptions["ca"] | RequestOptions["key"]): string | undefined {

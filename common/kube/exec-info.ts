@@ -3,6 +3,7 @@ import type { Cluster, User } from "@kubernetes/client-node";
 import { array, boolean, looseObject, optional, safeParse, string } from "valibot";
 
 const exec = looseObject({
+  command: optional(string()),
   apiVersion: optional(string()),
   provideClusterInfo: optional(boolean()),
   env: optional(array(looseObject({ name: string(), value: string() }))),
@@ -20,6 +21,12 @@ export function withExecInfo(user: User, cluster: Cluster): User {
   const spec = { interactive: false, ...(provideClusterInfo === true ? { cluster: clusterOf(cluster) } : {}) };
   const value = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   return { ...user, exec: { ...read.output, env: [...env, { name: "KUBERNETES_EXEC_INFO", value }] } };
+}
+
+/** The program that a kubeconfig names for the user's credentials, for messages. */
+export function programOf(user: User | null): string | undefined {
+  const read = safeParse(exec, user?.exec);
+  return read.success ? read.output.command : undefined;
 }
 
 function clusterOf({ server, caData, caFile, skipTLSVerify, tlsServerName }: Cluster): object {
