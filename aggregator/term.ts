@@ -19,8 +19,9 @@ import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import { createNodeLeases } from "./sources/node-leases.ts";
-import type { ReportOutcome } from "./sources/report-server.ts";
+import type { ReportOutcome, TurnedAway } from "./sources/report-server.ts";
 import { type StandingChange, Standings } from "./standings.ts";
+import { NOT_COUNTED, NOT_DATED } from "./turn-away.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import type { StatusWriting } from "./writing/status-writing.ts";
@@ -141,18 +142,20 @@ export class Term {
 
   /**
    * Which pods wait on all nodes: agents would be told to go on that their own leader had told to hold, so none is answered before. In
-   * large clusters it takes a while, in which there is more to do.
+   * large clusters it takes a while, in which there is more to do. Half a count would say less than the one before it: it is handed on whole.
    */
   async #countWaiting(signal: AbortSignal): Promise<void> {
     const { cluster, clock, onWaiting } = this.#parts;
     const breathe = createBreather(clock, signal);
+    const counted = new Map<string, readonly string[]>();
     this.#isCounting = true;
     for (const node of cluster.nodeNames()) {
-      onWaiting(node, cluster.misfits(node).waiting);
+      counted.set(node, cluster.misfits(node).waiting);
       const pause = breathe();
       if (pause !== undefined) await pause;
       if (signal.aborted) return;
     }
+    for (const [node, waiting] of counted) onWaiting(node, waiting);
     this.#isCounting = false;
   }
 
@@ -166,11 +169,17 @@ export class Term {
     while (!signal.aborted) await clock.sleep(3_600_000, signal);
   }
 
+  /** Why no report is taken yet, whoever sends it. */
+  notReady(): TurnedAway | undefined {
+    if (this.#isCounting) return NOT_COUNTED;
+    return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
+  }
+
+  /** Takes one that was not turned away. */
   onReport(report: NodeMessage): ReportOutcome {
     const { client, cluster, logger } = this.#parts;
-    if (this.#isCounting) return { kind: "not-ready", why: "the pods that wait are being counted" };
     const time = client.serverTime();
-    if (time === undefined) return { kind: "not-ready", why: "the API server has not been heard of yet" };
+    if (time === undefined) return NOT_DATED;
     const nodeBootId = cluster.node(report.node)?.bootId;
     const wasExpected = this.fleet.anyExpected !== undefined;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
