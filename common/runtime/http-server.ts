@@ -116,6 +116,13 @@ const ASKED_BY_NAME: RouteAnswer = {
   isLast: true,
 };
 
+/** Node itself refuses HTTP/1.1 without it; an older client may be right, but by what name it asks nobody can tell. */
+const NOT_NAMED: RouteAnswer = {
+  status: 400,
+  body: "a request needs a Host header here; HTTP/1.0 clients send none by themselves\n",
+  isLast: true,
+};
+
 /** Listens by TCP until it is closed. Throws `MooringError` "listen-failed". */
 export async function listen(routes: readonly Route[], at: ListenAt, logger: Logger): Promise<HttpServer> {
   const { host, identity } = at;
@@ -123,6 +130,7 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
   const isForAll = identity !== undefined || !isLoopback(host);
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
+    if (!isForAll && headers.host === undefined) return send(response, NOT_NAMED);
     if (!isForAll && !asksByAddress(headers.host)) return send(response, ASKED_BY_NAME);
     const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
     const call = { method, target, authorization: headers.authorization, body };

@@ -265,6 +265,21 @@ describe("an HTTP server", () => {
     expect(text.includes("ok")).toBe(status === 200);
   });
 
+  it.each([
+    {
+      name: "an old client that sends none",
+      head: "GET /livez HTTP/1.0",
+      says: /^HTTP\/1.1 400 .*needs a Host header/is,
+    },
+    { name: "a client that must send one", head: "GET /livez HTTP/1.1", says: /^HTTP\/1.1 400 /i },
+  ])("on a loopback address asks $name for a Host header", async ({ head, says }) => {
+    const { url } = await start();
+
+    const text = await send(url, `${head}\r\nconnection: close\r\n\r\n`);
+
+    expect(text).toMatch(says);
+  });
+
   it("on a loopback address reads nothing of what it refuses", async () => {
     const { url } = await start();
 
