@@ -44,7 +44,7 @@ export async function createAggregators(owner: Owner, { plane, api }: Parts): Pr
         AGGREGATOR_PACE,
       ].flat();
       const health = `http://127.0.0.1:${port}/readyz`;
-      return { ...createProgram(owner, { name, script: "aggregator/main.ts", args, health }), port };
+      return { ...createProgram(owner, { name, program: "aggregator", args, health }), port };
     }),
   );
 }
@@ -73,5 +73,5 @@ export async function createAgent(
   ].flat();
   // Not its readiness: an agent that nobody takes reports from watches all the same.
   const health = `http://127.0.0.1:${port}/livez`;
-  return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, health });
+  return createProgram(owner, { name: `agent-${kubelet.node}`, program: "agent", args, health });
 }

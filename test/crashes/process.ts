@@ -1,6 +1,6 @@
-import { fileURLToPath } from "node:url";
 import { describeExit } from "../process/child.ts";
 import { HarnessError } from "../process/errors.ts";
+import { fileOf, type MooringProgram } from "../process/mooring-program.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import type { Span } from "./record.ts";
@@ -54,18 +54,16 @@ export class LifeBook {
 /** One of Mooring's programs. */
 export interface ProgramSpec {
   readonly name: string;
-  /** From the root of the project. */
-  readonly script: string;
+  readonly program: MooringProgram;
   readonly args: readonly string[];
   /** Answers with success as soon as it counts as up. */
   readonly health: string;
 }
 
 /** Makes a program of Mooring's that is not started yet. */
-export function createProgram(owner: Owner, { name, script, args, health }: ProgramSpec): Mortal {
+export function createProgram(owner: Owner, { name, program, args, health }: ProgramSpec): Mortal {
   const { clock, signal } = owner;
-  const path = fileURLToPath(new URL(`../../${script}`, import.meta.url));
-  const child = owner.child({ name, command: process.execPath, args: [path, ...args], stopLimitMs: 3_000 });
+  const child = owner.child({ name, command: process.execPath, args: [fileOf(program), ...args], stopLimitMs: 3_000 });
   const book = new LifeBook(clock.wallMs);
   /** Looks until it is up, or until this run of it has ended. */
   const follow = async (pid: number | undefined): Promise<void> => {

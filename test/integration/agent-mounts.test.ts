@@ -12,10 +12,12 @@ import { listen, type Route } from "../../common/runtime/http-server.ts";
 import { decodeNodeMessage, isReport, type NodeReport } from "../../common/storage/node-report.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const POLLING = fileURLToPath(new URL("polling-program.ts", import.meta.url));
 const TOKEN = "pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
 const CSI = "pods/u1/volumes/kubernetes.io~csi/pv-1/mount";
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -181,8 +183,8 @@ interface Started {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-function start(script: string, args: readonly string[]): Started {
-  const child = spawn(process.execPath, [join(ROOT, script), ...args], {
+function start(file: string, args: readonly string[]): Started {
+  const child = spawn(process.execPath, [file, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: ROOT,
   });
@@ -248,7 +250,7 @@ function startAgent(namespace: MountNamespace, options: AgentOptions): Started {
     ...(journalDir === undefined ? {} : { "journal-dir": journalDir }),
   };
   return start(
-    "agent/main.ts",
+    fileOf("agent"),
     Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
   );
 }
@@ -367,7 +369,7 @@ describe("an agent process", () => {
   });
 
   it("says all that is wrong with its flags and ends with 1", async () => {
-    const agent = start("agent/main.ts", ["--heartbeat=soon", "--kubelet-root=here"]);
+    const agent = start(fileOf("agent"), ["--heartbeat=soon", "--kubelet-root=here"]);
 
     expect(await agent.ended).toBe(1);
 
@@ -398,7 +400,7 @@ describe("a program that polls", () => {
     { name: "a failure", ending: "fail", line: /"level":"fatal".*cannot listen/ },
     { name: "a configuration that is wrong, without a stack", ending: "config", line: /^poll\n--flag is missing\n$/ },
   ])("ends within two seconds with 1 and a line after $name", async ({ ending, line }) => {
-    const program = start("test/integration/polling-program.ts", [ending]);
+    const program = start(POLLING, [ending]);
     await waitUntil(waiter, {
       what: "the program",
       limitMs: 20_000,
@@ -412,7 +414,7 @@ describe("a program that polls", () => {
   });
 
   it("ends within two seconds with 0 after Ctrl-C", async () => {
-    const program = start("test/integration/polling-program.ts", ["stay"]);
+    const program = start(POLLING, ["stay"]);
     await said(program, /poll\n/);
 
     const ms = await timeToEnd(program, () => program.process.kill("SIGINT"));
@@ -424,7 +426,7 @@ describe("a program that polls", () => {
 
 describe("a dry run", () => {
   async function dryRun(namespace: MountNamespace, ...more: readonly string[]): Promise<Started> {
-    const run = start("agent/main.ts", [
+    const run = start(fileOf("agent"), [
       "--dry-run",
       "--mountinfo",
       namespace.mountInfo,
@@ -492,14 +494,14 @@ describe("a dry run", () => {
     const namespace = await openMountNamespace();
     await namespace.mount(CSI);
 
-    const run = start("agent/main.ts", ["--dry-run", "--mountinfo", namespace.mountInfo]);
+    const run = start(fileOf("agent"), ["--dry-run", "--mountinfo", namespace.mountInfo]);
     await run.ended;
 
     expect(run.output()).toContain(`use --kubelet-root '${namespace.kubeletRoot}'\n`);
   });
 
   it("says that it cannot read the mount table, and ends with 1", async () => {
-    const run = start("agent/main.ts", ["--dry-run", "--mountinfo", "/no/such/table"]);
+    const run = start(fileOf("agent"), ["--dry-run", "--mountinfo", "/no/such/table"]);
 
     expect(await run.ended).toBe(1);
     expect(run.output()).toContain("cannot read the mount table /no/such/table");

@@ -1,10 +1,16 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { findBinaries } from "../control-plane/binaries.ts";
 import { type ControlPlane, FIRST_DATA, startControlPlane } from "../control-plane/control-plane.ts";
 import { HarnessError } from "../process/errors.ts";
+import { BUNDLE } from "../process/mooring-program.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+
+const run = promisify(execFile);
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -35,12 +41,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
     delete process.env[FIRST_DATA];
+    delete process.env[BUNDLE];
     await owner.close();
     signals[Symbol.dispose]();
   };
   try {
-    const [plane, firstData] = await startBoth(owner);
+    const [[plane, firstData], bundle] = await Promise.all([startBoth(owner), makeBundle(owner)]);
     process.env[FIRST_DATA] = firstData;
+    process.env[BUNDLE] = bundle;
     project.provide("kubeconfig", plane.kubeconfig);
     project.provide("kubectl", plane.kubectl);
     project.provide("manifestTools", await manifestTools(owner));
@@ -64,6 +72,13 @@ async function makeFirstData(owner: Owner): Promise<string> {
   const plane = await startControlPlane(owner, { name });
   await plane.stop();
   return join(owner.folder, name, "etcd");
+}
+
+/** In a process of its own: what the bundler starts would stay as long as this one. */
+async function makeBundle(owner: Owner): Promise<string> {
+  const folder = join(owner.folder, "bundle");
+  await run(process.execPath, [fileURLToPath(new URL("../../.ci/bundle.ts", import.meta.url)), folder]);
+  return folder;
 }
 
 /** Before any test begins: building them takes all of the machine for minutes. Only the tests of manifests fail without them. */

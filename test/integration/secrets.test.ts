@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
+import { fileOf, type MooringProgram } from "../process/mooring-program.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
-const project = new URL("../..", import.meta.url).pathname;
 const run = promisify(execFile);
 
 /** Whatever is planted has this in it, and nothing else has. */
@@ -128,7 +128,7 @@ interface Running {
   readonly lines: readonly string[];
 }
 
-async function start(name: string, script: string, args: readonly string[]): Promise<Running> {
+async function start(name: string, program: MooringProgram, args: readonly string[]): Promise<Running> {
   const random = createSystemRandom();
   const [port, debugPort] = [await freePort(random, "127.0.0.1"), await freePort(random, "127.0.0.1")];
   const lines: string[] = [];
@@ -136,12 +136,12 @@ async function start(name: string, script: string, args: readonly string[]): Pro
     lines.push(line);
     written.push(line);
   };
-  const isAgent = script.startsWith("agent");
+  const isAgent = program === "agent";
   const debugArgs = isAgent ? ["--debug-listen", `127.0.0.1:${debugPort}`] : [];
   const child = owner.child({
     name,
     command: process.execPath,
-    args: [`${project}${script}`, "--listen", `127.0.0.1:${port}`, ...debugArgs, ...args],
+    args: [fileOf(program), "--listen", `127.0.0.1:${port}`, ...debugArgs, ...args],
     env: { MOORING_PLANTED: secret("environment"), DATABASE_PASSWORD: secret("password") },
     onLine,
   });
@@ -182,18 +182,18 @@ describe("what a real agent and a real aggregator write at the most talkative le
       kubeconfigFor({ serviceAccount: { namespace, name } });
     const table = join(owner.folder, "mountinfo");
     writeFileSync(table, await mountTable(false));
-    aggregator = await start("aggregator", "aggregator/main.ts", [
+    aggregator = await start("aggregator", "aggregator", [
       ...["--kubeconfig", await of("mooring", "mooring-aggregator"), "--log-level", "debug", "--reason-delay", "0s"],
       "--claim-metrics",
     ]);
     const talkative = ["--log-level", "debug", "--affinity-grace", "1s"];
     const account = await of("mooring-agents", "mooring-agent");
-    agent = await start("agent", "agent/main.ts", [
+    agent = await start("agent", "agent", [
       ...agentArgs(account, await gatewayTo(aggregator.url), table),
       ...talkative,
     ]);
     const nowhere = await serve((request, response) => echo(request, response, 403));
-    lost = await start("lost", "agent/main.ts", [...agentArgs(lostKubeconfig(nowhere), nowhere, table), ...talkative]);
+    lost = await start("lost", "agent", [...agentArgs(lostKubeconfig(nowhere), nowhere, table), ...talkative]);
     await logged(agent, "reports are accepted again");
     await logged(aggregator, "claim status written");
     writeFileSync(table, await mountTable(true));
@@ -282,7 +282,7 @@ describe("a configuration that is refused", () => {
     { name: "a token in an address", url: `https://host/?t=${secret("url-token")}` },
     { name: "a password in an address of another kind", url: `ftp://user:${secret("ftp-password")}@host` },
   ])("does not repeat $name", async ({ url }) => {
-    const args = [`${project}agent/main.ts`, "--node", "n", "--pod-uid", "u", "--aggregator-url", url];
+    const args = [fileOf("agent"), "--node", "n", "--pod-uid", "u", "--aggregator-url", url];
 
     const refused = await run(process.execPath, args).catch((error: unknown) => error);
 

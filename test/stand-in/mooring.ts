@@ -4,6 +4,7 @@ import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
+import { fileOf, type MooringProgram } from "../process/mooring-program.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { agentAccountOn } from "./account-pods.ts";
@@ -60,7 +61,7 @@ export async function createAggregator(owner: Owner, plane: ControlPlane, pace: 
   });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const args = ["--kubeconfig", kubeconfig, "--listen", `127.0.0.1:${port}`, "--reason-delay", pace.reasonDelay];
-  return createProgram(owner, { name: "aggregator", script: "aggregator/main.ts", args, port });
+  return createProgram(owner, { name: "aggregator", program: "aggregator", args, port });
 }
 
 /** The agent of a node, with its own account. It is not started yet. */
@@ -86,19 +87,24 @@ export async function createAgent(
     ["--listen", `127.0.0.1:${port}`],
     ["--debug-listen", "127.0.0.1:0"],
   ].flat();
-  return createProgram(owner, { name: `agent-${kubelet.node}`, script: "agent/main.ts", args, port });
+  return createProgram(owner, { name: `agent-${kubelet.node}`, program: "agent", args, port });
 }
 
 function createProgram(
   owner: Owner,
   {
     name,
-    script,
+    program,
     args,
     port,
-  }: { readonly name: string; readonly script: string; readonly args: readonly string[]; readonly port: number },
+  }: {
+    readonly name: string;
+    readonly program: MooringProgram;
+    readonly args: readonly string[];
+    readonly port: number;
+  },
 ): Program {
-  const child = owner.child({ name, command: process.execPath, args: [`${project}${script}`, ...args] });
+  const child = owner.child({ name, command: process.execPath, args: [fileOf(program), ...args] });
   const url = `http://127.0.0.1:${port}`;
   const answers = (path: string): Promise<void> =>
     waitUntil(owner, { what: `${name} ${path}`, limitMs: 60_000, child, check: () => expectOk(`${url}${path}`) });
