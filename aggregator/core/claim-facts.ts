@@ -21,6 +21,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   return {
     isEligible: claim.phase === "Bound" && !claim.isDeleting && isVolumeSeen(evidence),
     stored: claim.status,
+    isDisbelieved: claim.isDisbelieved,
     holders: [...new Set(present.map(({ node }) => node))],
     references,
     awaited: awaitedOf(evidence, fleet),

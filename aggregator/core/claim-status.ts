@@ -32,6 +32,8 @@ export interface ClaimFacts {
   /** Only bound claims that are not being deleted get a status. */
   readonly isEligible: boolean;
   readonly stored: ClaimStatus | undefined;
+  /** Nothing is stored, but something stands there that others may take for it. */
+  readonly isDisbelieved?: boolean | undefined;
   /** Nodes with a use-hold. */
   readonly holders: readonly string[];
   /** Pods that name the claim and are not over. */
@@ -54,6 +56,8 @@ export const FUTURE_MS = 5_000;
 
 /** The status that a claim should have, or nothing when what stands there is to be left alone. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
+  // What stands there without being ours stays with it: our account may put a condition right and not remove one, and no status is
+  // true of a claim that is not bound. Mooring believes nothing of it, and nothing can be lost with such a claim.
   if (!facts.isEligible) return undefined;
   const { earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
   // It may have been made by a server whose clock is ahead of the one that tells what now is.
@@ -156,9 +160,12 @@ function inUseSince(stored: ClaimStatus | undefined, nowMs: number): number {
 
 /** The status stays until the nodes have answered; of those that should have long ago, the message tells. */
 function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
-  const { stored, lastUse } = known;
-  if (stored === undefined) return undefined;
+  const { stored } = known;
   const silent = facts.awaited.filter(({ isSilent }) => isSilent);
+  if (stored === undefined) {
+    // A node may be silent for good: what nobody may believe is not left standing there for so long.
+    return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, known, silentMessage(silent)) : undefined;
+  }
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
   // A pod that names it keeps it in use anyhow: a start while nodes are silent is no reason to write.
   const isHeldUp = silent.length > 0 && facts.references.length === 0 && !tellsOfSilence(stored.message, silent);
@@ -166,14 +173,13 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   // Waiting would only leave a time that is known to be too early.
   if (pods.length === 0) return unused(facts, known);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.
-  return {
-    unused: false,
-    reason: "Referenced",
-    message: silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent),
-    sinceMs: inUseSince(stored, facts.nowMs),
-    mountedOn: undefined,
-    lastUse,
-  };
+  return notKnown(facts, known, silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent));
+}
+
+/** It may be in use, so it counts as in use. */
+function notKnown({ nowMs }: ClaimFacts, { stored, lastUse }: Known, message: string): ClaimStatus {
+  const sinceMs = inUseSince(stored, nowMs);
+  return { unused: false, reason: "Referenced", message, sinceMs, mountedOn: undefined, lastUse };
 }
 
 const ALL_SEEN: Unseen = { times: [], setting: "bump" };

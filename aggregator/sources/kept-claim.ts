@@ -9,7 +9,7 @@ type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity
 /** What the statuses of thousands of claims have in common: those of claims that were never used, or are mounted on one node. */
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** What few claims have at all. */
-type Rare = Pick<Claim, "controllerUid" | "strays"> & Pick<ClaimStatus, "blindGap">;
+type Rare = Pick<Claim, "controllerUid" | "isDisbelieved" | "strays"> & Pick<ClaimStatus, "blindGap">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
@@ -33,9 +33,9 @@ export class KeptClaim implements Whole<Claim> {
   readonly #rare: Rare | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
-    const { phase, isDeleting, storageClass, capacity, controllerUid, strays, status } = claim;
+    const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status } = claim;
     const blindGap = status?.blindGap;
-    const isRare = controllerUid !== undefined || strays !== undefined || blindGap !== undefined;
+    const rare = { controllerUid, isDisbelieved, strays, blindGap };
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
@@ -47,7 +47,7 @@ export class KeptClaim implements Whole<Claim> {
     this.#told = status && toldBy(status, values);
     this.#since = secondsOf(status?.sinceMs);
     this.#lastUse = status?.lastUse;
-    this.#rare = isRare ? { controllerUid, strays, blindGap } : undefined;
+    this.#rare = Object.values(rare).some((value) => value !== undefined) ? rare : undefined;
   }
 
   get namespace(): string {
@@ -89,6 +89,10 @@ export class KeptClaim implements Whole<Claim> {
 
   get controllerUid(): string | undefined {
     return this.#rare?.controllerUid;
+  }
+
+  get isDisbelieved(): boolean | undefined {
+    return this.#rare?.isDisbelieved;
   }
 
   get strays(): Claim["strays"] {

@@ -24,6 +24,8 @@ export interface Claim {
   readonly capacity: string | undefined;
   /** What Mooring has written. */
   readonly status: ClaimStatus | undefined;
+  /** A condition of ours stands there that is none of this claim: it was forged, or is from before the claim was made. */
+  readonly isDisbelieved?: boolean | undefined;
   /** Annotations that do not fit to that; none of them says anything. */
   readonly strays?: readonly Stray[] | undefined;
   /** Kubernetes' own `Unused` condition (KEP-5541). */
@@ -60,7 +62,8 @@ export function projectClaim(object: unknown): Claim {
   const { managedFields } = metadata;
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
   const createdAtMs = parseTimestamp(metadata.creationTimestamp);
-  const own = readClaimStatus({ uid, createdAtMs, condition: conditionOf(CONDITION_TYPE), annotations });
+  const condition = conditionOf(CONDITION_TYPE);
+  const own = readClaimStatus({ uid, createdAtMs, condition, annotations });
   const strays = straysBeside(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,
@@ -76,6 +79,7 @@ export function projectClaim(object: unknown): Claim {
     storageClass: spec.storageClassName || undefined,
     capacity: status.capacity?.storage,
     status: own,
+    isDisbelieved: (own === undefined && condition !== undefined) || undefined,
     strays: strays.length === 0 ? undefined : strays,
     upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
   };

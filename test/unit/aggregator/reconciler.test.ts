@@ -285,6 +285,26 @@ describe("a start of the aggregator", () => {
     expect(harness.writes.slice(1)).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3_600_000 }]);
   });
 
+  it("a status that nobody may believe is not left standing while a node is silent, and one write says what is known", async () => {
+    const bare = claimWith({ name: "bare", key: "shop/bare", uid: "claim-2", volume: "pv-2" });
+    const volumes = [volumeWith(), volumeWith({ key: "pv-2", claim: { key: bare.key, uid: bare.uid } })];
+    const harness = await running({ claims: [], volumes }, { silent: ["n1"] });
+    for (const { key } of volumes) await harness.attach(key, ["n1"]);
+    await harness.putClaim(claimWith({ isDisbelieved: true }));
+    await harness.putClaim(bare);
+    const early = harness.writes.slice();
+
+    await harness.advance(3_600_000);
+    const waiting = harness.writes.slice();
+    await harness.report(reportAt(harness));
+    await harness.advance(3_600_000);
+
+    const reasons = harness.writes.slice(1).map(({ reason, sinceMs }) => `${reason} ${sinceMs - NOON}`);
+    expect(early).toEqual([]);
+    expect(waiting).toMatchObject([{ unused: false, reason: "Referenced", message: expect.stringContaining("n1") }]);
+    expect(reasons.sort()).toEqual(["NeverObservedInUse 3600000", "NoPodUsing 3600000"]);
+  });
+
   it("a claim that is seen for the first time waits for no node that has nothing to do with it", async () => {
     const harness = await running({}, { silent: ["n1"] });
 

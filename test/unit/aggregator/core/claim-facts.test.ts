@@ -37,6 +37,12 @@ describe("factsOf", () => {
     expect(factsOf(evidence, fleetWith([])).earliestMs).toBe(NOON + 1_000);
   });
 
+  it("what stands there without being believed is none, but is not nothing", () => {
+    const facts = factsOf(evidenceWith({ claim: claimWith({ isDisbelieved: true }) }), fleetWith([]));
+
+    expect([facts.stored, facts.isDisbelieved]).toEqual([undefined, true]);
+  });
+
   it("a node with a mount of it holds it, once", () => {
     const uses = [useOn("n1"), useOn("n1", "pod-2"), useOn("n2")];
 

@@ -88,7 +88,9 @@ const facts: fc.Arbitrary<Known> = fc
   })
   .map(({ back, rest, redatedMs, createdAtMs, ...known }) => {
     const earliestMs = earliestSinceMs({ createdAtMs });
-    const fields = { ...known, earliestMs, stored: asRead(known.stored, earliestMs) };
+    const read = asRead(known.stored, earliestMs);
+    const isDisbelieved = known.stored !== undefined && read === undefined;
+    const fields = { ...known, earliestMs, stored: read, isDisbelieved };
     const ends = fields.ends.map((one) => asStored(one, fields.stored?.lastUse, redatedMs));
     const present = rest ? { holders: [], references: [] } : {};
     return { ...factsWith(withBack(back, { ...fields, ends, ...present })), back, redatedMs };
@@ -182,6 +184,13 @@ describe("whatever the facts are", () => {
     holds((known) => {
       if (known.awaited.length > 0 && known.stored?.unused !== true)
         expect(decided(known)?.unused ?? false).toBe(false);
+    });
+  });
+
+  it("what nobody may believe does not stay, unless a node may still answer in time", () => {
+    holds((known) => {
+      const isSoon = known.awaited.length > 0 && !known.awaited.some(({ isSilent }) => isSilent);
+      if (known.isDisbelieved && !isSoon) expect(decided(known)).toBeDefined();
     });
   });
 

@@ -78,6 +78,24 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
+      name: "nor does one with a status that nobody may believe, while the node may still answer",
+      facts: { awaited: [{ node: "n2", isSilent: false }], isDisbelieved: true },
+      status: undefined,
+    },
+    {
+      name: "a status that nobody may believe does not stay for as long as a node is silent",
+      facts: { awaited: [{ node: "n2", isSilent: true, why: "attached" }], isDisbelieved: true },
+      status: {
+        ...{ unused: false, reason: "Referenced", sinceMs: NOW },
+        message: "Not known to be unused: no report from n2 (the volume is attached to it)",
+      },
+    },
+    {
+      name: "a status that nobody may believe stays while the claim is not bound",
+      facts: { isEligible: false, awaited: [{ node: "n2", isSilent: true }], isDisbelieved: true },
+      status: undefined,
+    },
+    {
       name: "a claim that is awaited from nodes that may still answer stays as it is",
       facts: { awaited: [{ node: "n2", isSilent: false }], stored: mountedStatus(["n2"]) },
       status: undefined,

@@ -79,6 +79,7 @@ describe("a kept object says what was told", () => {
     { name: "without a time", change: { createdAtMs: undefined } },
     { name: "made at no whole second", change: { createdAtMs: 1_795_262_400_123 } },
     { name: "of a generic ephemeral volume", change: { controllerUid: "pod-1" } },
+    { name: "with a condition that nobody may believe", change: { isDisbelieved: true } },
     { name: "with strays", change: { strays: [stray] } },
     { name: "unused", change: { status: statusWith({ unused: true, reason: "Unmounted" }) } },
     { name: "mounted", change: { status: mountedStatus(["n1"]) } },

@@ -55,6 +55,7 @@ describe("projectClaim", () => {
       phase: "",
       volume: undefined,
       status: undefined,
+      isDisbelieved: undefined,
       upstream: undefined,
     });
   });
@@ -125,7 +126,7 @@ describe("projectClaim", () => {
     {
       name: "a condition of ours that was damaged",
       object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Unused", status: 7 }] } },
-      expected: { status: undefined },
+      expected: { status: undefined, isDisbelieved: true },
     },
     {
       name: "a condition of ours that was copied from an earlier claim",
@@ -133,7 +134,7 @@ describe("projectClaim", () => {
         metadata: { ...META, creationTimestamp: "2026-11-22T10:00:00Z" },
         status: { conditions: [writeClaimStatus("c0", STATUS).condition] },
       },
-      expected: { status: undefined },
+      expected: { status: undefined, isDisbelieved: true },
     },
   ])("understands $name", ({ object, expected }) => {
     expect(projectClaim(object)).toMatchObject(expected);
