@@ -1,4 +1,4 @@
-import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, earliestSinceMs } from "../../common/storage/claim-status.ts";
 import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
@@ -76,10 +76,12 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
 
 /**
  * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and their
- * mounts may be anywhere. One of the nodes that have not been heard of yet stands for them all. The stored time is rounded up.
+ * mounts may be anywhere. One of the nodes that have not been heard of yet stands for them all. The stored time is rounded up; one that
+ * was raised to the making of the claim may be ahead of our clock, where another API server made it, and tells nothing of when it was written.
  */
-function anyNode({ claim: { status } }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
-  const isLeftInUse = status?.unused === false && status.sinceMs <= Math.ceil(beganMs / 1000) * 1000;
+function anyNode({ claim }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
+  const leftByMs = Math.max(Math.ceil(beganMs / 1000) * 1000, earliestSinceMs(claim));
+  const isLeftInUse = claim.status?.unused === false && claim.status.sinceMs <= leftByMs;
   return isLeftInUse && anyExpected !== undefined ? [{ node: anyExpected, isSilent: false }] : [];
 }
 

@@ -11,6 +11,7 @@ import { evidenceWith, fleetWith, pendingOn, useOn } from "./evidence.ts";
 interface Row {
   readonly name: string;
   readonly status?: ClaimStatus;
+  readonly createdAtMs?: number;
   readonly pending?: readonly EndedReference[];
   readonly evidence?: Partial<ClaimEvidence>;
   readonly standings?: Readonly<Record<string, Standing["kind"]>>;
@@ -19,8 +20,9 @@ interface Row {
 }
 
 /** `n1` has reported since the start, `n2` and `n3` have not. */
-function awaitedIn({ status, pending = [], evidence = {}, standings = {}, expected = [] }: Row): readonly Awaited[] {
-  const claim = claimWith({ status });
+function awaitedIn({ status, createdAtMs, pending = [], evidence = {}, ...fleet }: Row): readonly Awaited[] {
+  const { standings = {}, expected = [] } = fleet;
+  const claim = claimWith({ status, createdAtMs });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
   const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
   return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, anyExpected: expected[0] }));
@@ -209,6 +211,22 @@ describe("a node of which nothing is known yet after a start", () => {
       name: "delays no claim that came into use in this run",
       status: statusWith({ sinceMs: NOON + 1_000 }),
       evidence: { isWitnessed: true },
+      expected,
+      awaited: [],
+    },
+    {
+      name: "delays a claim whose time is that of its making by an API server that is ahead: an earlier run may have left it in use",
+      status: statusWith({ sinceMs: NOON + 4_000 }),
+      evidence: { isWitnessed: true },
+      createdAtMs: NOON + 3_000,
+      expected,
+      awaited: [{ node: "n2", isSilent: false }],
+    },
+    {
+      name: "delays no claim that came into use in this run after it was made",
+      status: statusWith({ sinceMs: NOON + 5_000 }),
+      evidence: { isWitnessed: true },
+      createdAtMs: NOON + 3_000,
       expected,
       awaited: [],
     },
