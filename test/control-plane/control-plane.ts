@@ -89,26 +89,50 @@ export interface ControlPlane {
 
 /** Starts a control plane and waits until it is ready. Throws a HarnessError that names the part that is not. */
 export async function startControlPlane(owner: Owner, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { parts: optional = [], address = "127.0.0.1", name = "control-plane" } = options;
-  const programs: readonly ComponentName[] = ["etcd", "kube-apiserver", "kubectl", ...optional];
-  const folder = join(owner.folder, name);
-  const [binaries, pki] = await Promise.all([findBinaries(owner, programs), createPki(folder, address)]);
-  const site = createSite({ binaries, folder, pki }, options);
-  const start = (plan: PartPlan): Promise<Part> => startPart(owner, createSystemRandom(), plan);
+  return withParts(owner, await startCore(owner, options), options.parts ?? []);
+}
 
+/** What every control plane has, an API server and its etcd, and how both are reached. */
+export interface Core {
+  readonly site: Site;
+  readonly pki: Pki;
+  readonly etcd: Part;
+  readonly apiServer: Part;
+  readonly access: Access;
+  /** Path of the administrator's kubeconfig file. */
+  readonly kubeconfig: string;
+}
+
+/** Starts the API server and its etcd, and finds the programs of the other parts, which do not run yet. */
+export async function startCore(owner: Owner, options: ControlPlaneOptions = {}): Promise<Core> {
+  const { parts = [], address = "127.0.0.1", name = "control-plane" } = options;
+  const folder = join(owner.folder, name);
+  const [binaries, pki] = await Promise.all([findBinaries(owner, programsWith(parts)), createPki(folder, address)]);
+  const site = createSite({ binaries, folder, pki }, options);
   const { [FIRST_DATA]: firstData } = process.env;
   if (firstData !== undefined) await cp(firstData, site.file("etcd"), { recursive: true });
-  const etcd = await start(etcdPlan(site, pki.etcdCa, pki.etcdClient));
-  const apiServer = await start(apiServerPlan(site, etcd.port));
+  const etcd = await startPart(owner, createSystemRandom(), etcdPlan(site, pki.etcdCa, pki.etcdClient));
+  const apiServer = await startPart(owner, createSystemRandom(), apiServerPlan(site, etcd.port));
   const access = createAccess({ site, pki }, origin(address, apiServer.port));
-  const admin = access.write("admin", pki.admin);
-  const controllers = await Promise.all(optional.map(async (part) => start(await controllerPlan(site, access, part))));
-  const parts = [etcd, apiServer, ...controllers];
+  return { site, pki, etcd, apiServer, access, kubeconfig: access.write("admin", pki.admin) };
+}
+
+/** The programs that a control plane with these parts takes. */
+export function programsWith(parts: readonly OptionalPart[]): readonly ComponentName[] {
+  return ["etcd", "kube-apiserver", "kubectl", ...parts];
+}
+
+/** Starts the other parts of a control plane, whose programs must be there; they end with `owner`, which need not be the core's. */
+export async function withParts(owner: Owner, core: Core, optional: readonly OptionalPart[]): Promise<ControlPlane> {
+  const { site, etcd, apiServer, access, kubeconfig } = core;
+  const start = async (part: OptionalPart): Promise<Part> =>
+    startPart(owner, createSystemRandom(), await controllerPlan(site, access, part));
+  const parts = [etcd, apiServer, ...(await Promise.all(optional.map(start)))];
   return {
     url: access.url,
     ca: site.ca,
-    kubeconfig: admin,
-    kubectl: binaries("kubectl"),
+    kubeconfig,
+    kubectl: site.binaries("kubectl"),
     api: access.api,
     kubeconfigFor: access.kubeconfigFor,
     apiAs: access.apiAs,
@@ -151,7 +175,7 @@ function partOf(parts: readonly Part[], name: PartName): Part {
 }
 
 /** How clients get at the API server. */
-interface Access {
+export interface Access {
   readonly url: string;
   readonly api: ApiCall;
   readonly kubeconfigFor: (subject: Subject) => Promise<string>;
