@@ -113,7 +113,7 @@ async function replay(script: readonly Step[], next: typeof take): Promise<Harne
 
 /** The same runs each time; for a hunt with new ones `MOORING_PROPERTY_RUNS` says how many. */
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
-const RUNS = hunt === undefined ? { numRuns: 40, seed: 4_011 } : { numRuns: Number(hunt) };
+const RUNS = hunt === undefined ? { numRuns: 25, seed: 4_011 } : { numRuns: Number(hunt) };
 
 const USES = ["use", "use", "use", "end", "end", "unmount", "remove-pod", "report", "report"];
 const ABSENCES = ["calm", "agent-away", "agent-back", "aggregator-away", "aggregator-back"];

@@ -154,7 +154,7 @@ function unnamedNodes(plans: readonly Plan[], status: ClaimStatus | undefined): 
 
 /** The same runs each time; for a hunt with new ones `MOORING_PROPERTY_RUNS` says how many. */
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
-const RUNS = hunt === undefined ? { numRuns: 40, seed: 5_541 } : { numRuns: Number(hunt) };
+const RUNS = hunt === undefined ? { numRuns: 25, seed: 5_541 } : { numRuns: Number(hunt) };
 
 describe("what is told of a claim", () => {
   it("makes the same status in whatever order reports, pods and the claim come", async () => {

@@ -4,8 +4,8 @@ import type { NodeReport, Release } from "../../../common/storage/node-report.ts
 import { Harness } from "./harness.ts";
 import { claimWith, nodeWith, podWith, releaseOf, reportWith, volumeWith } from "./world.ts";
 
-/** So many claims as are still fast; on a real API server there may be forty times more (test/bench). */
-const CLAIMS = 5_000;
+/** So many claims as are still fast; on a real API server there may be a hundred times more (test/bench). */
+const CLAIMS = 2_000;
 const NODES = 20;
 
 /** What becomes of a claim, by its number: of five one is mounted, one was, one is named by a pod, and two nobody ever used. */

@@ -166,7 +166,7 @@ const WEIGHTS = {
 };
 const action = fc.oneof(...Object.entries(WEIGHTS).map(([what, weight]) => ({ weight, arbitrary: fc.constant(what) })));
 
-const RUNS = { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 600) };
+const RUNS = { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) };
 
 function played(actions: readonly string[]): World {
   const world = new World();
