@@ -18,8 +18,7 @@ let aggregator: RunningAggregator;
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  // The API server lets a PV's affinity be edited with this gate only (alpha in 1.35 and 1.36).
-  cluster = await startBareCluster(owner, { featureGates: { MutablePVNodeAffinity: true } });
+  cluster = await startBareCluster(owner);
   aggregator = await start();
 });
 afterEach(async () => {

@@ -12,6 +12,7 @@ import { listen } from "../../common/runtime/http-server.ts";
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import { startControlPlane } from "../control-plane/control-plane.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
 import { createFakeTransport, json } from "../fakes/transport.ts";
@@ -101,7 +102,7 @@ const dated = v.object({ metadata: v.object({ creationTimestamp: v.string() }) }
 const PODS = "/api/v1/namespaces/shop/pods";
 
 export async function openAffinityStage(owner: Owner): Promise<AffinityStage> {
-  const cluster = await startBareCluster(owner);
+  const cluster = await startBareCluster(owner, await startControlPlane(owner));
   const { api, plane } = cluster;
   const labels = { zone: "a", "kubernetes.io/os": "linux" };
   const node = v.parse(dated, await api.create("/api/v1/nodes", { metadata: { name: NODE, labels } }));

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -26,7 +27,7 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   // Without controllers nobody else writes to a claim.
-  plane = await startControlPlane(owner);
+  plane = await borrowControlPlane(owner);
   client = await clientOf(plane.kubeconfig);
   stranger = await clientOf(await plane.kubeconfigFor({ user: "ann" }));
 });

@@ -6,7 +6,8 @@ import { listen } from "../../common/runtime/http-server.ts";
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../control-plane/control-plane.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -43,8 +44,9 @@ export interface BareCluster {
   readonly startAggregator: (flags?: readonly string[]) => Promise<RunningAggregator>;
 }
 
-export async function startBareCluster(owner: Owner, options: ControlPlaneOptions = {}): Promise<BareCluster> {
-  const plane = await startControlPlane(owner, options);
+/** On a control plane that is borrowed, unless one is given: who configures it, or stops parts of it, brings their own. */
+export async function startBareCluster(owner: Owner, given?: ControlPlane): Promise<BareCluster> {
+  const plane = given ?? (await borrowControlPlane(owner));
   const api = createClusterApi(plane.api);
   const admin = createKubeClient(await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {}), owner);
   owner.defer(() => admin.close());

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { attacherFinalizer, startAttacher } from "../csi/attacher.ts";
 import { claimObject, csiDriverObject, STORAGE_PATHS, storageClassObject, volumeObject } from "../csi/objects.ts";
 import { startProvisioner } from "../csi/provisioner.ts";
@@ -27,7 +28,7 @@ let api: ClusterApi;
 
 beforeAll(async () => {
   owner = await openOwner();
-  plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+  plane = await borrowControlPlane(owner, ["kube-controller-manager"]);
   api = createClusterApi(plane.api);
   await api.create("/api/v1/nodes", { metadata: { name: "node-1" } });
   await api.create(STORAGE_PATHS.drivers, csiDriverObject({ driver: DRIVER, attachRequired: true }));

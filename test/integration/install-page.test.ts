@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { startControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { readPage } from "../pages/page.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
 import { type Cluster, tracesIn } from "../pages/traces.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   const { folder } = owner;
-  cluster = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+  cluster = await borrowControlPlane(owner, ["kube-controller-manager"]);
   await cp(MANIFESTS, join(folder, "manifests"), { recursive: true });
   reader = await openReader({ folder, home: folder, kubeconfig: cluster.kubeconfig, programs: programs() });
 });

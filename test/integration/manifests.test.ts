@@ -13,7 +13,8 @@ import {
 import { boolean, object, parse } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accepted } from "../control-plane/api.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { byName, kustomize, MANIFESTS } from "./manifest-tools.ts";
@@ -22,13 +23,13 @@ const run = promisify(execFile);
 
 let owner: Owner;
 let signals: Disposable;
-/** One of its own: nobody else is to see these pods. */
+/** Nobody else is to see these pods. */
 let plane: ControlPlane;
 
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  plane = await startControlPlane(owner);
+  plane = await borrowControlPlane(owner);
   // The controllers make it; none of them run here.
   await create("/api/v1/namespaces", { metadata: { name: "kube-node-lease" } }).catch(() => {});
   await apply("base");

@@ -3,7 +3,8 @@ import { promisify } from "node:util";
 import type { KubernetesObject, V1Container, V1DaemonSet, V1Deployment, V1PodSpec } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiAnswer } from "../control-plane/api.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
+import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -25,7 +26,7 @@ let aggregator: V1PodSpec;
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  plane = await startControlPlane(owner);
+  plane = await borrowControlPlane(owner);
   const manifests = byName(await kustomize(`${MANIFESTS}/base`));
   agent = podOf(manifests.get("DaemonSet mooring-agents/mooring-agent"));
   aggregator = podOf(manifests.get("Deployment mooring/mooring-aggregator"));

@@ -5,6 +5,7 @@ import { array, boolean, looseObject, nullable, number, object, parse, string } 
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { freePort } from "../control-plane/ports.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -58,7 +59,7 @@ async function createHastyAggregator(plane: Stage["plane"]): Promise<Program> {
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  const built = await buildCluster(owner);
+  const built = await buildCluster(owner, await borrowControlPlane(owner, ["kube-controller-manager"]));
   await applyManifests(built.plane);
   const aggregator = await createHastyAggregator(built.plane);
   const agentOf = (kubelet: Stage["kubelets"][0]): Promise<Program> =>

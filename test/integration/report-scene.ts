@@ -2,7 +2,7 @@ import { createSign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ClientRequest } from "node:http";
 import { request } from "node:https";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { object, parse, record, string } from "valibot";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -78,11 +78,11 @@ export async function requestToken(
 }
 
 /** The same claims with others among them, signed by the API server's own key: what it would issue at another time. */
-export function reissued(owner: Pick<Owner, "folder">, token: string, claims: object): string {
+export function reissued({ plane }: Pick<BareCluster, "plane">, token: string, claims: object): string {
   const [head = "", body = ""] = token.split(".");
   const changed = { ...JSON.parse(Buffer.from(body, "base64url").toString()), ...claims };
   const signed = `${head}.${Buffer.from(JSON.stringify(changed)).toString("base64url")}`;
-  const key = readFileSync(join(owner.folder, "control-plane", "service-account.key"), "utf8");
+  const key = readFileSync(join(dirname(plane.kubeconfig), "service-account.key"), "utf8");
   const { alg } = JSON.parse(Buffer.from(head, "base64url").toString());
   const options = alg === "ES256" ? ({ key, dsaEncoding: "ieee-p1363" } as const) : key;
   return `${signed}.${createSign("SHA256").update(signed).sign(options).toString("base64url")}`;

@@ -134,7 +134,7 @@ describe("a report is refused", () => {
       name: "with a token that has expired",
       status: 401,
       sending: () => ({
-        token: reissued(owner, token, { exp: Math.floor(owner.clock.wallMs() / 1000) - 61 }),
+        token: reissued(cluster, token, { exp: Math.floor(owner.clock.wallMs() / 1000) - 61 }),
         body: report(),
       }),
     },

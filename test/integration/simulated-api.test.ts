@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../common/kube/connection.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { realAsker, simulatedAsker } from "../simulation/conformance/asker.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   // Without controllers nobody else writes.
-  const plane = await startControlPlane(owner);
+  const plane = await borrowControlPlane(owner);
   const { transport, authorization } = await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {});
   real = await askAll(realAsker(transport, await authorization()));
   await transport.close();

@@ -3,6 +3,7 @@ import { release } from "node:os";
 import { array, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -31,7 +32,7 @@ let signals: Disposable;
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  const cluster = await buildCluster(owner);
+  const cluster = await buildCluster(owner, await borrowControlPlane(owner, ["kube-controller-manager"]));
   stage = { owner, ...cluster, ...(await startMooring(owner, cluster)) };
   await makeClaims(stage, CLAIMS);
 });

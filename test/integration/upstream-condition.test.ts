@@ -2,6 +2,7 @@ import { array, looseObject, parse, string } from "valibot";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { writeUpstream } from "../../common/storage/upstream-unused.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { type BareCluster, CLAIMS, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
@@ -20,7 +21,7 @@ let aggregators: RunningAggregator[] = [];
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  cluster = await startBareCluster(owner, { parts: ["kube-controller-manager"] });
+  cluster = await startBareCluster(owner, await borrowControlPlane(owner, ["kube-controller-manager"]));
 });
 afterEach(stopAggregators);
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { ApiError, createKubeClient, type KubeClient } from "../../common/kube/c
 import { connect } from "../../common/kube/connection.ts";
 import { matchVolumeAffinity } from "../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../common/storage/node-selector-terms.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../control-plane/lent.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -99,7 +99,7 @@ let taken: readonly boolean[];
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  const plane = await startControlPlane(owner, { parts: ["kube-scheduler"] });
+  const plane = await borrowControlPlane(owner, ["kube-scheduler"]);
   client = createKubeClient(await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {}), owner);
   owner.defer(() => client.close());
   await create("/api/v1/namespaces", { metadata: { name: "affinity" } });

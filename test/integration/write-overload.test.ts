@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { startControlPlane } from "../control-plane/control-plane.ts";
 import { openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -11,7 +12,7 @@ it("an API server that takes few writes at once gets what it takes, and every cl
   using _ = closeOnSignals(owner);
   // Administrators are not limited: the claims are made at full speed.
   const args = { "kube-apiserver": ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2"] };
-  const { createClaims, startAggregator } = await startBareCluster(owner, { args });
+  const { createClaims, startAggregator } = await startBareCluster(owner, await startControlPlane(owner, { args }));
   const names = Array.from({ length: CLAIMS }, (__, index) => `few-${index}`);
   for (let from = 0; from < names.length; from += 50) await createClaims(names.slice(from, from + 50));
 

@@ -29,8 +29,12 @@ export function volumeOf(claim: string): StandInVolume {
   return claim === "shared" ? { name, csi: { driver: CSI_DRIVER, handle: `vol-${claim}` } } : { name };
 }
 
-export async function buildCluster(owner: Owner): Promise<Pick<Stage, "plane" | "api" | "kubelets">> {
-  const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+/** On a control plane of its own, unless one with controllers is given. */
+export async function buildCluster(
+  owner: Owner,
+  given?: ControlPlane,
+): Promise<Pick<Stage, "plane" | "api" | "kubelets">> {
+  const plane = given ?? (await startControlPlane(owner, { parts: ["kube-controller-manager"] }));
   const api = createClusterApi(plane.api);
   await waitUntil(owner, {
     what: "namespace for node leases",

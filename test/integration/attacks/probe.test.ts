@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createPolicyProbe, type PolicyFinding } from "../../../agent/sources/policy-probe.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { connect } from "../../../common/kube/connection.ts";
-import type { Account, ControlPlaneOptions } from "../../control-plane/control-plane.ts";
+import { type Account, type ControlPlaneOptions, startControlPlane } from "../../control-plane/control-plane.ts";
 import { type Owner, openOwner } from "../../process/owner.ts";
 import { closeOnSignals } from "../../process/run-owned.ts";
 import { waitUntil } from "../../process/wait.ts";
@@ -22,10 +22,10 @@ afterEach(async () => {
   signals?.[Symbol.dispose]();
 });
 
-async function open(options: ControlPlaneOptions = {}): Promise<AttackStage> {
+async function open(options?: ControlPlaneOptions): Promise<AttackStage> {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  return await openAttackStage(owner, options);
+  return await openAttackStage(owner, options && (await startControlPlane(owner, options)));
 }
 
 /** What an agent finds that has this account's token. */

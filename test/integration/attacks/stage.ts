@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { ApiCall } from "../../control-plane/api.ts";
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../../control-plane/control-plane.ts";
+import type { ControlPlane } from "../../control-plane/control-plane.ts";
+import { borrowControlPlane } from "../../control-plane/lent.ts";
 import type { Owner } from "../../process/owner.ts";
 import { waitUntil } from "../../process/wait.ts";
 import { type AccountName, createAccountPod } from "../../stand-in/account-pods.ts";
@@ -28,8 +29,9 @@ export interface AttackStage {
   readonly makeAdmins: () => Promise<void>;
 }
 
-export async function openAttackStage(owner: Owner, options: ControlPlaneOptions = {}): Promise<AttackStage> {
-  const plane = await startControlPlane(owner, options);
+/** On a control plane that is borrowed, unless one is given, which is configured. */
+export async function openAttackStage(owner: Owner, given?: ControlPlane): Promise<AttackStage> {
+  const plane = given ?? (await borrowControlPlane(owner));
   const api = createClusterApi(plane.api);
   const kubectl = async (...args: readonly string[]): Promise<string> => {
     const who = [`--kubeconfig=${plane.kubeconfig}`, `--cache-dir=${plane.kubeconfig}.cache`];
