@@ -12,7 +12,7 @@ const WORKERS = 4;
 const env = {
   // Every start of a program of Mooring's would compile it, which takes longer than all else that it does at its start.
   NODE_COMPILE_CACHE: new URL("node_modules/.cache/compiled", import.meta.url).pathname,
-  // Control planes live for about a minute here: up to this size, what a collector of garbage would win back is not worth its time.
+  // Control planes live for some minutes at most here: up to this size, what a collector of garbage would win back is not worth its time.
   GOGC: "off",
   GOMEMLIMIT: "700MiB",
 };
