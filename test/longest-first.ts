@@ -27,6 +27,10 @@ const LONGEST = [
   "rotation",
   "write-overload",
   "attacks/probe",
+  "attacks/rules",
+  "lent",
+  "attacks/attacks",
+  "node-standing",
 ].map((name) => `test/integration/${name}.test.ts`);
 
 /** Begins the files of each group that take long before the others. */
