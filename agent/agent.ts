@@ -248,7 +248,7 @@ class Agent {
       const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
       this.#wakeUps.increment({ reason });
       isAsked = reason === "asked" || !isComplete;
-      if (reason !== "timer") await clock.sleep(restBefore(observer.looksMs, this.#config.debounceMs), signal);
+      if (reason !== "timer") await clock.sleep(restBefore(observer.looks, this.#config.debounceMs), signal);
     }
     // The next run goes on from here: without this look its blind span would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.look();

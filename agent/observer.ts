@@ -16,6 +16,7 @@ import {
   type PodFacts,
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
+import type { LookCost } from "./core/read-pace.ts";
 import { adopt, recollect } from "./core/restore.ts";
 import { MountMeasures } from "./mount-measures.ts";
 import { ObservationLog } from "./observation-log.ts";
@@ -63,7 +64,7 @@ export class Observer {
   #hasUnseen = false;
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
-  #looksMs: readonly number[] = [];
+  #looks: readonly LookCost[] = [];
 
   constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
     this.#parts = parts;
@@ -93,9 +94,9 @@ export class Observer {
     return this.#blindness;
   }
 
-  /** How long the last looks took, the latest last, in milliseconds. */
-  get looksMs(): readonly number[] {
-    return this.#looksMs;
+  /** What the last looks took, the latest last. */
+  get looks(): readonly LookCost[] {
+    return this.#looks;
   }
 
   /** True when nothing has been known for sure for so long that the node has to count as silent. */
@@ -168,7 +169,8 @@ export class Observer {
     const { mountInfo, pods, wakeUp } = this.#parts;
     // Taken before the read begins: only then does the read follow everything up to this resource version.
     const podsResourceVersion = pods.resourceVersion();
-    const begunAt = this.#now();
+    const { clock } = this.#parts;
+    const [begunAt, workedBefore] = [this.#now(), clock.processorMs()];
     let read: MountRead | undefined;
     try {
       const unchanged = wakeUp.unchanged();
@@ -195,7 +197,7 @@ export class Observer {
       return undefined;
     } finally {
       const tookMs = this.#now() - begunAt;
-      this.#looksMs = [...this.#looksMs, tookMs].slice(-2);
+      this.#looks = [...this.#looks, { tookMs, workedMs: clock.processorMs() - workedBefore }].slice(-2);
       this.#measures.looked(tookMs, read);
     }
   }

@@ -15,6 +15,8 @@ export interface Clock {
    * on while we sleep.
    */
   readonly uptimeMs: () => number;
+  /** What processors have worked for this process so far, in all its threads: a span of it is what something cost, waiting aside. */
+  readonly processorMs: () => number;
   /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
   readonly rate: ClockRate;
   /**
@@ -114,6 +116,10 @@ export function createSystemClock(): Clock {
     monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
     // What os.uptime() reads is CLOCK_BOOTTIME, in hundredths of a second.
     uptimeMs: isKnown ? () => uptimeOf({ raw, monotonic, boottime }) : () => uptime() * 1000,
+    processorMs: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    },
     rate: raw === undefined ? RATES.slewed : RATES.raw,
     sleep: (ms, signal) => new Promise((resolve) => sleep({ ms, signal }, resolve)),
   };

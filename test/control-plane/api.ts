@@ -3,7 +3,8 @@ import { text } from "node:stream/consumers";
 import { HarnessError } from "../process/errors.ts";
 import type { Cluster, Credentials } from "./kubeconfig.ts";
 
-const LIMIT_MS = 10_000;
+/** Longer than a server that is there ever takes, on a machine that does ten other things. */
+const LIMIT_MS = 30_000;
 /** What only tries out may be sent again, as a read may. */
 const DRY = "dryRun=All";
 
@@ -26,7 +27,7 @@ export interface ApiAnswer {
 export type ApiCall = (call: ApiRequest) => Promise<ApiAnswer>;
 
 /**
- * A way to ask `cluster` as the bearer of `credentials`. It throws when the server cannot be reached within 10 s. Reads, of which there are
+ * A way to ask `cluster` as the bearer of `credentials`. It throws when the server does not answer within 30 s. Reads, of which there are
  * many while something is waited for, and dry runs share connections; all that writes has a connection of its own.
  */
 export function createApiCall(cluster: Cluster, credentials: Credentials): ApiCall {

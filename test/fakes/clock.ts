@@ -1,6 +1,6 @@
 import { type Clock, type ClockRate, createSystemClock } from "../../common/runtime/clock.ts";
 
-/** A clock that stands still until it is told otherwise. It starts no timer. */
+/** A clock that stands still until it is told otherwise; whatever takes time on it is work. It starts no timer. */
 export interface FakeClock extends Clock {
   /** Lets `ms` pass: sleepers wake in the order of their times, and what they do next is done before the following one wakes. */
   readonly advance: (ms: number) => Promise<void>;
@@ -32,18 +32,12 @@ export function createFakeClock(rate: ClockRate = RATE, ticks = STREAM_TICKS): F
   let suspended = 0;
   let wallOffset = WALL_MS - BOOT_AGE_MS;
   const sleepers = new Set<Sleeper>();
-  const due = (limit: number): Sleeper | undefined => {
-    let first: Sleeper | undefined;
-    // Sets keep their order: of two with one time the first wakes first.
-    for (const sleeper of sleepers)
-      if (sleeper.at <= limit && (first === undefined || sleeper.at < first.at)) first = sleeper;
-    return first;
-  };
 
   return {
     wallMs: () => now + wallOffset,
     monotonicMs: () => now,
     uptimeMs: () => now + suspended,
+    processorMs: () => now,
     rate,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
@@ -60,7 +54,7 @@ export function createFakeClock(rate: ClockRate = RATE, ticks = STREAM_TICKS): F
     advance: async (ms) => {
       const until = now + ms;
       await settle(ticks);
-      for (let next = due(until); next !== undefined; next = due(until)) {
+      for (let next = firstDue(sleepers, until); next !== undefined; next = firstDue(sleepers, until)) {
         now = Math.max(now, next.at);
         next.wake();
         await settle(ticks);
@@ -79,6 +73,14 @@ export function createFakeClock(rate: ClockRate = RATE, ticks = STREAM_TICKS): F
     },
     sleeps: () => [...sleepers].map(({ at }) => at - now).toSorted((one, other) => one - other),
   };
+}
+
+function firstDue(sleepers: Iterable<Sleeper>, limit: number): Sleeper | undefined {
+  let first: Sleeper | undefined;
+  // Sets keep their order: of two with one time the first wakes first.
+  for (const sleeper of sleepers)
+    if (sleeper.at <= limit && (first === undefined || sleeper.at < first.at)) first = sleeper;
+  return first;
 }
 
 /** Returns when everything that can go on without time and without the system has gone on. */

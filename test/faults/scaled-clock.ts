@@ -11,6 +11,7 @@ export function createScaledClock(real: Clock, speed: number): Clock {
     wallMs: () => wallBegin + elapsedMs(),
     monotonicMs: () => begin + elapsedMs(),
     uptimeMs: () => begin + elapsedMs(),
+    processorMs: () => real.processorMs() * speed,
     rate: real.rate,
     // Timers count whole milliseconds: never wake early.
     sleep: (ms, signal) => real.sleep(Math.ceil(Math.max(0, ms) / speed), signal),

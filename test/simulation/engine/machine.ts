@@ -85,6 +85,8 @@ export function createMachine(parts: MachineParts, options: MachineOptions): Sim
     wallMs: () => machine.now().wallMs,
     monotonicMs: () => machine.now().monotonicMs,
     uptimeMs: () => machine.now().uptimeMs,
+    // Whatever takes time in this world is work.
+    processorMs: () => machine.now().monotonicMs,
     rate,
     sleep: (ms, signal) => sleepOn(machine, ms, signal),
   };

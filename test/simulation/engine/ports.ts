@@ -11,8 +11,8 @@ import type { Life } from "./process.ts";
 
 /** The clocks of its machine; what sleeps by them never wakes after the end. */
 export function processClock(life: Life): Clock {
-  const { wallMs, monotonicMs, uptimeMs, rate } = life.machine.clock;
-  return { wallMs, monotonicMs, uptimeMs, rate, sleep: (ms, signal) => life.sleep(ms, signal) };
+  const { wallMs, monotonicMs, uptimeMs, processorMs, rate } = life.machine.clock;
+  return { wallMs, monotonicMs, uptimeMs, processorMs, rate, sleep: (ms, signal) => life.sleep(ms, signal) };
 }
 
 /** A logger whose lines go to the world, down to a level, and nowhere after the end. */

@@ -8,6 +8,7 @@ export function createInstantClock(): Clock {
     wallMs: () => system.wallMs() + passedMs,
     monotonicMs: () => system.monotonicMs() + passedMs,
     uptimeMs: () => system.uptimeMs() + passedMs,
+    processorMs: system.processorMs,
     rate: system.rate,
     sleep: async (ms, signal) => {
       await system.sleep(0, signal);

@@ -117,6 +117,7 @@ class SimulatedRun {
       wallMs: () => this.#world.wallMs(),
       monotonicMs: () => (this.#world.monotonicMs() - this.#suspendedMs) * rate,
       uptimeMs: () => this.#world.monotonicMs() * rate,
+      processorMs: () => 0,
       rate: { source: "monotonic-raw", driftPpm: 200 },
       sleep: async (ms, signal) => {
         await this.#world.sleep(ms / rate, signal);
