@@ -11,7 +11,7 @@ import { releaseLoops, VOLUMES_FOLDER } from "./loop-devices.ts";
 import { type MountOperation, operationsIn, type RecordLine, readRecord } from "./record.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 90_000;
 
 /** A program and its arguments. */
 export interface Command {

@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 function eventually(what: string, check: () => Promise<void>): Promise<void> {
-  return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });
+  return waitUntil(owner, { what, limitMs: 120_000, everyMs: 200, check });
 }
 
 async function timed(what: string, done: Promise<unknown>): Promise<void> {

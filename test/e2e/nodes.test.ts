@@ -7,6 +7,7 @@ import { runCommand } from "../node/commands.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+import { watchStarvation } from "../process/starvation.ts";
 import { waitUntil } from "../process/wait.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { localVolume, pod, service } from "./objects.ts";
@@ -16,13 +17,17 @@ let owner: Owner;
 let signals: Disposable;
 let cluster: NodeCluster;
 let startedMs: number;
+/** How much of that the machine made everybody wait. */
+let starvedMs: number;
 
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  const begin = clock.monotonicMs();
+  const starvation = watchStarvation(owner);
+  const [begin, beganAt] = [clock.monotonicMs(), clock.wallMs()];
   cluster = await startNodeCluster(owner, { nodes: 2 });
   startedMs = clock.monotonicMs() - begin;
+  starvedMs = starvation(beganAt, clock.wallMs());
 });
 
 afterAll(async () => {
@@ -36,7 +41,7 @@ function node(name: string): RealNode {
 
 /** Asks until the answer is as expected. */
 function eventually(what: string, check: () => Promise<void>): Promise<void> {
-  return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });
+  return waitUntil(owner, { what, limitMs: 120_000, everyMs: 200, check });
 }
 
 function phaseOf(pod: string): Promise<string> {
@@ -50,8 +55,8 @@ function running(...pods: readonly string[]): Promise<void> {
 }
 
 describe("a cluster of two real nodes", () => {
-  it("is ready within a minute", () => {
-    expect(startedMs).toBeLessThan(60_000);
+  it("is ready within a minute of a machine's time", () => {
+    expect(startedMs - starvedMs).toBeLessThan(60_000);
   });
 
   it("has nodes with addresses, boot IDs and ages of their own", async () => {
@@ -166,13 +171,15 @@ describe("a cluster of two real nodes", () => {
   it("boots a node that lost its power anew, with its disk and its pods", async () => {
     const before = node("node-2").bootId();
     await node("node-2").run("sh", "-c", "echo kept > /var/kept");
+    const begin = clock.monotonicMs();
 
     await node("node-2").kill();
     await node("node-2").start();
 
     expect(node("node-2").bootId()).not.toBe(before);
     expect(await node("node-2").run("cat", "/var/kept")).toBe("kept\n");
-    expect(Number.parseFloat(await node("node-2").run("cat", "/proc/uptime"))).toBeLessThan(60);
+    const uptimeMs = 1000 * Number.parseFloat(await node("node-2").run("cat", "/proc/uptime"));
+    expect(uptimeMs).toBeLessThan(clock.monotonicMs() - begin);
     await eventually("the holder's restart", async () => {
       const restarts = "--output=jsonpath={.status.containerStatuses[0].restartCount}";
       expect(await kubectl(cluster, "get", "pod", "holder", restarts)).toBe("1");

@@ -56,7 +56,7 @@ async function wordsOn(claim: string) {
 }
 
 function eventually(what: string, check: () => Promise<void>): Promise<void> {
-  return waitUntil(owner, { what, limitMs: 60_000, everyMs: 200, check });
+  return waitUntil(owner, { what, limitMs: 120_000, everyMs: 200, check });
 }
 
 function reasonIs(claim: string, reason: string): Promise<void> {

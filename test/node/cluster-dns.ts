@@ -10,7 +10,7 @@ import { corefile } from "./kubelet-config.ts";
 import type { ClusterNetwork } from "./network.ts";
 
 const USER = "system:coredns";
-const READY_LIMIT_MS = 20_000;
+const READY_LIMIT_MS = 90_000;
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 
 /** What the DNS server of a cluster works with. */

@@ -8,7 +8,7 @@ import type { NodeCluster } from "./cluster.ts";
 /** The lists of an aggregator, on loopback in its pod. */
 export const LISTS_PORT = 9809;
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 
 /** Asks the leader's lists as an administrator does, through a forwarded port: nobody else reaches them. `use` gets where they are. */
 export async function throughForwardedPort<T>(

@@ -8,7 +8,7 @@ import { waitUntil } from "../process/wait.ts";
 import { type Command, inNamespaces } from "./commands.ts";
 import { KUBELET_SYSCTLS, nodeInitScript, PID_LINE, READY_LINE } from "./node-init.ts";
 
-const START_LIMIT_MS = 15_000;
+const START_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 10_000;
 
 /** Where a node's files are and what it shares with the machine. */

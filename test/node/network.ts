@@ -9,7 +9,7 @@ import { type AddressPlan, CLUSTER_SLOTS, freeSlots, type NodeAddresses, planAdd
 import { type Command, inNamespaces, runCommand } from "./commands.ts";
 import { bridgeLinks, hostLinks, nodeCable, nodeLinks } from "./links.ts";
 
-const START_LIMIT_MS = 10_000;
+const START_LIMIT_MS = 60_000;
 
 /** The network of a cluster: a bridge in a network namespace of its own, joined to this machine by one cable. */
 export interface ClusterNetwork {

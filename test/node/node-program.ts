@@ -3,7 +3,7 @@ import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import type { Command } from "./commands.ts";
 
-const READY_LIMIT_MS = 60_000;
+const READY_LIMIT_MS = 180_000;
 const STOP_LIMIT_MS = 5_000;
 
 /** A program that belongs to a node: kubelet and the like. */

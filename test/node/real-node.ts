@@ -7,7 +7,7 @@ import type { InitProcess } from "./init-process.ts";
 import type { NodeProgram } from "./node-program.ts";
 import { CONTAINERD_SOCKET } from "./runtime-config.ts";
 
-const READY_LIMIT_MS = 60_000;
+const READY_LIMIT_MS = 180_000;
 
 /** The programs that make a machine a node. */
 export interface NodePrograms {

@@ -8,7 +8,7 @@ import { waitUntil } from "../process/wait.ts";
 import { type OracleLine, readOracle } from "./record.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 
 /** A recorder of the mounts and unmounts of a mount namespace. */
 export interface MountOracle {

@@ -124,9 +124,14 @@ async function judgeEnd(
   { claim, truth, reasons, outageUntilMs }: Ended & { readonly outageUntilMs: number },
 ): Promise<{ readonly faults: readonly string[]; readonly lateMs: number }> {
   const verdicts = (): readonly Verdict[] => {
-    const states = stage.log.states(claim);
+    const [states, { starvation }] = [stage.log.states(claim), stage];
     return reasons.map((reason) =>
-      judge({ expected: { status: "True", reason, evidence: "any" }, truth: { ...truth, outageUntilMs }, states }),
+      judge({
+        expected: { status: "True", reason, evidence: "any" },
+        truth: { ...truth, outageUntilMs },
+        states,
+        starvation,
+      }),
     );
   };
   const best = (): Verdict | undefined => verdicts().toSorted((a, b) => a.faults.length - b.faults.length)[0];

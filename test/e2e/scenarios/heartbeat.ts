@@ -7,7 +7,7 @@ import { deletePod, type MadePod, type PodSpec, runPod } from "./pods.ts";
 import type { Truth } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 const LOOK_MS = 5;
 
 /** A line that writes to the volume twenty times a second until it is asked to end; the claim's name tells its process. */

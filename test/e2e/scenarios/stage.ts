@@ -10,6 +10,7 @@ import { type MountOracle, startMountOracle } from "../../oracle/harness.ts";
 import type { OracleLine } from "../../oracle/record.ts";
 import { HarnessError } from "../../process/errors.ts";
 import type { Owner } from "../../process/owner.ts";
+import { type Starvation, watchStarvation } from "../../process/starvation.ts";
 import { waitUntil } from "../../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
 import { type ClaimLog, startClaimLog } from "./claim-log.ts";
@@ -25,7 +26,7 @@ export type DriverName = keyof typeof DRIVERS;
 /** The class of volumes that the plain driver makes once a pod wants them. */
 export const ON_DEMAND = "on-demand";
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 
 /** A cluster of two nodes with Mooring rolled out, drivers, and oracles that share nothing with Mooring. */
 export interface Stage {
@@ -33,6 +34,8 @@ export interface Stage {
   readonly cluster: NodeCluster;
   readonly api: ClusterApi;
   readonly log: ClaimLog;
+  /** What the machine made everybody wait since the stage was built. */
+  readonly starvation: Starvation;
   readonly node: (name: NodeName) => RealNode;
   readonly driver: (name: DriverName, node: NodeName) => CsiDriver;
   /** What all drivers of all nodes mounted and unmounted. */
@@ -41,7 +44,7 @@ export interface Stage {
   readonly mounts: (node: NodeName) => readonly OracleLine[];
   /** Watches a node that was started anew. */
   readonly watchMounts: (node: NodeName) => Promise<void>;
-  /** Asks until the check does not throw; within a minute unless told. */
+  /** Asks until the check does not throw; within two minutes unless told. */
   readonly until: (what: string, check: () => Promise<void> | void, limitMs?: number) => Promise<void>;
 }
 
@@ -65,6 +68,7 @@ export async function openStage(owner: Owner, { hasMooring = true } = {}): Promi
     cluster,
     api,
     log,
+    starvation: watchStarvation(owner),
     node,
     ...oracles,
     driver: (name, on) => found(drivers.get(`${name} ${on}`), name),

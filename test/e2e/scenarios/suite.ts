@@ -47,7 +47,8 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
       const claim = `case-${index + 1}-data`;
       it(scenario, limitMs === undefined ? {} : { timeout: limitMs }, async () => {
         const truth = await play(stage, claim);
-        const again = (): Figure["verdict"] => judge({ expected, truth, states: stage.log.states(claim) });
+        const again = (): Figure["verdict"] =>
+          judge({ expected, truth, states: stage.log.states(claim), starvation: stage.starvation });
 
         // What is still missing at the end of this wait is what the verdict says.
         await stage.until(`what is expected of ${claim}`, () => requireSaid(again()), SAID_LIMIT_MS).catch(() => {});

@@ -1,8 +1,12 @@
+import type { Starvation } from "../../process/starvation.ts";
 import { type Author, type ClaimState, type PublishedCondition, saidBy } from "./claim-states.ts";
 import type { Expected, Truth } from "./scenario.ts";
 import { useFaults } from "./told-use.ts";
 
-/** How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. */
+/**
+ * How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. What the machine made
+ * everybody wait meanwhile comes on top.
+ */
 export const BUDGET_MS = 1_500;
 
 /** After a change of leaders a claim waits for each node's word, and one with nothing to tell says it a heartbeat, and a fifth, after its last. */
@@ -15,6 +19,7 @@ export interface Case {
   readonly expected: Expected;
   readonly truth: Truth | undefined;
   readonly states: readonly ClaimState[];
+  readonly starvation: Starvation;
 }
 
 /** What an author says in the end, measured by the truth. */
@@ -71,13 +76,13 @@ function wronglyUnused(author: Author, { truth, states }: Case): number | undefi
 }
 
 /** Still called unused when a use had begun long before. */
-function idleFaults({ truth, states }: Case): readonly string[] {
+function idleFaults({ truth, states, starvation }: Case): readonly string[] {
   if (truth?.beganMs === undefined) return [];
   const { beganMs, afterMs } = truth;
   const said = saidBy("mooring", states);
   return said.slice(0, countBeforeUse(said)).flatMap(({ status, reason, seenMs }, index) => {
     const untilMs = Math.min(said[index + 1]?.seenMs ?? afterMs, afterMs);
-    const wrongMs = untilMs - Math.max(seenMs, beganMs + BUDGET_MS);
+    const wrongMs = untilMs - Math.max(seenMs, beganMs + BUDGET_MS + starvation(beganMs, untilMs));
     return status === "True" && wrongMs > 0 ? [`${reason} stood for ${seconds(wrongMs)} too long`] : [];
   });
 }
@@ -92,7 +97,7 @@ function earlyFaults({ truth, states }: Case): readonly string[] {
   ]);
 }
 
-function finalFaults({ expected, truth, states }: Case, final: Saying | undefined): readonly string[] {
+function finalFaults({ expected, truth, states, starvation }: Case, final: Saying | undefined): readonly string[] {
   const isGone = states.at(-1)?.words === "gone";
   if (expected === "gone" && !isGone) return ["the claim is still there"];
   if (expected !== "gone" && isGone) return ["the claim is gone"];
@@ -102,13 +107,25 @@ function finalFaults({ expected, truth, states }: Case, final: Saying | undefine
   const { status, reason } = final;
   if (status !== expected.status || reason !== expected.reason)
     return [`${status} ${reason} is not ${expected.status} ${expected.reason}`];
-  return [...lateFaults(truth, final), ...useFaults(expected, truth, lastUseIn(states))];
+  if (truth === undefined) return useFaults(expected, truth, lastUseIn(states));
+  const isSeen = wasHidden(truth, starvation) ? undefined : expected.isSeen;
+  return [...lateFaults(truth, final, starvation), ...useFaults({ ...expected, isSeen }, truth, lastUseIn(states))];
 }
 
-function lateFaults(truth: Truth | undefined, { status, reason, sinceMs }: Saying): readonly string[] {
-  if (truth === undefined || status !== "True") return [];
-  const lateMs = sinceMs - Math.max(truth.byMs, truth.outageUntilMs ?? 0);
-  return lateMs > BUDGET_MS ? [`${reason} is dated ${seconds(lateMs)} after the end`] : [];
+/** The machine took most of the use away, and left less of it than a read may need. */
+function wasHidden({ beganMs, byMs }: Truth, starvation: Starvation): boolean {
+  if (beganMs === undefined) return false;
+  const starvedMs = starvation(beganMs, byMs);
+  const leftMs = byMs - beganMs - starvedMs;
+  return leftMs < starvedMs && leftMs < BUDGET_MS;
+}
+
+function lateFaults(truth: Truth, { status, reason, sinceMs }: Saying, starvation: Starvation): readonly string[] {
+  if (status !== "True") return [];
+  const dueMs = Math.max(truth.byMs, truth.outageUntilMs ?? 0);
+  const [lateMs, starvedMs] = [sinceMs - dueMs, starvation(dueMs, sinceMs)];
+  if (lateMs <= BUDGET_MS + starvedMs) return [];
+  return [`${reason} is dated ${seconds(lateMs)} after the end, ${seconds(starvedMs)} of it for want of the machine`];
 }
 
 function finalOf(author: Author, { truth, states }: Case): Saying | undefined {

@@ -3,6 +3,7 @@ import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
 import type { Expected, Truth } from "../../e2e/scenarios/scenario.ts";
 import { judge, SAID_LIMIT_MS } from "../../e2e/scenarios/verdict.ts";
+import { NO_STARVATION, type Starvation } from "../../process/starvation.ts";
 
 const UNMOUNTED: Expected = { status: "True", reason: "Unmounted", evidence: "any" };
 const MOUNT_TABLE: Expected = { status: "True", reason: "Unmounted", evidence: "mount-table" };
@@ -84,7 +85,12 @@ describe("judge", () => {
       states: mooring([1_100, idle], [10_200, unused(11_000)]),
     },
   ])("$name", ({ states, truth = TRUTH, expected = UNMOUNTED }) => {
-    const { faults } = judge({ expected, truth: truth === "none" ? undefined : truth, states });
+    const { faults } = judge({
+      expected,
+      truth: truth === "none" ? undefined : truth,
+      states,
+      starvation: NO_STARVATION,
+    });
 
     expect(faults).toEqual([]);
   });
@@ -124,13 +130,13 @@ describe("judge", () => {
     {
       name: "a time that is too late",
       states: mooring([3_100, inUse], [12_000, unused(11_511)]),
-      faults: ["Unmounted is dated 1.501 s after the end"],
+      faults: ["Unmounted is dated 1.501 s after the end, 0.000 s of it for want of the machine"],
     },
     {
       name: "a time too late after an outage",
       truth: { ...TRUTH, outageUntilMs: 40_000 },
       states: mooring([3_100, inUse], [40_600, unused(41_501)]),
-      faults: ["Unmounted is dated 1.501 s after the end"],
+      faults: ["Unmounted is dated 1.501 s after the end, 0.000 s of it for want of the machine"],
     },
     {
       name: "another reason",
@@ -179,7 +185,7 @@ describe("judge", () => {
       faults: ["the claim is still there"],
     },
   ])("finds fault with $name", ({ states, truth = TRUTH, expected = UNMOUNTED, faults }) => {
-    const verdict = judge({ expected, truth, states });
+    const verdict = judge({ expected, truth, states, starvation: NO_STARVATION });
 
     expect(verdict.faults).toEqual(faults);
   });
@@ -190,7 +196,7 @@ describe("judge", () => {
     { name: "as exact as can be told", states: kubernetes([3_100, used], [10_100, noPods(10_005)]), errorMs: 0 },
     { name: "no end", states: kubernetes([3_100, used]), errorMs: undefined },
   ])("calls a time $name", ({ states, errorMs }) => {
-    const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states });
+    const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states, starvation: NO_STARVATION });
 
     expect(final.kubernetes?.errorMs).toBe(errorMs);
   });
@@ -206,7 +212,7 @@ describe("judge", () => {
     { name: "not after it", states: kubernetes([3_100, used], [10_020, noPods(10_000)]), at: undefined },
     { name: "never", states: mooring([10_100, unused(11_000)]), at: undefined },
   ])("tells when Kubernetes called a claim wrongly unused: $name", ({ states, at }) => {
-    const { wronglyUnusedAt } = judge({ expected: UNMOUNTED, truth: TRUTH, states });
+    const { wronglyUnusedAt } = judge({ expected: UNMOUNTED, truth: TRUTH, states, starvation: NO_STARVATION });
 
     expect(wronglyUnusedAt.kubernetes).toBe(at);
   });
@@ -214,9 +220,76 @@ describe("judge", () => {
   it("says nothing of Kubernetes where it said nothing", () => {
     const words: ClaimWords = { mooring: unused(11_000), kubernetes: undefined, lastUse: undefined };
 
-    const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states: [{ seenMs: 10_100, words }] });
+    const { final } = judge({
+      expected: UNMOUNTED,
+      truth: TRUTH,
+      states: [{ seenMs: 10_100, words }],
+      starvation: NO_STARVATION,
+    });
 
     expect(final.kubernetes).toBeUndefined();
+  });
+});
+
+describe("judge, of a machine that had no time for its processes", () => {
+  /** From 9.000 s on nothing ran for a share of the time. */
+  const starved =
+    (share: number): Starvation =>
+    (fromMs, toMs) =>
+      share * Math.max(0, toMs - Math.max(fromMs, 9_000));
+  const unseen = JSON.stringify({ releasedAt: "1970-01-01T00:00:11Z", uncertaintyMs: null, evidence: "mount-table" });
+  const user = { afterMs: 10_000, byMs: 10_010, node: "node-1", pod: "default/web", podUid: "uid-1" };
+  const brief: Truth = { ...TRUTH, beganMs: 9_000, users: [user] };
+  const seen: Expected = { ...MOUNT_TABLE, isSeen: true };
+
+  it.each<{
+    name: string;
+    share: number;
+    sinceMs?: number;
+    truth?: Truth;
+    lastUse?: string;
+    faults: readonly string[];
+  }>([
+    { name: "nothing in a time that is as late as that made it", share: 0.5, sinceMs: 13_000, faults: [] },
+    {
+      name: "a time that is later than that",
+      share: 0.5,
+      sinceMs: 14_010,
+      faults: ["Unmounted is dated 4.000 s after the end, 2.000 s of it for want of the machine"],
+    },
+    {
+      name: "a time before the end, whatever the machine did",
+      share: 1,
+      sinceMs: 9_900,
+      faults: ["Unmounted was dated 0.100 s before the end"],
+    },
+    {
+      name: "nothing in a mount that no read had the time to show",
+      share: 0.6,
+      truth: brief,
+      lastUse: unseen,
+      faults: [],
+    },
+    {
+      name: "a mount that was not seen, though there was time",
+      share: 0.4,
+      truth: brief,
+      lastUse: unseen,
+      faults: ["its mount was not seen"],
+    },
+    {
+      name: "a mount that was not seen, though it was there for long before",
+      share: 1,
+      truth: { ...brief, beganMs: 5_000 },
+      lastUse: unseen,
+      faults: ["its mount was not seen"],
+    },
+  ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse, faults }) => {
+    const words: ClaimWords = { mooring: unused(sinceMs), kubernetes: undefined, lastUse };
+    const expected = lastUse === undefined ? UNMOUNTED : seen;
+    const states = [...mooring([3_100, inUse]), { seenMs: 14_200, words }];
+
+    expect(judge({ expected, truth, states, starvation: starved(share) }).faults.slice(0, 1)).toEqual(faults);
   });
 });
 
