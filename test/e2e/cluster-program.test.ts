@@ -14,7 +14,7 @@ import { pod } from "./objects.ts";
 
 const PROGRAM = fileURLToPath(new URL("../node/main.ts", import.meta.url));
 /** With the image of the present sources, should nobody have built it before. */
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 600_000;
 /** Within it, the kernel has ended all that a killed process held. */
 const END_LIMIT_MS = 5_000;
 const PAGE = readPage("../test/node/README.md");

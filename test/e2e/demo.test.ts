@@ -6,7 +6,7 @@ import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { footprintOf, machineState, NO_FOOTPRINT } from "./footprint.ts";
 
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 600_000;
 
 let owner: Owner;
 let signals: Disposable;
