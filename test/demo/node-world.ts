@@ -20,7 +20,7 @@ import { CLAIMS } from "./story.ts";
 import type { Power, World } from "./world.ts";
 
 const DRIVER = "disks.csi.mooring.test";
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 /** The default is made for clusters, not for an audience: it folds changes of the reason alone over 5 s. */
 const PACE = { MOORING_REASON_DELAY: DEMO_PACE.reasonDelay };
 

@@ -6,7 +6,7 @@ import type { Printer } from "./print.ts";
 import { CLAIMS } from "./story.ts";
 import type { MooringPart, NewPod, PodInUse, World } from "./world.ts";
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 
 /** A cluster whose kubelets are stood in for, with Mooring as processes of this machine. */
 export async function openStandInWorld(owner: Owner, printer: Printer): Promise<World> {
