@@ -1,18 +1,22 @@
 import { getPriority, setPriority } from "node:os";
+import type { Claim } from "../../common/storage/claim.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { applyManifests } from "../stand-in/mooring.ts";
 import { type MeasuredAggregator, startAggregator } from "./aggregator-process.ts";
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
-import { type LoadedCluster, openLoadedCluster } from "./cluster/data-folder.ts";
-import { sizesOf } from "./cluster/layout.ts";
+import { type ClusterForm, type LoadedCluster, openLoadedCluster } from "./cluster/data-folder.ts";
+import { CLAIMS_PER_NODE, claimIndexIn, sizesOf, writtenNodesOf } from "./cluster/layout.ts";
 import { calm, FirstConditions } from "./first-conditions.ts";
 import { type Fleet, startFleet } from "./fleet/fleet.ts";
 import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
+import { Rewrites } from "./rewrites.ts";
 
 /** How large, how long each of the last phases takes, and what else Node.js is told. */
 export interface ScaleOptions {
   readonly fraction: number;
+  /** So many claims have no condition yet when the aggregator begins; nothing: none has one. */
+  readonly bareClaims?: number | undefined;
   readonly minutes: number;
   readonly nodeOptions: readonly string[];
 }
@@ -24,7 +28,9 @@ export interface ScaleRun {
   readonly watch: ClaimWatch;
   readonly aggregator: MeasuredAggregator;
   readonly fleet: Fleet;
+  /** Of the claims that had none. */
   readonly conditions: FirstConditions;
+  readonly rewrites: Rewrites;
 }
 
 /** The API server, its database and the fleet would be on other machines: on this one they step back. */
@@ -36,17 +42,24 @@ const FILL_LIMIT_MS = 3_600_000;
 const CALM_MS = 10_000;
 
 /** The aggregator beside a cluster of the largest size that it is built for, or a fraction of it. */
-export async function startAtScale(owner: Owner, { fraction, nodeOptions }: ScaleOptions): Promise<ScaleRun> {
+export async function startAtScale(
+  owner: Owner,
+  { fraction, bareClaims, nodeOptions }: ScaleOptions,
+): Promise<ScaleRun> {
   // Whoever starts this with less priority wants it to stay behind.
   setPriority(Math.max(getPriority(), NICE));
-  const cluster = await openLoadedCluster(owner, sizesOf(fraction));
+  const sizes = sizesOf(fraction);
+  const form = { sizes, writtenNodes: writtenNodesOf(sizes, bareClaims ?? sizes.claims) };
+  const cluster = await openLoadedCluster(owner, form);
   const { plane } = cluster;
   await applyManifests(plane);
   const watch = await watchClaims(owner, plane);
-  const conditions = new FirstConditions(owner, watch, ({ status }) => status !== undefined);
+  const isWritten = ({ name }: Claim): boolean => (claimIndexIn(name) ?? Number.NaN) < writtenClaimsOf(form);
+  const conditions = new FirstConditions(owner, watch, (claim) => claim.status !== undefined && !isWritten(claim));
+  const rewrites = new Rewrites(watch, isWritten);
   const aggregator = await startAggregator(owner, plane, { nodeOptions, nice: -NICE });
   const fleet = startFleet(owner, cluster, { url: aggregator.url, podsResourceVersion: watch.resourceVersion });
-  return { owner, cluster, watch, aggregator, fleet, conditions };
+  return { owner, cluster, watch, aggregator, fleet, conditions, rewrites };
 }
 
 /** What the body costs the aggregator; told as soon as it is over, since the next may take long. */
@@ -75,9 +88,21 @@ export function untilReady({ aggregator }: ScaleRun): Promise<void> {
   return aggregator.ready(READY_LIMIT_MS);
 }
 
-/** Until each claim has its first condition. */
+/** How many claims had their condition before the start. */
+export function writtenClaimsOf({ writtenNodes }: ClusterForm): number {
+  return writtenNodes * CLAIMS_PER_NODE;
+}
+
+/** What became of them; told at once, since the next may fail. */
+export function tellRewrites({ owner, cluster, rewrites }: ScaleRun): void {
+  const { claims, changes } = rewrites.counts;
+  const examples = rewrites.examples.map((example) => `\n  ${example}`).join("");
+  owner.say(`${changes} rewrites, of ${claims} of the ${writtenClaimsOf(cluster)} conditions of before${examples}`);
+}
+
+/** Until each claim that had none has its first condition. */
 export function untilFilled({ conditions, cluster, aggregator: { child } }: ScaleRun): Promise<void> {
-  return conditions.reached(cluster.sizes.claims, { limitMs: FILL_LIMIT_MS, child });
+  return conditions.reached(cluster.sizes.claims - writtenClaimsOf(cluster), { limitMs: FILL_LIMIT_MS, child });
 }
 
 /** Until nothing follows any more. */

@@ -66,7 +66,9 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
 
 function atScale() {
   const fraction = Number(process.env.MOORING_BENCH_SCALE ?? 1);
-  return { fraction, minutes: Number(MINUTES ?? 3), nodeOptions: NODE_OPTIONS };
+  const bare = process.env.MOORING_BENCH_BARE;
+  const bareClaims = bare === undefined ? undefined : Number(bare);
+  return { fraction, bareClaims, minutes: Number(MINUTES ?? 3), nodeOptions: NODE_OPTIONS };
 }
 
 /** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */

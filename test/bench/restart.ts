@@ -5,6 +5,7 @@ import {
   type ScaleOptions,
   type ScaleRun,
   startAtScale,
+  tellRewrites,
   untilCalm,
   untilFilled,
   untilListed,
@@ -23,6 +24,8 @@ export async function benchRestart(owner: Owner, printer: Printer, options: Scal
   await untilListed(run);
   await untilFilled(run);
   await untilCalm(run);
+  run.rewrites.stop();
+  tellRewrites(run);
   owner.say(`${sizes.claims} claims have their condition, restarting the aggregator`);
   const before = watch.changes();
   const phases = await restarted(run, options);

@@ -32,7 +32,7 @@ export async function benchTransitions(
   { minutes, nodeOptions }: TransitionOptions,
 ): Promise<void> {
   setPriority(NICE);
-  const cluster = await openLoadedCluster(owner, sizesOf(FRACTION));
+  const cluster = await openLoadedCluster(owner, { sizes: sizesOf(FRACTION), writtenNodes: 0 });
   const { plane, sizes } = cluster;
   await applyManifests(plane);
   const watch = await watchClaims(owner, plane);

@@ -1,5 +1,7 @@
 import { object, parse, string } from "valibot";
+import { FIELD_MANAGER } from "../../../common/storage/claim-status.ts";
 import type { Owner } from "../../process/owner.ts";
+import { type WrittenCondition, writtenCondition } from "./conditions.ts";
 import { type Entry, type EtcdStore, MOST_ENTRIES } from "./etcd-store.ts";
 import {
   CLAIMS_PER_NODE,
@@ -42,6 +44,15 @@ export interface CopyParts {
   readonly store: EtcdStore;
   readonly writer: ObjectWriter;
   readonly sizes: Sizes;
+  /** So many nodes, from the first on, have claims with their condition. */
+  readonly writtenNodes: number;
+}
+
+/** What was made. */
+export interface Copied {
+  readonly uidOf: UidOf;
+  /** When the conditions were written, milliseconds since the epoch: a whole second. */
+  readonly writtenAtMs: number;
 }
 
 /** Where an object is, and what its texts come from: by a number of its kind. `uid` gives it one of its own. */
@@ -58,7 +69,7 @@ export type UidOf = (kind: string, index: number) => string;
 const stored = object({ metadata: object({ uid: string() }) });
 
 /** Copies the nodes that the API server has made, with all that is on them, until there are as many as there should be. */
-export async function copyNodes(owner: Owner, parts: CopyParts): Promise<UidOf> {
+export async function copyNodes(owner: Owner, parts: CopyParts): Promise<Copied> {
   const kinds = kindsOf(parts.sizes);
   const templates = templateNodesOf(parts.sizes);
   const known = new Map<string, string>();
@@ -69,26 +80,63 @@ export async function copyNodes(owner: Owner, parts: CopyParts): Promise<UidOf> 
     }
   }
   const uidOf: UidOf = (kind, index) => known.get(`${kind} ${index}`) ?? uuidOf(`uid of ${kind} ${index}`);
+  // All claims have been made by now, and no time of a claim may be earlier than a second after that.
+  const writtenAtMs = Math.ceil(owner.clock.wallMs() / 1000) * 1000 + 1_000;
+  const conditionOf = (index: number): WrittenCondition =>
+    writtenCondition(claimPlace(index, parts.sizes), { uid: uidOf("claims", index), atMs: writtenAtMs });
   for (const [name, kind] of Object.entries(kinds)) {
-    await copyKind(owner, parts, { ...kind, textsOf: (index) => [kind.source(index, uidOf), uidOf(name, index)] });
+    const textsOf = (index: number): readonly unknown[] => [kind.source(index, uidOf), uidOf(name, index)];
+    const copied = { ...kind, textsOf, fromNode: templates, toNode: parts.sizes.nodes };
+    await (name === "claims" ? copyClaims(owner, parts, { copied, conditionOf }) : copyKind(owner, parts, copied));
     owner.say(`${parts.sizes.nodes * kind.perNode} ${name} there`);
   }
-  return uidOf;
+  return { uidOf, writtenAtMs };
 }
 
+/** Those without a condition first: their templates have none as long as nobody has written them one. */
+async function copyClaims(
+  owner: Owner,
+  parts: CopyParts,
+  { copied, conditionOf }: { readonly copied: CopiedKind; readonly conditionOf: (index: number) => WrittenCondition },
+): Promise<void> {
+  const bareFrom = Math.max(copied.fromNode, parts.writtenNodes);
+  await copyKind(owner, parts, { ...copied, fromNode: bareFrom });
+  await writeTemplates(parts, copied, conditionOf);
+  const textsOf = (index: number): readonly unknown[] => [copied.textsOf(index), conditionOf(index)];
+  await copyKind(owner, parts, { ...copied, textsOf, toNode: bareFrom });
+}
+
+/** The API server takes the conditions as from an aggregator, so that the managed fields are its own, too. */
+async function writeTemplates(
+  { writer, sizes, writtenNodes }: CopyParts,
+  { path, perNode }: Kind,
+  conditionOf: (index: number) => WrittenCondition,
+): Promise<void> {
+  for (let index = 0; index < Math.min(templateNodesOf(sizes), writtenNodes) * perNode; index += 1) {
+    const { namespace, name } = claimPlace(index, sizes);
+    const { metadata, status } = conditionOf(index);
+    const identity = { apiVersion: "v1", kind: "PersistentVolumeClaim" };
+    const applied = { ...identity, metadata: { ...metadata, namespace, name }, status };
+    await writer.applyStatus(path(index), applied, FIELD_MANAGER);
+  }
+}
+
+/** Which nodes' objects of a kind are copies. */
 interface CopiedKind extends Kind {
   readonly textsOf: (index: number) => unknown;
+  readonly fromNode: number;
+  readonly toNode: number;
 }
 
 async function copyKind({ signal }: Owner, { store, sizes }: CopyParts, kind: CopiedKind): Promise<void> {
-  const { perNode, key, textsOf } = kind;
+  const { perNode, key, textsOf, fromNode, toNode } = kind;
   const templates: Template[] = [];
   for (let index = 0; index < templateNodesOf(sizes) * perNode; index += 1) {
     templates.push(new Template(await store.get(key(index)), textsOf(index)));
   }
-  for (let first = templates.length; first < sizes.nodes * perNode; first += MOST_ENTRIES) {
+  for (let first = fromNode * perNode; first < toNode * perNode; first += MOST_ENTRIES) {
     signal.throwIfAborted();
-    const count = Math.min(MOST_ENTRIES, sizes.nodes * perNode - first);
+    const count = Math.min(MOST_ENTRIES, toNode * perNode - first);
     const entries = Array.from({ length: count }, (_, i) => first + i).flatMap((index): Entry[] => {
       const template = templates[index % templates.length];
       return template === undefined ? [] : [{ key: key(index), bytes: template.copy(textsOf(index)) }];

@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { array, object, parse, string } from "valibot";
+import { array, number, object, optional, parse, string } from "valibot";
 import { MODULES } from "../../control-plane/components.ts";
 import { type ControlPlane, startControlPlane } from "../../control-plane/control-plane.ts";
 import { readSettings } from "../../control-plane/settings.ts";
 import type { Owner } from "../../process/owner.ts";
+import { writtenCondition } from "./conditions.ts";
 import { WITHOUT_MANAGERS } from "./copies.ts";
 import { createEtcdStore } from "./etcd-store.ts";
-import { agentPodOf, claimPlace, podPlace, type Sizes } from "./layout.ts";
+import { agentPodOf, CLAIMS_PER_NODE, claimPlace, podPlace, type Sizes } from "./layout.ts";
 import { loadCluster } from "./loader.ts";
 import { nodeObject } from "./nodes.ts";
 import { podObject, podStatus } from "./pods.ts";
@@ -18,12 +19,19 @@ import { createWriter } from "./writer.ts";
 /** What only the API server can tell of the objects: the pods' UIDs, by their numbers. */
 export interface ClusterIndex {
   readonly podUids: readonly string[];
+  /** When the conditions were written, milliseconds since the epoch; nothing where no claim has one. */
+  readonly writtenAtMs?: number | undefined;
+}
+
+/** How much there is, and on how many nodes, from the first on, the claims have their condition before the aggregator begins. */
+export interface ClusterForm {
+  readonly sizes: Sizes;
+  readonly writtenNodes: number;
 }
 
 /** A real API server that holds a whole cluster's objects. */
-export interface LoadedCluster {
+export interface LoadedCluster extends ClusterForm {
   readonly plane: ControlPlane;
-  readonly sizes: Sizes;
   readonly index: ClusterIndex;
 }
 
@@ -37,23 +45,24 @@ const ETCD = "etcd";
 const INDEX = "cluster.json";
 const LOADING = "loading";
 
-const clusterIndex = object({ podUids: array(string()) });
+const clusterIndex = object({ podUids: array(string()), writtenAtMs: optional(number()) });
 
 /**
- * Starts a control plane with a cluster of these sizes. Filling one takes some minutes, so its data folder is
+ * Starts a control plane with a cluster of this form. Filling one takes some minutes, so its data folder is
  * kept in the cache and every run works on a copy.
  */
-export async function openLoadedCluster(owner: Owner, sizes: Sizes): Promise<LoadedCluster> {
-  const kept = await keptFolder(owner, sizes);
+export async function openLoadedCluster(owner: Owner, form: ClusterForm): Promise<LoadedCluster> {
+  const kept = await keptFolder(owner, form);
   const copy = join(owner.folder, "etcd-data");
   cpSync(join(kept, ETCD), copy, { recursive: true });
   const index = parse(clusterIndex, JSON.parse(readFileSync(join(kept, INDEX), "utf8")));
-  return { plane: await startPlane(owner, { data: copy, name: "control-plane", env: FRUGAL }), sizes, index };
+  return { plane: await startPlane(owner, { data: copy, name: "control-plane", env: FRUGAL }), ...form, index };
 }
 
 /** The data folder in the cache; it is made when it is not there. */
-export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
-  const folder = join(readSettings(process.env).cache, "scale", keyOf(sizes));
+export async function keptFolder(owner: Owner, form: ClusterForm): Promise<string> {
+  const { sizes, writtenNodes } = form;
+  const folder = join(readSettings(process.env).cache, "scale", keyOf(form));
   if (existsSync(folder)) return folder;
   mkdirSync(dirname(folder), { recursive: true });
   const unfinished = mkdtempSync(`${folder}.`);
@@ -61,8 +70,10 @@ export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
   owner.say(`no cluster of this size in the cache yet: making ${sizes.claims} claims, ${sizes.pods} pods …`);
   const plane = await startPlane(owner, { data: join(unfinished, ETCD), name: LOADING, ...IN_A_HURRY });
   const writer = await createWriter(owner, plane);
-  const uidOf = await loadCluster(owner, { writer, store: createEtcdStore(owner, { plane, folder: LOADING }), sizes });
-  const index: ClusterIndex = { podUids: Array.from({ length: sizes.pods }, (_, pod) => uidOf("pods", pod)) };
+  const store = createEtcdStore(owner, { plane, folder: LOADING });
+  const { uidOf, writtenAtMs } = await loadCluster(owner, { writer, store, ...form });
+  const podUids = Array.from({ length: sizes.pods }, (_, pod) => uidOf("pods", pod));
+  const index: ClusterIndex = { podUids, ...(writtenNodes === 0 ? {} : { writtenAtMs }) };
   await plane.stop();
   writeFileSync(join(unfinished, INDEX), JSON.stringify(index));
   renameSync(unfinished, folder);
@@ -70,17 +81,24 @@ export async function keptFolder(owner: Owner, sizes: Sizes): Promise<string> {
 }
 
 /** A folder's name that changes with everything that its content depends on. */
-function keyOf(sizes: Sizes): string {
+export function keyOf({ sizes, writtenNodes }: ClusterForm): string {
   const [claim, pod] = [claimPlace(1, sizes), podPlace(1, sizes)];
   const samples = [
     [claimObject(claim), CLAIM_STATUS, volumeObject(claim, "uid"), attachmentObject(claim), ATTACHMENT_STATUS],
     [podObject(pod, ["claim"]), podStatus(pod), podPlace(agentPodOf(1), sizes), nodeObject(1, ["handle"])],
   ];
   const versions = [MODULES.kubernetes.version, MODULES.etcd.version];
+  const written = writtenNodes === 0 ? [] : [writtenNodes, ...sampleConditions(sizes)];
   const hash = createHash("sha256")
-    .update(JSON.stringify([sizes, versions, samples, WITHOUT_MANAGERS]))
+    .update(JSON.stringify([sizes, versions, samples, WITHOUT_MANAGERS, ...written]))
     .digest("hex");
   return `${sizes.claims}-claims-${hash.slice(0, 12)}`;
+}
+
+/** Of a node's claims: in use, used once, never used. */
+function sampleConditions(sizes: Sizes): readonly unknown[] {
+  const places = Array.from({ length: CLAIMS_PER_NODE }, (_, slot) => claimPlace(slot, sizes));
+  return places.map((place) => writtenCondition(place, { uid: "uid", atMs: 0 }));
 }
 
 interface PlaneChoice {

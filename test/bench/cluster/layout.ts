@@ -37,6 +37,11 @@ export function sizesOf(fraction: number): Sizes {
   };
 }
 
+/** How many nodes, from the first on, have claims with a condition when so many claims are to be without one. */
+export function writtenNodesOf({ nodes }: Sizes, bareClaims: number): number {
+  return Math.max(0, nodes - Math.ceil(bareClaims / CLAIMS_PER_NODE));
+}
+
 /** A claim by its number, with its volume. */
 export interface ClaimPlace {
   readonly index: number;
@@ -92,6 +97,12 @@ export function claimPlace(index: number, { namespaces }: Sizes): ClaimPlace {
     volume: `pvc-${uuidOf(`volume of ${index}`)}`,
     handle: `vol-${digestOf(`handle of ${index}`).slice(0, 17)}`,
   };
+}
+
+/** The number in a claim's name; nothing for a name that is of no claim here. */
+export function claimIndexIn(name: string): number | undefined {
+  const number = /^data-.*-(\d+)-0$/.exec(name)?.[1];
+  return number === undefined ? undefined : Number(number);
 }
 
 export function podPlace(index: number, { namespaces }: Sizes): PodPlace {

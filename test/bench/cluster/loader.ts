@@ -1,7 +1,7 @@
 import { object, parse, string } from "valibot";
 import type { Owner } from "../../process/owner.ts";
 import { forEachIndex } from "./concurrency.ts";
-import { type CopyParts, copyNodes, templateNodesOf, type UidOf } from "./copies.ts";
+import { type Copied, type CopyParts, copyNodes, templateNodesOf } from "./copies.ts";
 import {
   AGENT_NAMESPACE,
   CLAIMS_PER_NODE,
@@ -38,7 +38,7 @@ const created = object({ metadata: object({ uid: string() }) });
  * Fills a control plane: bound claims with their volumes, pods with their status, nodes. The API server makes the first nodes with all
  * that is on them, and whatever it has stored is copied in its database for the others: a hundred times as fast.
  */
-export async function loadCluster(owner: Owner, parts: CopyParts): Promise<UidOf> {
+export async function loadCluster(owner: Owner, parts: CopyParts): Promise<Copied> {
   const { signal } = owner;
   const { writer, sizes } = parts;
   const nodes = templateNodesOf(sizes);

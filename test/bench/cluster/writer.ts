@@ -16,6 +16,8 @@ export interface ObjectWriter {
   readonly setStatus: (path: string, object: object, manager: string) => Promise<void>;
   /** Changes an object by a JSON merge patch. */
   readonly patch: (path: string, patch: object) => Promise<void>;
+  /** Applies fields to the status of an object as the aggregator does. */
+  readonly applyStatus: (path: string, applied: object, manager: string) => Promise<void>;
   /** Answers what is there. */
   readonly read: (path: string, accept: string) => Promise<string>;
 }
@@ -70,6 +72,11 @@ export async function createWriter(owner: Owner, { kubeconfig }: ControlPlane): 
     patch: async (path, patch) => {
       const request = requestOf("PATCH", path, patch);
       const headers = { ...request.headers, "content-type": "application/merge-patch+json" };
+      accepted(request, await ask({ ...request, headers }));
+    },
+    applyStatus: async (path, applied, manager) => {
+      const request = requestOf("PATCH", `${path}/status?fieldManager=${manager}&force=true`, applied);
+      const headers = { ...request.headers, "content-type": "application/apply-patch+yaml" };
       accepted(request, await ask({ ...request, headers }));
     },
     read: async (path, accept) => {

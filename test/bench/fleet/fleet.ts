@@ -14,6 +14,7 @@ import {
   podPlace,
 } from "../cluster/layout.ts";
 import { CSI_DRIVER } from "../cluster/volumes.ts";
+import { bootClockAt } from "./boot-clock.ts";
 import type { SimulatedHold } from "./node-story.ts";
 import { type FleetParts, SimulatedAgent } from "./simulated-agent.ts";
 
@@ -36,11 +37,15 @@ export function startFleet(
   const { clock, signal } = owner;
   const random = createSystemRandom();
   const reports = createMetrics().counter({ name: "mooring_reports_total", help: "Reports.", labels: ["outcome"] });
-  const parts = { clock, random, logger: createLogger("silent"), reports, url, podsResourceVersion };
-  const now = clock.monotonicMs();
+  const bootClock = bootClockAt(
+    { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() },
+    cluster.index.writtenAtMs,
+  );
+  const { aheadMs, beganAtMs: now, heldSinceMs: heldSince } = bootClock;
+  const parts = { clock, aheadMs, random, logger: createLogger("silent"), reports, url, podsResourceVersion };
   const agents = Array.from({ length: cluster.sizes.nodes }, (_, node) => {
     const podUid = cluster.index.podUids[agentPodOf(node)] ?? "";
-    const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now };
+    const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now, heldSince };
     return new SimulatedAgent(parts, { ...identity, holds: holdsOf(node, cluster) });
   });
   for (const agent of agents) void agent.run(random.fraction() * SPREAD_MS, signal);

@@ -22,6 +22,8 @@ export interface NodeStoryOptions {
   /** Begin of the story on the boot clock. Milliseconds. */
   readonly now: number;
   readonly holds: readonly SimulatedHold[];
+  /** Since when it has held that, on the same clock; nothing: since the begin. */
+  readonly heldSince?: number | undefined;
 }
 
 /** When something is said, and what the pod watch had reached by then. */
@@ -39,7 +41,8 @@ export class NodeStory {
 
   constructor(options: NodeStoryOptions) {
     this.#options = options;
-    for (const hold of options.holds) this.#holds.set(keyOf(hold), { ...hold, since: options.now });
+    const since = options.heldSince ?? options.now;
+    for (const hold of options.holds) this.#holds.set(keyOf(hold), { ...hold, since });
   }
 
   /** Rises with each change, as in an agent. */

@@ -10,6 +10,8 @@ import { NodeStory, type NodeStoryOptions, type SimulatedHold } from "./node-sto
 /** What the agents of a fleet share. */
 export interface FleetParts {
   readonly clock: Clock;
+  /** By how much the nodes' boot clocks are ahead of the clock. */
+  readonly aheadMs: number;
   readonly random: Random;
   readonly logger: Logger;
   /** Base URL of the aggregator. */
@@ -55,13 +57,13 @@ export class SimulatedAgent {
 
   /** Something is mounted: known at once, and reported. */
   mount(hold: SimulatedHold): void {
-    this.#story.mount(hold, this.#parts.clock.monotonicMs());
+    this.#story.mount(hold, this.#now);
     this.#submit();
   }
 
   /** It is unmounted again. */
   unmount(hold: SimulatedHold): void {
-    this.#story.unmount(hold, this.#parts.clock.monotonicMs());
+    this.#story.unmount(hold, this.#now);
     this.#submit();
   }
 
@@ -80,10 +82,15 @@ export class SimulatedAgent {
     }
   }
 
+  get #now(): number {
+    const { clock, aheadMs } = this.#parts;
+    return clock.monotonicMs() + aheadMs;
+  }
+
   #submit(): void {
-    const { clock, podsResourceVersion } = this.#parts;
+    const { podsResourceVersion } = this.#parts;
     this.#sender.submit(() => {
-      const moment = { now: clock.monotonicMs(), podsResourceVersion: podsResourceVersion() };
+      const moment = { now: this.#now, podsResourceVersion: podsResourceVersion() };
       const isKnown = this.#story.generation === this.#acceptedGeneration;
       return isKnown ? this.#story.heartbeat(moment) : this.#story.report(moment);
     });

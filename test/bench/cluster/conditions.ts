@@ -1,0 +1,75 @@
+import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/claim-status.ts";
+import type { UseEnd } from "../../../aggregator/core/use-end.ts";
+import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
+import { volumeKey } from "../../../common/storage/volume-identity.ts";
+import { HarnessError } from "../../process/errors.ts";
+import { bootIdOf, type ClaimPlace, digestOf, nodeName, uuidOf } from "./layout.ts";
+
+/** So long the nodes had been up when the conditions were written: their boot clocks showed this. Milliseconds. */
+export const UPTIME_MS = 2 * 86_400_000;
+/** So far the boot clocks were when the agents began to watch: long before, so that no time of a condition was unseen. */
+export const WATCHED_FROM_MS = UPTIME_MS / 2;
+
+/** How long before its end a use had been seen last, as a node that reads its mount table ten times a second tells it. */
+const WIDTH_MS = 100;
+
+/** What a claim's condition is written for, and when: a whole second that is not before the claim was made. */
+export interface Writing {
+  readonly uid: string;
+  readonly atMs: number;
+}
+
+/** What the aggregator applies to a claim. */
+export interface WrittenCondition {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  readonly status: { readonly conditions: readonly Readonly<Record<string, string>>[] };
+}
+
+/**
+ * What an aggregator has written for a claim by what the fleet reports: decided and put into words by the product itself. Of the idle
+ * claims every other one was used once, and the node's mount table told when that ended.
+ */
+export function writtenCondition(place: ClaimPlace, { uid, atMs }: Writing): WrittenCondition {
+  const status = desiredClaimStatus({ ...NOTHING_KNOWN, ...useOf(place, atMs), nowMs: atMs });
+  if (status === undefined) throw new HarnessError("the aggregator would write no condition");
+  const { condition, annotations } = writeClaimStatus(uid, status);
+  return { metadata: { annotations }, status: { conditions: [condition] } };
+}
+
+const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
+  isEligible: true,
+  stored: undefined,
+  holders: [],
+  references: [],
+  awaited: [],
+  ends: [],
+  blindEnd: undefined,
+};
+
+function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {
+  const { isUsed, node, index } = place;
+  if (isUsed) return { holders: [nodeName(node)], references: [podOf(place)] };
+  return index % 2 === 0 ? {} : { ends: [endOf(place, atMs)] };
+}
+
+function endOf(place: ClaimPlace, byMs: number): UseEnd {
+  const { index, node, volume } = place;
+  const podUid = uuidOf(`former pod of claim ${index}`);
+  const release = [bootIdOf(node), UPTIME_MS * 1000, podUid, volumeKey({ by: "name", name: volume })];
+  return {
+    id: release.join("/"),
+    reason: "Unmounted",
+    evidence: "mount-table",
+    byMs,
+    widthMs: WIDTH_MS,
+    node: nodeName(node),
+    pod: podOf(place),
+    podUid,
+    wasUse: true,
+  };
+}
+
+/** A pod that is not there any more. */
+function podOf({ namespace, name, index }: ClaimPlace): string {
+  return `${namespace}/${name.replace(/^data-|-0$/g, "")}-${digestOf(`former pod of claim ${index}`).slice(0, 5)}`;
+}
