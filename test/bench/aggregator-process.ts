@@ -2,6 +2,7 @@ import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
+import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
 import { answered, bundled, startInPod } from "./pod-process.ts";
@@ -46,7 +47,12 @@ export async function startAggregator(
   return {
     child,
     url,
-    metrics: async () => parseExposition(await (await fetch(`${url}/metrics`)).text()),
+    metrics: async () => {
+      const answer = await fetch(`${url}/metrics`);
+      const text = await answer.text();
+      if (!answer.ok) throw new HarnessError(`${url}/metrics: ${answer.status}: ${text.slice(0, 500)}`);
+      return parseExposition(text);
+    },
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
     restart: async () => {
       await child.stop();

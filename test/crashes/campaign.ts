@@ -5,7 +5,8 @@ import { Killer } from "./killer.ts";
 import { LINES } from "./lines.ts";
 import type { PlannedRound } from "./plan.ts";
 import type { Checkpoint, CrashRecord, Kill, TrueUse } from "./record.ts";
-import { isTold, TOLD_LIMIT_MS, type WorkParts, work } from "./worker.ts";
+import { untilTold } from "./told.ts";
+import { type WorkParts, work } from "./worker.ts";
 import type { CrashWorld } from "./world.ts";
 
 const UP_LIMIT_MS = 60_000;
@@ -74,10 +75,7 @@ async function settle(owner: Owner, world: CrashWorld, uses: readonly TrueUse[])
   const last = [...new Set(uses.map(({ claim }) => claim))].flatMap(
     (claim) => lastOf(uses.filter((use) => use.claim === claim)) ?? [],
   );
-  const until = clock.monotonicMs() + TOLD_LIMIT_MS;
-  while (!last.every((use) => isTold(world, use)) && clock.monotonicMs() < until && !signal.aborted) {
-    await clock.sleep(REST_MS, signal);
-  }
+  await untilTold(owner, (claim) => world.log.words(claim), last);
   await clock.sleep(REST_MS, signal);
 }
 

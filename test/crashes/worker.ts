@@ -1,16 +1,12 @@
 import type { Owner } from "../process/owner.ts";
 import { NAMESPACE, NODES, volumeOf } from "./claims.ts";
-import { earliestEnd } from "./judged.ts";
 import type { Killer } from "./killer.ts";
 import { LINES, type Line } from "./lines.ts";
 import type { CrashNode, CrashPod } from "./node.ts";
 import { type Ending, OFTEN_KILLED, type PlannedUse } from "./plan.ts";
 import type { Checkpoint, Span, TrueUse, Victim } from "./record.ts";
+import { untilTold } from "./told.ts";
 import type { CrashWorld } from "./world.ts";
-
-/** How long the end of a use is awaited to be told, with all that is killed meanwhile. What is not told by then is lost. */
-export const TOLD_LIMIT_MS = 90_000;
-const LOOK_MS = 20;
 
 /** What workers write down. */
 export interface Notes {
@@ -166,16 +162,8 @@ const ENDS: Readonly<Record<Ending, (end: End) => Promise<Span>>> = {
   },
 };
 
-/** Waits until the claim counts as unused since the end of the use, where nobody else uses it. */
+/** Waits until the end of the use is told, where nobody else uses the claim. */
 async function told({ owner, world, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
-  const { clock, signal } = owner;
-  const until = clock.monotonicMs() + TOLD_LIMIT_MS;
-  while (!isTold(world, over) && clock.monotonicMs() < until && !signal.aborted) await clock.sleep(LOOK_MS, signal);
-  if (!signal.aborted) noteCheckpoint({ atMs: clock.wallMs(), claim: over.claim });
-}
-
-/** True when what is stored of the claim tells of this use's end or of a later one. */
-export function isTold({ log }: Pick<CrashWorld, "log">, use: TrueUse): boolean {
-  const words = log.words(use.claim);
-  return words?.unused === true && words.sinceMs >= earliestEnd(use);
+  await untilTold(owner, (claim) => world.log.words(claim), [over]);
+  if (!owner.signal.aborted) noteCheckpoint({ atMs: owner.clock.wallMs(), claim: over.claim });
 }
