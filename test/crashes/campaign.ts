@@ -50,8 +50,8 @@ export async function wage(
     kills,
   });
   for (const round of rounds) {
-    await fight({ owner, world, killer, ...notes }, round);
-    await settle(owner, world, [...uses.values()]);
+    await fight({ owner, world, killer, record, ...notes }, round);
+    await settle({ owner, world, record });
     if (owner.signal.aborted) break;
     checkpoints.push({ atMs: owner.clock.wallMs(), claim: "all" });
     onRound(record());
@@ -65,7 +65,8 @@ async function fight(parts: WorkParts, round: PlannedRound): Promise<void> {
 }
 
 /** Waits until all are up and the last use of every claim is told, or too late to be. */
-async function settle(owner: Owner, world: CrashWorld, uses: readonly TrueUse[]): Promise<void> {
+async function settle({ owner, world, record }: Pick<WorkParts, "owner" | "world" | "record">): Promise<void> {
+  const { uses } = record();
   const { clock, signal } = owner;
   await Promise.all(world.mortals.map((mortal) => mortal.up()));
   const leads = async (): Promise<void> => {
@@ -75,7 +76,7 @@ async function settle(owner: Owner, world: CrashWorld, uses: readonly TrueUse[])
   const last = [...new Set(uses.map(({ claim }) => claim))].flatMap(
     (claim) => lastOf(uses.filter((use) => use.claim === claim)) ?? [],
   );
-  await untilTold(owner, (claim) => world.log.words(claim), last);
+  await untilTold({ owner, record }, last);
   await clock.sleep(REST_MS, signal);
 }
 

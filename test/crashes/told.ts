@@ -1,40 +1,44 @@
 import type { Owner } from "../process/owner.ts";
+import { judge } from "./judge.ts";
 import { earliestEnd } from "./judged.ts";
-import type { StoredWords, TrueUse } from "./record.ts";
+import type { CrashRecord, TrueUse } from "./record.ts";
 
 /** How long the end of a use is awaited to be told, with all that is killed meanwhile. What is not told by then is lost. */
 const TOLD_LIMIT_MS = 90_000;
 /**
  * How much longer it is awaited whose use it was: a leader that begins may say that a claim is unused before its nodes have found it. They
- * try again within 5 s, and one that does not is silent after as long. Of a use that nobody saw nothing more comes.
+ * try again within 5 s, and one that does not is silent after as long.
  */
 const NAMED_LIMIT_MS = 12_000;
-const LOOK_MS = 20;
+const LOOK_MS = { told: 20, named: 250 } as const;
 
-/** What is stored of a claim. */
-type WordsOf = (claim: string) => StoredWords | undefined;
+/** Where all that has happened so far is read. */
+export interface Following {
+  readonly owner: Pick<Owner, "clock" | "signal">;
+  readonly record: () => CrashRecord;
+}
 
 /** Waits until of each of these uses, the last ones of their claims, is told that it is over and whose it was, or too late for that. */
 export async function untilTold(
-  { clock, signal }: Pick<Owner, "clock" | "signal">,
-  wordsOf: WordsOf,
+  { owner: { clock, signal }, record }: Following,
   uses: readonly TrueUse[],
 ): Promise<void> {
-  const until = async (holds: (words: StoredWords | undefined, use: TrueUse) => boolean, limitMs: number) => {
+  const until = async (holds: () => boolean, limitMs: number, lookMs: number): Promise<void> => {
     const lastMs = clock.monotonicMs() + limitMs;
-    const allHold = (): boolean => uses.every((use) => holds(wordsOf(use.claim), use));
-    while (!allHold() && clock.monotonicMs() < lastMs && !signal.aborted) await clock.sleep(LOOK_MS, signal);
+    while (!holds() && clock.monotonicMs() < lastMs && !signal.aborted) await clock.sleep(lookMs, signal);
   };
-  await until(isTold, TOLD_LIMIT_MS);
-  await until(isNamed, NAMED_LIMIT_MS);
+  await until(() => uses.every((use) => isTold(record(), use)), TOLD_LIMIT_MS, LOOK_MS.told);
+  const named = (): boolean => uses.every(({ claim }) => !isLost(record(), { claim, atMs: clock.wallMs() }));
+  await until(named, NAMED_LIMIT_MS, LOOK_MS.named);
 }
 
 /** True when what is stored tells of this use's end or of a later one. */
-export function isTold(words: StoredWords | undefined, use: TrueUse): boolean {
+export function isTold({ claims }: Pick<CrashRecord, "claims">, use: TrueUse): boolean {
+  const words = claims.find(({ claim }) => claim === use.claim)?.states.at(-1)?.words;
   return words?.unused === true && words.sinceMs >= earliestEnd(use);
 }
 
-/** True when the last use that is stored may be this one, or a later one. */
-export function isNamed(words: StoredWords | undefined, use: TrueUse): boolean {
-  return words?.lastUse !== undefined && words.lastUse.releasedAtMs >= earliestEnd(use);
+/** True when an end would count as lost at this moment. */
+export function isLost(record: CrashRecord, at: { readonly claim: string; readonly atMs: number }): boolean {
+  return judge({ ...record, checkpoints: [at] }).some(({ claim, rule }) => claim === at.claim && rule === "lost");
 }

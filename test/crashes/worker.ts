@@ -4,7 +4,7 @@ import type { Killer } from "./killer.ts";
 import { LINES, type Line } from "./lines.ts";
 import type { CrashNode, CrashPod } from "./node.ts";
 import { type Ending, OFTEN_KILLED, type PlannedUse } from "./plan.ts";
-import type { Checkpoint, Span, TrueUse, Victim } from "./record.ts";
+import type { Checkpoint, CrashRecord, Span, TrueUse, Victim } from "./record.ts";
 import { untilTold } from "./told.ts";
 import type { CrashWorld } from "./world.ts";
 
@@ -21,6 +21,8 @@ export interface WorkParts extends Notes {
   readonly owner: Owner;
   readonly world: CrashWorld;
   readonly killer: Killer;
+  /** All that has happened so far. */
+  readonly record: () => CrashRecord;
 }
 
 /** Uses a line's claim as planned, one use after the other. */
@@ -163,7 +165,7 @@ const ENDS: Readonly<Record<Ending, (end: End) => Promise<Span>>> = {
 };
 
 /** Waits until the end of the use is told, where nobody else uses the claim. */
-async function told({ owner, world, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
-  await untilTold(owner, (claim) => world.log.words(claim), [over]);
+async function told({ owner, record, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
+  await untilTold({ owner, record }, [over]);
   if (!owner.signal.aborted) noteCheckpoint({ atMs: owner.clock.wallMs(), claim: over.claim });
 }
