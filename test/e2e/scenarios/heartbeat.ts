@@ -24,7 +24,7 @@ export interface Heart {
 /** Runs such a pod and finds its process. The machine tells of its end, no part of Kubernetes. */
 export async function runHeart(stage: Stage, spec: PodSpec & { readonly claim: string }): Promise<Heart & MadePod> {
   const pod = await runPod(stage, { ...spec, line: heartbeatLine(spec.claim) });
-  const pid = processOf(heartbeatLine(spec.claim));
+  const pid = await untilFound(stage, heartbeatLine(spec.claim));
   const beganMs = stage.owner.clock.wallMs();
   const beat = (): string => stage.node(spec.node).path(`${folderOf(spec.claim)}/beat`);
   const end = async (): Promise<Truth> => {
@@ -44,20 +44,38 @@ export async function endHeart(stage: Stage, heart: Heart & MadePod): Promise<Tr
   return await heart.end();
 }
 
+/** A container may count as running before its process has become the shell. */
+async function untilFound(stage: Stage, line: string): Promise<number> {
+  let found: number | undefined;
+  await stage.until(`the process that runs ${line}`, () => {
+    found = processOf(line);
+  });
+  if (found === undefined) throw new HarnessError(`no process runs ${line}`);
+  return found;
+}
+
 /** The shell that runs a line, wherever on the machine. Throws a HarnessError unless there is one. */
 function processOf(line: string): number {
   const command = `/bin/sh\0-c\0${line}\0`;
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && textOf(`/proc/${name}/cmdline`) === command);
-  const [pid, ...more] = pids.map(Number);
-  if (pid === undefined || more.length > 0) throw new HarnessError(`${pids.length} processes run ${line}`);
+  // What the shell is about to run has the shell's own command line for a moment.
+  const shells = pids.map(Number).filter((pid) => !pids.includes(statOf(pid).parent));
+  const [pid, ...more] = shells;
+  if (pid === undefined || more.length > 0) throw new HarnessError(`${shells.length} processes run ${line}`);
   return pid;
 }
 
 /** A process that has ended writes no more, also while its parent has not heard of it. */
 function isRunning(pid: number): boolean {
-  const stat = textOf(`/proc/${pid}/stat`);
-  const state = stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
+  const { state } = statOf(pid);
   return state !== "" && state !== "Z" && state !== "X";
+}
+
+/** Both are empty once it is gone. */
+function statOf(pid: number): { readonly state: string; readonly parent: string } {
+  const stat = textOf(`/proc/${pid}/stat`);
+  const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state, parent };
 }
 
 /** The text of a file of a process; empty once it is gone. */
