@@ -15,15 +15,15 @@ import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
 import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
+import { numberSetting } from "./setting.ts";
 import { percentile, summary } from "./statistics.ts";
 import { benchTransitions } from "./transitions.ts";
 
-const ROUNDS = Number(process.env.MOORING_BENCH_ROUNDS ?? 200);
-
 async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
-  printer.title(`\nEnd of use until the claim's status is stored, ${ROUNDS} times`);
-  const mooring = await unmountLatency(stage, "orders", ROUNDS);
-  const upstream = await upstreamLatency(stage, "cache", ROUNDS);
+  const rounds = numberSetting("MOORING_BENCH_ROUNDS", 200);
+  printer.title(`\nEnd of use until the claim's status is stored, ${rounds} times`);
+  const mooring = await unmountLatency(stage, "orders", rounds);
+  const upstream = await upstreamLatency(stage, "cache", rounds);
   const ratio = percentile(mooring, 0.5) / percentile(upstream, 0.5);
   printer.table([
     ["WHAT", "N", "MIN", "P50", "P99", "MAX", "P50 RATIO"],
@@ -32,7 +32,7 @@ async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
   ]);
 }
 
-const MINUTES = process.env.MOORING_BENCH_MINUTES;
+const minutes = (fallback: number): number => numberSetting("MOORING_BENCH_MINUTES", fallback);
 /** Told to the aggregator's Node.js: a limit of its heap, a profile. */
 const NODE_OPTIONS = process.env.MOORING_BENCH_NODE_OPTIONS?.split(" ") ?? [];
 
@@ -41,34 +41,33 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
   latency: benchLatency,
   parse: benchParse,
   mounts: benchMounts,
-  idle: (stage, printer) => benchIdle(stage, printer, Number(MINUTES ?? 5)),
+  idle: (stage, printer) => benchIdle(stage, printer, minutes(5)),
 };
 
 /** What brings a cluster of its own. */
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
   journal: benchJournal,
   "first-fill": benchFirstFill,
-  transitions: (owner, printer) =>
-    benchTransitions(owner, printer, { minutes: Number(MINUTES ?? 1), nodeOptions: NODE_OPTIONS }),
+  transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
   faults: (owner, printer) =>
     benchFaults(owner, printer, {
-      rounds: Number(process.env.MOORING_BENCH_ROUNDS ?? 2),
-      seed: Number(process.env.MOORING_BENCH_SEED ?? 1),
+      rounds: numberSetting("MOORING_BENCH_ROUNDS", 2),
+      seed: numberSetting("MOORING_BENCH_SEED", 1),
     }),
   load: (owner, printer) =>
     benchLoad(owner, printer, {
-      nodes: Number(process.env.MOORING_BENCH_NODES ?? 5_000),
-      minutes: Number(MINUTES ?? 10),
+      nodes: numberSetting("MOORING_BENCH_NODES", 5_000),
+      minutes: minutes(10),
     }),
   scale: (owner, printer) => benchScale(owner, printer, atScale()),
   restart: (owner, printer) => benchRestart(owner, printer, atScale()),
 };
 
 function atScale() {
-  const fraction = Number(process.env.MOORING_BENCH_SCALE ?? 1);
+  const fraction = numberSetting("MOORING_BENCH_SCALE", 1);
   const bare = process.env.MOORING_BENCH_BARE;
-  const bareClaims = bare === undefined ? undefined : Number(bare);
-  return { fraction, bareClaims, minutes: Number(MINUTES ?? 3), nodeOptions: NODE_OPTIONS };
+  const bareClaims = bare === undefined || bare === "" ? undefined : numberSetting("MOORING_BENCH_BARE", 0);
+  return { fraction, bareClaims, minutes: minutes(3), nodeOptions: NODE_OPTIONS };
 }
 
 /** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */

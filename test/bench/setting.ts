@@ -1,0 +1,10 @@
+import { HarnessError } from "../process/errors.ts";
+
+/** What the variable of this name says. Throws a HarnessError unless that is a number from 0 on. */
+export function numberSetting(name: string, fallback: number, env: NodeJS.ProcessEnv = process.env): number {
+  const text = env[name]?.trim() ?? "";
+  if (text === "") return fallback;
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new HarnessError(`${name}: ${JSON.stringify(text)} is no number from 0 on`);
+}
