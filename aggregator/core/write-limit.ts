@@ -39,6 +39,9 @@ export const MOST_WRITES = 64;
 const LEAST_WRITES = 1;
 const FIRST_WRITES = 4;
 
+/** Where so few at once are slow, others are the reason: fewer would not make answers quick, and refusals count without this. */
+const LEAST_WHILE_SLOW = FIRST_WRITES;
+
 /** Answers that take so much longer than the shortest show a queue in the server: more at once would only make it longer. */
 const QUEUE_FACTOR = 2;
 /** What garbage collection and the network add on their own. */
@@ -82,7 +85,8 @@ function afterSuccess(known: WriteLimit, { begunAtMs, endedAtMs, wasFull }: Writ
   const measured = { ...known, typicalMs, shortestMs, failures: 0 };
   if (!wasFull) return measured;
   if (typicalMs > QUEUE_FACTOR * shortestMs + QUEUE_SLACK_MS) {
-    return { ...measured, isStarting: false, limit: bounded(known.limit - 1 / known.limit) };
+    const shrunk = Math.max(LEAST_WHILE_SLOW, known.limit - 1 / known.limit);
+    return { ...measured, isStarting: false, limit: Math.min(known.limit, shrunk) };
   }
   const grown = Math.min(known.limit + (known.isStarting ? 1 : 1 / known.limit), mostOf(known, endedAtMs));
   return { ...measured, limit: bounded(Math.max(known.limit, grown)) };

@@ -70,12 +70,17 @@ describe("nextLimit", () => {
       least: 16.9,
       most: 17,
     },
+    { name: "never shrinks below four because of slow answers alone", answers: times(200, slow), least: 4, most: 4 },
     { name: "never exceeds the most", answers: times(99_999, quick), least: MOST_WRITES, most: MOST_WRITES },
   ])("$name", ({ answers, least, most }) => {
     const { limit } = learnt(limitWith(), answers);
 
     expect(limit).toBeGreaterThanOrEqual(least);
     expect(limit).toBeLessThanOrEqual(most);
+  });
+
+  it("stays where refusals left it while answers are slow", () => {
+    expect(learnt(limitWith({ limit: 2 }), times(100, slow)).limit).toBe(2);
   });
 
   it("ends the doubling when answers become slow", () => {
