@@ -7,13 +7,16 @@ import { noticeOf, packagesOf } from "./notices.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Each becomes `<name>.mjs`. The agent runs the last one as a process of its own and looks for it beside itself. */
-const PROGRAMS = {
+/** What the image runs. The agent runs the last one as a process of its own and looks for it beside itself. */
+export const PROGRAMS: Programs = {
   agent: "agent/main.ts",
   aggregator: "aggregator/main.ts",
   uninstall: "cli/uninstall/main.ts",
   "os-info-program": "agent/sources/os-info-program.ts",
-} as const;
+};
+
+/** The file that each program begins with, by the name under which it becomes `<name>.mjs`. */
+export type Programs = Readonly<Record<string, string>>;
 
 /** Native code, loaded at run time from the folder beside the bundles. */
 const NATIVE = "koffi";
@@ -29,14 +32,14 @@ export interface Bundle {
 }
 
 /**
- * Bundles the programs of the image into `folder`, which is emptied first. What is imported on demand stays in files of its own.
+ * Bundles programs, those of the image unless told, into `folder`, which is emptied first. What is imported on demand stays in files of its own.
  * Names are kept, so that a stack in a log can be read.
  */
-export async function bundle(folder: string): Promise<Bundle> {
+export async function bundle(folder: string, programs: Programs = PROGRAMS): Promise<Bundle> {
   rmSync(folder, { recursive: true, force: true });
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: PROGRAMS,
+    entryPoints: programs,
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     chunkNames: "chunk-[hash]",

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { OwnedChild } from "../process/child.ts";
 import { HarnessError } from "../process/errors.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import type { Owner } from "../process/owner.ts";
 import { type Awaited, waitUntil } from "../process/wait.ts";
 import { readFaults, writeFaults } from "./control-file.ts";
@@ -10,7 +10,6 @@ import type { Fault, FaultOrder } from "./faults.ts";
 import { releaseLoops, VOLUMES_FOLDER } from "./loop-devices.ts";
 import { type MountOperation, operationsIn, type RecordLine, readRecord } from "./record.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 const START_LIMIT_MS = 90_000;
 
 /** A program and its arguments. */
@@ -112,7 +111,7 @@ function planOf({ folder }: Owner, { driver, node, kubeletRoot, hasStaging = tru
   const places = Object.entries(files).flatMap(([flag, path]) => [`--${flag}`, path]);
   const root = kubeletRoot === undefined ? [] : ["--kubelet-root", kubeletRoot];
   const staging = hasStaging ? [] : ["--without-staging"];
-  const args = [MAIN, "--driver", driver, "--node", node, ...places, ...root, ...staging];
+  const args = [fileOf("csi-driver"), "--driver", driver, "--node", node, ...places, ...root, ...staging];
   return { files, command: { command: process.execPath, args } };
 }
 

@@ -1,5 +1,4 @@
 import { execFile, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { array, boolean, looseObject, nullable, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createKubeClient } from "../../common/kube/client.ts";
@@ -7,10 +6,10 @@ import { connect } from "../../common/kube/connection.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import type { LastUse } from "../../common/storage/claim-status.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import { type ClaimsCluster, createClaimsCluster } from "./claims-cluster.ts";
 import { writeKubeconfig, writePlugin } from "./kubeconfig-files.ts";
 
-const CLI = fileURLToPath(new URL("../../cli/claims.ts", import.meta.url));
 const SHOP = "claims-cli-shop";
 const PLAIN = "claims-cli-plain";
 const AGE = expect.stringMatching(/^[\dms]+$/);
@@ -40,7 +39,7 @@ function claims(...args: readonly string[]): Promise<Ended> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent" };
   return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...args], { env }, (error, stdout, stderr) => {
+    execFile(process.execPath, [fileOf("claims"), ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
@@ -328,7 +327,7 @@ describe("a failure", () => {
 
 describe("the output", () => {
   it("ends quietly when its reader has gone", async () => {
-    const child = spawn(process.execPath, [CLI, "--kubeconfig", inject("kubeconfig"), "-n", SHOP]);
+    const child = spawn(process.execPath, [fileOf("claims"), "--kubeconfig", inject("kubeconfig"), "-n", SHOP]);
     const complaints: string[] = [];
     child.stderr.on("data", (chunk: Buffer) => complaints.push(chunk.toString()));
     child.stdout.destroy();

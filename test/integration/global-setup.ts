@@ -77,7 +77,7 @@ async function makeFirstData(owner: Owner): Promise<string> {
 /** In a process of its own: what the bundler starts would stay as long as this one. */
 async function makeBundle(owner: Owner): Promise<string> {
   const folder = join(owner.folder, "bundle");
-  await run(process.execPath, [fileURLToPath(new URL("../../.ci/bundle.ts", import.meta.url)), folder]);
+  await run(process.execPath, [fileURLToPath(new URL("bundle-program.ts", import.meta.url)), folder]);
   return folder;
 }
 

@@ -5,10 +5,10 @@ import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
 import type { OwnedChild } from "../process/child.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 
-const project = new URL("../..", import.meta.url).pathname;
 /** How long a kubelet waits for an answer is 10 s in the manifests; here nobody has to. */
 const PROBE_LIMIT_MS = 1_500;
 
@@ -36,7 +36,7 @@ async function startAlone(program: "agent" | "aggregator"): Promise<Program> {
   const child = owner.child({
     name: program,
     command: process.execPath,
-    args: [`${project}${program}/main.ts`, "--kubeconfig", files.kubeconfig, "--listen", `127.0.0.1:${port}`, ...own],
+    args: [fileOf(program), "--kubeconfig", files.kubeconfig, "--listen", `127.0.0.1:${port}`, ...own],
     onLine: (line) => void lines.push(line),
   });
   await child.start();

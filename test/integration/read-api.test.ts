@@ -7,6 +7,7 @@ import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { borrowControlPlane } from "../control-plane/lent.ts";
 import { freePort } from "../control-plane/ports.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -14,7 +15,6 @@ import type { StandInPod } from "../stand-in/kubelet.ts";
 import { applyManifests, createAgent, DEMO_PACE, type Program } from "../stand-in/mooring.ts";
 import { buildCluster, claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
 
-const PROJECT = new URL("../..", import.meta.url).pathname;
 const CLAIMS = ["orders", "shared", "left", "quiet", "idle"];
 const LIMIT_MS = 30_000;
 
@@ -43,7 +43,7 @@ async function createHastyAggregator(plane: Stage["plane"]): Promise<Program> {
   });
   const listen = `127.0.0.1:${await freePort(createSystemRandom(), "127.0.0.1")}`;
   const args = ["--kubeconfig", kubeconfig, "--listen", listen, "--silent-after", "6s", "--reason-delay", "500ms"];
-  const command = { command: process.execPath, args: [`${PROJECT}aggregator/main.ts`, ...args] };
+  const command = { command: process.execPath, args: [fileOf("aggregator"), ...args] };
   const child = owner.child({ name: "aggregator", ...command });
   const url = `http://${listen}`;
   const ready = (): Promise<void> =>
@@ -110,7 +110,7 @@ interface Ended {
 function claims(args: readonly string[], { kubeconfig = stage.plane.kubeconfig, variables = {} } = {}): Promise<Ended> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const env = { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent", ...variables };
-  const command = [`${PROJECT}cli/claims.ts`, "--kubeconfig", kubeconfig, ...args];
+  const command = [fileOf("claims"), "--kubeconfig", kubeconfig, ...args];
   return new Promise((resolve) => {
     execFile(process.execPath, command, { env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });

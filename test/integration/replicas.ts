@@ -3,12 +3,12 @@ import { array, object, optional, parse, record, string } from "valibot";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
+import { fileOf } from "../process/mooring-program.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
 import type { BareCluster } from "./bare-cluster.ts";
 
-const project = new URL("../..", import.meta.url).pathname;
 const NAMESPACE = "mooring";
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/mooring-aggregator`;
@@ -52,7 +52,7 @@ export class Replicas {
       ["--reason-delay", "300ms"],
       ["--leader-elect", "--pod-name", pod, "--pod-namespace", NAMESPACE],
     ].flat();
-    const command = { command: process.execPath, args: [`${project}aggregator/main.ts`, ...args] };
+    const command = { command: process.execPath, args: [fileOf("aggregator"), ...args] };
     return this.#replica(pod, `http://127.0.0.1:${port}`, this.#owner.child({ name: pod, ...command }));
   }
 

@@ -3,16 +3,27 @@ import { fileURLToPath } from "node:url";
 /** One of Mooring's programs that run in pods. */
 export type MooringProgram = "agent" | "aggregator";
 
+/** What else tests start often: the list of claims, and the CSI driver for tests. */
+type Program = MooringProgram | "claims" | "csi-driver";
+
+/** The file that each begins with, below the project's folder. */
+export const SOURCES = {
+  agent: "agent/main.ts",
+  aggregator: "aggregator/main.ts",
+  claims: "cli/claims.ts",
+  "csi-driver": "test/csi/main.ts",
+} as const satisfies Readonly<Record<Program, string>>;
+
 /**
- * The variable that names the folder of a bundle as it is in the image. Where it is set, Mooring's programs are run from there: they start in
- * half the time.
+ * The variable that names the folder of a bundle as it is in the image. Where it is set, programs are run from there: they start in half the
+ * time.
  */
 export const BUNDLE = "MOORING_BUNDLE";
 
 /** The file that Node.js is told to run for a program. */
-export function fileOf(program: MooringProgram): string {
+export function fileOf(program: Program): string {
   const { [BUNDLE]: bundle } = process.env;
   return bundle === undefined
-    ? fileURLToPath(new URL(`../../${program}/main.ts`, import.meta.url))
+    ? fileURLToPath(new URL(`../../${SOURCES[program]}`, import.meta.url))
     : `${bundle}/${program}.mjs`;
 }
