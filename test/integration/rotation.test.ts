@@ -24,7 +24,7 @@ import { reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 import { AGENTS, authorities, createAgentPod, requestToken } from "./report-scene.ts";
 
-const SENDERS = 16;
+const SENDERS = 8;
 const MINUTE = 60_000;
 /** Of the issuer's time, which goes on only when every kubelet and every replica has caught up: they may take as long as they like. */
 const TIMES = { authorityMs: 34 * MINUTE, certificateMs: 10 * MINUTE, overlapMs: 2 * MINUTE };

@@ -3,7 +3,7 @@ import { planOf } from "../simulation/plan/generate.ts";
 import { runPlan } from "../simulation/run.ts";
 
 /** A share of what `npm run simulate` plays for hours: calm worlds, in which times are exact, full ones, patient ones, and others. */
-const SEEDS = [8, 16, 256, 1, 52, 103, 3, 19, 35, ...[2, 4, 5, 6, 7, 9, 10, 11, 12, 13]];
+const SEEDS = [8, 16, 256, 1, 52, 103, 3, 19, 35, ...[2, 4, 5, 6, 7, 9]];
 
 describe("the real agent and the real aggregator in a simulated world", () => {
   it.each(SEEDS)("keep every promise in the world of seed %i, of at least 200 steps", async (seed) => {
