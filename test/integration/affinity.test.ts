@@ -80,7 +80,10 @@ describe("an agent with nothing but the rights of the base", () => {
 
     expect(ready).toContain("[-]affinity failed: the agent's account may not read or change: pods/status (patch)");
     expect(before.status.phase).toBe("Pending");
-    expect(await agent.page("/readyz?verbose")).toContain("[+]affinity ok: enforce");
+    // The pod shows it before the agent has the answer.
+    await stage.until("that nothing is missing any more", async () =>
+      expect(await agent.page("/readyz?verbose")).toContain("[+]affinity ok: enforce"),
+    );
   });
 });
 
