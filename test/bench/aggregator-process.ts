@@ -1,3 +1,5 @@
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { freePort } from "../control-plane/ports.ts";
@@ -6,12 +8,15 @@ import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
 import { answered, bundled, startInPod } from "./pod-process.ts";
+import { withNiceness } from "./priority.ts";
 
 /** An aggregator under measurement. */
 export interface MeasuredAggregator {
   readonly child: OwnedChild;
   readonly url: string;
   readonly metrics: () => Promise<Exposition>;
+  /** The metrics of a process of the same niceness that does nothing: what its event loop shows is the machine's. */
+  readonly idleMetrics: () => Promise<Exposition>;
   /** Waits until it is ready: all is listed, and the nodes have been heard. */
   readonly ready: (limitMs: number) => Promise<void>;
   /** Stops it as a rollout does, and starts it again at the same place; returns as soon as it answers. */
@@ -44,15 +49,12 @@ export async function startAggregator(
   });
   const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
   await alive();
+  const idleUrl = await startIdleLoop(owner, nice);
   return {
     child,
     url,
-    metrics: async () => {
-      const answer = await fetch(`${url}/metrics`);
-      const text = await answer.text();
-      if (!answer.ok) throw new HarnessError(`${url}/metrics: ${answer.status}: ${text.slice(0, 500)}`);
-      return parseExposition(text);
-    },
+    metrics: () => expositionAt(`${url}/metrics`),
+    idleMetrics: () => expositionAt(idleUrl),
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
     restart: async () => {
       await child.stop();
@@ -60,4 +62,24 @@ export async function startAggregator(
       await alive();
     },
   };
+}
+
+/** By a connection of its own: while this process is busy with 200,000 objects, the other side gives up one that was kept. */
+async function expositionAt(url: string): Promise<Exposition> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { agent: false }, resolve).on("error", reject);
+  });
+  const body = await text(answer);
+  if (answer.statusCode !== 200) throw new HarnessError(`${url}: ${answer.statusCode}: ${body.slice(0, 500)}`);
+  return parseExposition(body);
+}
+
+async function startIdleLoop(owner: Owner, nice: number): Promise<string> {
+  const port = await freePort(createSystemRandom(), "127.0.0.1");
+  const script = new URL("idle-loop.ts", import.meta.url).pathname;
+  const child = owner.child({ name: "idle-loop", ...withNiceness(nice, [process.execPath, script, String(port)]) });
+  await child.start();
+  const url = `http://127.0.0.1:${port}/`;
+  await answered(owner, { child, url, limitMs: 30_000 });
+  return url;
 }

@@ -14,6 +14,7 @@ import { createWriter } from "./cluster/writer.ts";
 import { LoadAgent, type Saying, type Sent } from "./load/load-agent.ts";
 import { agentTokens, type ReportWay, reportFlags, securedWay, wayTo, writeKeyPair } from "./load/report-way.ts";
 import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
+import { withNiceness } from "./priority.ts";
 import { cpuMs, residentMiB } from "./process-figures.ts";
 import { percentile } from "./statistics.ts";
 
@@ -158,8 +159,8 @@ async function bareFigures(
 ): Promise<readonly LoadFigures[]> {
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const script = new URL("load/bare-server.ts", import.meta.url).pathname;
-  const args = ["-n", String(-NICE), process.execPath, script, String(port), ...(await writeKeyPair(owner, plane))];
-  const child = owner.child({ name: "bare-server", command: "nice", args });
+  const command = [process.execPath, script, String(port), ...(await writeKeyPair(owner, plane))];
+  const child = owner.child({ name: "bare-server", ...withNiceness(-NICE, command) });
   await child.start();
   const load = fleetOf(owner, { way: wayTo(way, port), nodes, child });
   await firstTaken(load);

@@ -1,7 +1,7 @@
 import type { Owner } from "../process/owner.ts";
 import type { MeasuredAggregator } from "./aggregator-process.ts";
 import { observedBetween, quantileBound, total } from "./exposition.ts";
-import { cpuMs, peakMiB, resetPeak, residentMiB } from "./process-figures.ts";
+import { cpuMs, peakMiB, queuedMs, resetPeak, residentMiB } from "./process-figures.ts";
 
 /** What an aggregator cost over a span of its run. */
 export interface PhaseFigures {
@@ -12,9 +12,14 @@ export interface PhaseFigures {
   readonly endMiB: number;
   /** Share of one core. */
   readonly cpuPercent: number;
+  /** Share of the time in which its event loop was ready to run and other processes had the processors. */
+  readonly queuedPercent: number;
   /** The bounds that 99 % and all of the waits for the event loop kept to. Seconds. */
   readonly lagP99: number;
   readonly lagMax: number;
+  /** The same of a process that does nothing. */
+  readonly idleLagP99: number;
+  readonly idleLagMax: number;
   readonly requests: number;
   /** Status writes that were stored, and those that were not. */
   readonly written: number;
@@ -27,16 +32,17 @@ const WRITES = "mooring_status_writes_total";
 /** Measures what the aggregator costs while `body` runs. */
 export async function measurePhase(
   { clock }: Owner,
-  { child, metrics }: MeasuredAggregator,
+  { child, metrics, idleMetrics }: MeasuredAggregator,
   { name, body }: { readonly name: string; readonly body: () => Promise<void> },
 ): Promise<PhaseFigures> {
-  const before = await metrics();
-  const [begunAt, cpuBefore] = [clock.monotonicMs(), cpuMs(child.pid)];
+  const [before, idleBefore] = [await metrics(), await idleMetrics()];
+  const [begunAt, cpuBefore, queuedBefore] = [clock.monotonicMs(), cpuMs(child.pid), queuedMs(child.pid)];
   resetPeak(child.pid);
   await body();
   const elapsedMs = clock.monotonicMs() - begunAt;
-  const after = await metrics();
+  const [after, idleAfter] = [await metrics(), await idleMetrics()];
   const lag = observedBetween(before, after, LAG);
+  const idleLag = observedBetween(idleBefore, idleAfter, LAG);
   const grown = (series: string): number => total(after, series) - total(before, series);
   const written = grown(`${WRITES}{outcome="written"}`);
   return {
@@ -45,8 +51,11 @@ export async function measurePhase(
     peakMiB: peakMiB(child.pid),
     endMiB: residentMiB(child.pid),
     cpuPercent: (100 * (cpuMs(child.pid) - cpuBefore)) / elapsedMs,
+    queuedPercent: (100 * (queuedMs(child.pid) - queuedBefore)) / elapsedMs,
     lagP99: quantileBound(lag, 0.99),
     lagMax: quantileBound(lag, 1),
+    idleLagP99: quantileBound(idleLag, 0.99),
+    idleLagMax: quantileBound(idleLag, 1),
     requests: grown("mooring_api_requests_total"),
     written,
     refused: grown(WRITES) - written,
@@ -61,8 +70,11 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     "RSS PEAK",
     "RSS END",
     "CPU",
+    "QUEUED",
     "LAG P99",
     "LAG MAX",
+    "IDLE PROCESS: LAG P99",
+    "MAX",
     "API REQUESTS",
     "WRITES",
     "REFUSED",
@@ -73,11 +85,16 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     `${phase.peakMiB.toFixed(0)} MiB`,
     `${phase.endMiB.toFixed(0)} MiB`,
     `${phase.cpuPercent.toFixed(1)} %`,
-    `<= ${phase.lagP99 * 1000} ms`,
-    `<= ${phase.lagMax * 1000} ms`,
+    `${phase.queuedPercent.toFixed(1)} %`,
+    ...[phase.lagP99, phase.lagMax, phase.idleLagP99, phase.idleLagMax].map(boundText),
     String(phase.requests),
     String(phase.written),
     String(phase.refused),
   ]);
   return [head, ...rows];
+}
+
+/** The bound of a bucket, in seconds; nothing was observed where it is none. */
+function boundText(seconds: number): string {
+  return Number.isNaN(seconds) ? "-" : `<= ${seconds * 1000} ms`;
 }

@@ -5,6 +5,7 @@ import type { ControlPlane } from "../control-plane/control-plane.ts";
 import type { OwnedChild } from "../process/child.ts";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
+import { withNiceness } from "./priority.ts";
 
 const project = new URL("../..", import.meta.url).pathname;
 const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -37,7 +38,7 @@ export interface PodRun {
   readonly args: readonly string[];
   /** Told to Node.js besides what the image tells it. */
   readonly nodeOptions?: readonly string[];
-  /** Added to the niceness of this process; less than 0 needs root, as the mounts do. */
+  /** Added to the niceness of this process, and the weight of its session; less than 0 needs root, as the mounts do. */
   readonly nice?: number;
 }
 
@@ -55,8 +56,7 @@ export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun)
   const flags = [...imageFlags(run.account), ...nodeOptions];
   const child = owner.child({
     name,
-    command: "nice",
-    args: ["-n", String(nice), ...inNamespace, process.execPath, ...flags, script, ...args],
+    ...withNiceness(nice, [...inNamespace, process.execPath, ...flags, script, ...args]),
     env: { KUBERNETES_SERVICE_HOST: api.hostname, KUBERNETES_SERVICE_PORT: api.port },
   });
   await child.start();

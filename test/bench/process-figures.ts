@@ -27,6 +27,15 @@ export function cpuMs(pid: number | undefined): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/**
+ * For how long the first thread of a process, the one of its event loop, has been ready to run and was given no processor: what it had to
+ * wait for others (Documentation/scheduler/sched-stats.rst, `/proc/<pid>/schedstat`). Milliseconds.
+ */
+export function queuedMs(pid: number | undefined): number {
+  const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+  return Number(waitedNs) / 1e6;
+}
+
 /** Connections that the process made, not those that a measurement makes to its health endpoints. */
 export function connections(pid: number | undefined, ownPort: number): number {
   const sockets = readdirSync(`/proc/${pid}/fd`).map((fd) => {
