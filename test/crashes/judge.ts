@@ -130,17 +130,18 @@ type Sight = "agent" | "replica" | "nobody";
 function sightOf(
   use: TrueUse,
   states: JudgedClaim["states"],
-  { lives: { agents, aggregators }, patience }: Pick<JudgedClaim, "lives" | "patience">,
+  { lives: { agents, aggregators, apiServer }, patience }: Pick<JudgedClaim, "lives" | "patience">,
 ): Sight {
   const mounted = { fromMs: use.mounted.toMs, toMs: earliestEnd(use) };
   const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
-  const sees = (lives: readonly Span[], span: Span): boolean =>
-    common(lives, [span]).some(({ fromMs, toMs }) => toMs - fromMs >= patience.knownMs);
+  const sees = (span: Span, ...lives: readonly (readonly Span[])[]): boolean =>
+    common([span], ...lives).some(({ fromMs, toMs }) => toMs - fromMs >= patience.knownMs);
   // An agent writes down what it has seen; a replica that is killed before it has told takes it along.
-  if (sees(agents[use.node] ?? [], mounted)) return "agent";
+  if (sees(mounted, agents[use.node] ?? [])) return "agent";
   const toldMs = writesOf(states).find(({ words }) => words.unused && words.sinceMs >= earliestEnd(use))?.seenMs ?? 0;
   const survivors = aggregators.filter(({ toMs }) => toMs >= toldMs);
-  return sees(survivors, there) ? "replica" : "nobody";
+  // Nobody but the API server tells it of pods.
+  return sees(there, survivors, apiServer) ? "replica" : "nobody";
 }
 
 /** Its end is told, but not whose it was. */

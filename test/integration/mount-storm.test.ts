@@ -96,7 +96,7 @@ describe("a node with ten thousand mounts", () => {
 });
 
 describe("a storm of mounts", () => {
-  const OPERATIONS = 1_000;
+  const OPERATIONS = 600;
   const [PODS, VOLUMES, DEPTH] = [20, 2, 3];
   /** Pods whose mounts nobody touches. */
   const CALM = 30;
@@ -167,5 +167,6 @@ describe("a storm of mounts", () => {
     expect(new Set(releases.map(({ id }) => id)).size).toBe(releases.length);
     expect(left.length).toBeGreaterThan(0);
     expect(left.length).toBeLessThan(PODS * VOLUMES);
-  });
+    // The kernel takes 10 ms for each operation, and on a busy machine seven times as long.
+  }, 180_000);
 });

@@ -318,6 +318,19 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
+      name: "does not ask for it where no API server told of the pod while it was there",
+      uses: [one, two],
+      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      lives: {
+        agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
+        apiServer: [
+          { fromMs: 0, toMs: 30_500 },
+          { fromMs: 38_900, toMs: 100_000 },
+        ],
+      },
+      found: [],
+    },
+    {
       name: "takes either of two uses that ended within the uncertainty for the last one",
       uses: [one, used("other", [12_000, 20_050])],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one")],
