@@ -1,3 +1,4 @@
+import type { Claim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, earliestSinceMs } from "../../common/storage/claim-status.ts";
 import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
@@ -9,7 +10,7 @@ type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
  * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
- * decision, and none of which nobody can expect a word: one that is agentless or gone.
+ * decision, but for a while after a start (`anyNode`), and none of which nobody can expect a word: one that is agentless or gone.
  */
 export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const { claim, history, shownOn, attachedTo } = evidence;
@@ -75,14 +76,24 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
 }
 
 /**
- * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and their
- * mounts may be anywhere. One of the nodes that have not been heard of yet stands for them all. The stored time is rounded up; one that
- * was raised to the making of the claim may be ahead of our clock, where another API server made it, and tells nothing of when it was written.
+ * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and one of which
+ * nothing has been written may be in use by whatever there was before; their mounts may be anywhere. One of the nodes that have not been
+ * heard of yet stands for them all.
  */
 function anyNode({ claim }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
-  const leftByMs = Math.max(Math.ceil(beganMs / 1000) * 1000, earliestSinceMs(claim));
-  const isLeftInUse = claim.status?.unused === false && claim.status.sinceMs <= leftByMs;
-  return isLeftInUse && anyExpected !== undefined ? [{ node: anyExpected, isSilent: false }] : [];
+  const isAwaited = anyExpected !== undefined && wasThere(claim, beganMs);
+  return isAwaited ? [{ node: anyExpected, isSilent: false }] : [];
+}
+
+/**
+ * In use before this run, or without a status since then: what is made later is mounted only for pods that this run sees. The stored time
+ * is rounded up; one that was raised to the making of the claim may be ahead of our clock, where another API server made it, and tells
+ * nothing of when it was written.
+ */
+function wasThere(claim: Claim, beganMs: number): boolean {
+  const { status, createdAtMs = 0 } = claim;
+  if (status === undefined) return createdAtMs <= beganMs;
+  return !status.unused && status.sinceMs <= Math.max(Math.ceil(beganMs / 1000) * 1000, earliestSinceMs(claim));
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */

@@ -17,8 +17,8 @@ interface Change {
 const WAITS = 0.9;
 
 /**
- * A claim that was left in use is being called unused soon after somebody began to lead: no node that is still to be heard of may have it
- * mounted, whoever knows of that.
+ * A claim that was left in use, or of which nothing was written, is being called unused soon after somebody began to lead: no node that is
+ * still to be heard of may have it mounted since before that, whoever knows of it.
  */
 export function checkStart(world: World, { holder, sinceMs }: Leading, change: Change & Heard): void {
   const { name, now, before, heard } = change;
@@ -26,12 +26,12 @@ export function checkStart(world: World, { holder, sinceMs }: Leading, change: C
     holder === "" ||
     world.now - sinceMs > WAITS * world.tempo.limits.silentAfterMs ||
     !now.isUnused ||
-    before === undefined ||
-    before.isUnused
+    before?.isUnused === true
   )
     return;
   const wall = apiWallOf(world);
-  if (before.sinceMs > wall.earliest(sinceMs) || isVague(world, now.claimUid)) return;
+  const isNewer = before !== undefined && before.sinceMs > wall.earliest(sinceMs);
+  if (isNewer || isVague(world, now.claimUid)) return;
   for (const use of world.truth.usesOf(now.claimUid)) {
     if (!use.isShown || use.beganAt > sinceMs || heard.has(use.node) || world.wasGivenUp(use)) continue;
     if (!isExpected(world, use.node)) continue;

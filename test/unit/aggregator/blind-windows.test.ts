@@ -174,12 +174,13 @@ describe("a claim that was idle when the aggregator went away", () => {
 
   it.each([
     { name: "in the gap", boundSince: 10, since: 11.5 },
-    { name: "after it", boundSince: 11, since: 11 + 1 / 60 },
+    { name: "after it", boundSince: 11, since: 11 + 2 / 60 },
   ])("and first seen after it counts as used there only if it was bound $name", async ({ boundSince, since }) => {
     const volumes = [volumeWith({ boundSinceMs: NOON + boundSince * MIN })];
     const harness = await back({ claims: [], volumes });
     await harness.advance(1_000);
-    await harness.putClaim(claimWith());
+    // Made by now: what was there before waits for the node's word, and is judged after it.
+    await harness.putClaim(claimWith({ createdAtMs: harness.clock.wallMs() }));
     await wait(harness, 1);
 
     await tell(harness, [[8, 11.5]]);
@@ -473,13 +474,13 @@ describe("an aggregator of which nobody knows whether one was there before", () 
   const gaps = [gapOf(undefined, 11)];
 
   it("moves no claim that it sees for the first time, though agents come later than itself", async () => {
-    const harness = await back({ gaps, claims: [claimWith()] });
+    const harness = await back({ gaps, claims: [claimWith({ createdAtMs: NOON + 11 * MIN + 1 })] });
     await wait(harness, 1);
 
     await tell(harness, [[-1_440, 11.9]]);
     await wait(harness, 60);
 
-    expect(harness.writes).toMatchObject([{ reason: "NeverObservedInUse", sinceMs: NOON + 11 * MIN }]);
+    expect(harness.writes).toMatchObject([{ reason: "NeverObservedInUse", sinceMs: NOON + 11 * MIN + 2_000 }]);
   });
 
   it("moves a claim that was judged before where the agent did not watch since", async () => {

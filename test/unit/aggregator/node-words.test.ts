@@ -445,6 +445,7 @@ describe("a generic ephemeral volume", () => {
 
   it("of the pod that controls it is one", async () => {
     const harness = await running({ claims: [claimWith({ name: "web-0-scratch", controllerUid: "pod-1" })], volumes });
+    await harness.report(reportAt(harness));
 
     await harness.putPod(pod);
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));

@@ -305,10 +305,45 @@ describe("a start of the aggregator", () => {
     expect(reasons.sort()).toEqual(["NeverObservedInUse 3600000", "NoPodUsing 3600000"]);
   });
 
-  it("a claim that is seen for the first time waits for no node that has nothing to do with it", async () => {
-    const harness = await running({}, { silent: ["n1"] });
+  it("a claim that is seen for the first time is called unused once all nodes have been heard of", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
+    await harness.advance(10_000);
+    const early = harness.writes.slice();
 
-    expect(harness.writes).toMatchObject([{ unused: true, reason: "NeverObservedInUse", sinceMs: NOON }]);
+    await harness.report(reportAt(harness, { node: "n2" }));
+
+    expect(early).toEqual([]);
+    expect(harness.writes).toMatchObject([{ unused: true, reason: "NeverObservedInUse", sinceMs: NOON + 10_000 }]);
+  });
+
+  it("a claim that is seen for the first time is never called unused when a node tells of a mount that no pod explains", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
+    await harness.advance(10_000);
+
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-1")] }));
+    await harness.advance(10_000);
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted"]);
+  });
+
+  it("a claim that is seen for the first time waits no longer than until the nodes count as silent", async () => {
+    const harness = await running({}, { silent: ["n1"] });
+    await harness.advance(89_000);
+    const early = harness.writes.slice();
+
+    await harness.advance(2_000);
+
+    expect(early).toEqual([]);
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
+  });
+
+  it("a claim that is made after the start waits for no node that has nothing to do with it", async () => {
+    const harness = await running({ claims: [] }, { silent: ["n1"] });
+    await harness.advance(3_000);
+
+    await harness.putClaim(claimWith({ createdAtMs: NOON + 2_000 }));
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
   });
 
   it("what is in use is said at once", async () => {

@@ -187,7 +187,23 @@ describe("a node that the volume is attached to", () => {
 describe("a node of which nothing is known yet after a start", () => {
   const expected = ["n2", "n3"];
   it.each<Row>([
-    { name: "delays no claim that is seen for the first time", expected, awaited: [] },
+    {
+      name: "delays a claim that is seen for the first time: whatever was there before may have it mounted",
+      createdAtMs: NOON - 1_000,
+      expected,
+      awaited: [{ node: "n2", isSilent: false }],
+    },
+    {
+      name: "delays one of which nobody says when it was made",
+      expected,
+      awaited: [{ node: "n2", isSilent: false }],
+    },
+    {
+      name: "delays no claim that was made in this run: a mount of it has a pod that this run sees",
+      createdAtMs: NOON + 1_000,
+      expected,
+      awaited: [],
+    },
     {
       name: "delays no claim that counts as unused",
       status: statusWith({ unused: true, reason: "Unmounted" }),
