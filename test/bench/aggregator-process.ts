@@ -6,6 +6,7 @@ import { freePort } from "../control-plane/ports.ts";
 import type { OwnedChild } from "../process/child.ts";
 import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import { waitUntil } from "../process/wait.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
 import { answered, bundled, startInPod } from "./pod-process.ts";
 import { withNiceness } from "./priority.ts";
@@ -49,12 +50,12 @@ export async function startAggregator(
   });
   const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
   await alive();
-  const idleUrl = await startIdleLoop(owner, nice);
+  const idle = await startIdleLoop(owner, nice);
   return {
     child,
     url,
-    metrics: () => expositionAt(`${url}/metrics`),
-    idleMetrics: () => expositionAt(idleUrl),
+    metrics: () => expositionAt(owner, child, `${url}/metrics`),
+    idleMetrics: () => expositionAt(owner, idle.child, idle.url),
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
     restart: async () => {
       await child.stop();
@@ -64,22 +65,32 @@ export async function startAggregator(
   };
 }
 
-/** By a connection of its own: while this process is busy with 200,000 objects, the other side gives up one that was kept. */
-async function expositionAt(url: string): Promise<Exposition> {
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, { agent: false }, resolve).on("error", reject);
-  });
-  const body = await text(answer);
-  if (answer.statusCode !== 200) throw new HarnessError(`${url}: ${answer.statusCode}: ${body.slice(0, 500)}`);
+/**
+ * By a connection of its own, and again if need be: while this process is busy with 200,000 objects it sends so late that the other side has
+ * given up by then.
+ */
+async function expositionAt(owner: Owner, child: OwnedChild, url: string): Promise<Exposition> {
+  let body = "";
+  const check = async (): Promise<void> => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(url, { agent: false }, resolve).on("error", reject);
+    });
+    body = await text(answer);
+    if (answer.statusCode !== 200) throw new HarnessError(`${answer.statusCode}: ${body.slice(0, 500)}`);
+  };
+  await waitUntil(owner, { what: url, limitMs: 120_000, child, check });
   return parseExposition(body);
 }
 
-async function startIdleLoop(owner: Owner, nice: number): Promise<string> {
+async function startIdleLoop(
+  owner: Owner,
+  nice: number,
+): Promise<{ readonly child: OwnedChild; readonly url: string }> {
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const script = new URL("idle-loop.ts", import.meta.url).pathname;
   const child = owner.child({ name: "idle-loop", ...withNiceness(nice, [process.execPath, script, String(port)]) });
   await child.start();
   const url = `http://127.0.0.1:${port}/`;
   await answered(owner, { child, url, limitMs: 30_000 });
-  return url;
+  return { child, url };
 }
