@@ -249,6 +249,7 @@ class Agent {
       this.#wakeUps.increment({ reason });
       isAsked = reason === "asked" || !isComplete;
       if (reason !== "timer") await clock.sleep(restBefore(observer.looks, this.#config.debounceMs), signal);
+      isAsked = wakeUp.takeQuestion() || isAsked;
     }
     // The next run goes on from here: without this look its blind span would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.look();

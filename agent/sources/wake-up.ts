@@ -4,7 +4,7 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { openLibc } from "../../common/runtime/libc.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
-/** Why a wait ended: the mount table changed, somebody asked for a look, or the time is over. */
+/** Why a wait ended: somebody asked for a look, whatever else there was, or the mount table changed, or the time is over. */
 export type WakeReason = "mounts" | "asked" | "timer";
 
 /** Tells when the mount table wants to be read. */
@@ -13,6 +13,8 @@ export interface WakeUp {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
   /** Ends the present or the next wait. */
   readonly ask: () => void;
+  /** True when somebody has asked since the last wait; that question ends no further one. For the look that begins now: it is the answer. */
+  readonly takeQuestion: () => boolean;
   /**
    * A span on the boot clock in which the mount table did not change, as far as the kernel has told: from when a change was last
    * noticed to the begin of the last look for changes that found none. Nothing without poll(2).
@@ -60,15 +62,20 @@ export function createWakeUp(path: string, { clock, logger }: WakeUpParts): Wake
 
 function createTimer(clock: Clock): WakeUp {
   let asked = new AbortController();
+  const takeQuestion = (): boolean => {
+    const isAsked = asked.signal.aborted;
+    if (isAsked) asked = new AbortController();
+    return isAsked;
+  };
   return {
     mode: "timer",
     wait: async (ms, signal) => {
       await clock.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, asked.signal]));
-      if (!asked.signal.aborted) return ms <= FALLBACK_MS ? "timer" : "mounts";
-      asked = new AbortController();
-      return "asked";
+      if (takeQuestion()) return "asked";
+      return ms <= FALLBACK_MS ? "timer" : "mounts";
     },
     ask: () => asked.abort(),
+    takeQuestion,
     unchanged: () => undefined,
     close: () => {},
   };
@@ -105,17 +112,18 @@ function createPoll(path: string, clock: Clock): WakeUp {
     const ready = await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
     // Interrupted or out of memory: without a pause this would spin.
     if (ready < 0) await clock.sleep(POLL_PAUSE_MS);
-    if ((fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0) {
-      changedAt = clock.monotonicMs();
-      return "mounts";
-    }
-    if (ready >= 0) unchanged = { from: changedAt, until: begunAt };
-    return event.take() ? "asked" : "timer";
+    const isChanged = (fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0;
+    if (isChanged) changedAt = clock.monotonicMs();
+    else if (ready >= 0) unchanged = { from: changedAt, until: begunAt };
+    // Where mounts change all the time, a question that waited for a quiet moment would not be answered.
+    if (event.take()) return "asked";
+    return isChanged ? "mounts" : "timer";
   };
 
   return {
     mode: "poll",
     ask: event.raise,
+    takeQuestion: event.take,
     unchanged: () => unchanged,
     wait: async (ms, signal) => {
       const until = clock.monotonicMs() + ms;
@@ -140,7 +148,7 @@ function createPoll(path: string, clock: Clock): WakeUp {
 interface WakeEvent {
   readonly descriptor: number;
   readonly raise: () => void;
-  /** True when it had been raised. */
+  /** True when it had been raised, the first time. */
   readonly take: () => boolean;
   /** True the first time. */
   readonly close: () => boolean;
@@ -158,7 +166,7 @@ function createEvent(calls: ReturnType<typeof systemCalls>): WakeEvent {
       // The number of a closed descriptor soon belongs to another file.
       if (!isClosed) calls.writeEvent(descriptor, one, one.length);
     },
-    take: () => calls.readEvent(descriptor, counter, counter.length) > 0,
+    take: () => !isClosed && calls.readEvent(descriptor, counter, counter.length) > 0,
     close: () => {
       if (isClosed) return false;
       isClosed = true;

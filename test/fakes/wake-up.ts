@@ -16,10 +16,16 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
     pending[what] = true;
     wake();
   };
+  const takeQuestion = (): boolean => {
+    const { asked } = pending;
+    pending.asked = false;
+    return asked;
+  };
   return {
     mode: "poll",
     change: note("changed"),
     ask: note("asked"),
+    takeQuestion,
     close: () => {},
     unchanged: () => unchanged,
     wait: async (ms, signal) => {
@@ -27,16 +33,12 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
       wake = () => woken.abort();
       if (pending.changed || pending.asked) wake();
       await clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
-      // Like poll(2): a change is told before a question, which stays for the next wait.
-      if (pending.changed) {
-        pending.changed = false;
-        changedAt = clock.monotonicMs();
-        return "mounts";
-      }
-      unchanged = { from: changedAt, until: clock.monotonicMs() };
-      const { asked } = pending;
-      pending.asked = false;
-      return asked ? "asked" : "timer";
+      const { changed } = pending;
+      pending.changed = false;
+      if (changed) changedAt = clock.monotonicMs();
+      else unchanged = { from: changedAt, until: clock.monotonicMs() };
+      if (takeQuestion()) return "asked";
+      return changed ? "mounts" : "timer";
     },
   };
 }

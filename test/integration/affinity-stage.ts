@@ -289,6 +289,7 @@ function idleWakeUp(sleep: (ms: number, signal: AbortSignal) => Promise<void>): 
   return {
     mode: "timer",
     ask: () => {},
+    takeQuestion: () => false,
     close: () => {},
     unchanged: () => undefined,
     wait: async (ms, signal) => {

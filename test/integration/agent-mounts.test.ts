@@ -140,14 +140,22 @@ describe("the wake-up", () => {
     expect(await wakeUp.wait(30, never)).toBe("timer");
   });
 
-  it("tells of a question that came together with a change in the wait after it", async () => {
+  it("tells of a question rather than of a change that came together with it, and of each once", async () => {
     const namespace = await openMountNamespace();
     const wakeUp = pollOf(namespace);
     await namespace.mount(CSI);
     wakeUp.ask();
 
-    expect(await wakeUp.wait(20_000, never)).toBe("mounts");
     expect(await wakeUp.wait(20_000, never)).toBe("asked");
+    expect(await wakeUp.wait(30, never)).toBe("timer");
+  });
+
+  it("gives a question away without a wait, once", async () => {
+    const wakeUp = pollOf(await openMountNamespace());
+    wakeUp.ask();
+    wakeUp.ask();
+
+    expect([wakeUp.takeQuestion(), wakeUp.takeQuestion()]).toEqual([true, false]);
     expect(await wakeUp.wait(30, never)).toBe("timer");
   });
 

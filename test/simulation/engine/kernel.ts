@@ -89,8 +89,20 @@ class Poll implements WakeUp {
     return this.#reason(begunAt);
   };
 
-  /** What the last of the polls since then has told: one that found a change says nothing of before, and nobody polls who stands still. */
+  readonly takeQuestion = (): boolean => {
+    const asked = this.#asked;
+    this.#asked = false;
+    return asked;
+  };
+
   #reason(begunAt: number): WakeReason {
+    const isChanged = this.#polled(begunAt);
+    if (this.takeQuestion()) return "asked";
+    return isChanged ? "mounts" : "timer";
+  }
+
+  /** Whether the polls since then found a change: one that did says nothing of before, and nobody polls who stands still. */
+  #polled(begunAt: number): boolean {
     const untilMs = Math.min(this.#now, this.#changed ?? Number.POSITIVE_INFINITY, this.#life.stoodStillAfter(begunAt));
     const polledMs = Math.max(0, untilMs - begunAt);
     if (this.#changed !== undefined) {
@@ -98,13 +110,11 @@ class Poll implements WakeUp {
       if (polls > 0) this.#unchanged = { from: this.#changedAt, until: begunAt + (polls - 1) * POLL_MS };
       this.#changed = undefined;
       this.#changedAt = this.#now;
-      return "mounts";
+      return true;
     }
     const polls = Math.max(0, Math.ceil(polledMs / POLL_MS) - 1);
     this.#unchanged = { from: this.#changedAt, until: begunAt + polls * POLL_MS };
-    const asked = this.#asked;
-    this.#asked = false;
-    return asked ? "asked" : "timer";
+    return false;
   }
 
   get #now(): number {
@@ -127,10 +137,15 @@ class Timer implements WakeUp {
 
   readonly close = (): void => {};
 
+  readonly takeQuestion = (): boolean => {
+    const isAsked = this.#asked.signal.aborted;
+    if (isAsked) this.#asked = new AbortController();
+    return isAsked;
+  };
+
   readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
     await this.#life.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, this.#asked.signal]));
-    if (!this.#asked.signal.aborted) return ms <= FALLBACK_MS ? "timer" : "mounts";
-    this.#asked = new AbortController();
-    return "asked";
+    if (this.takeQuestion()) return "asked";
+    return ms <= FALLBACK_MS ? "timer" : "mounts";
   };
 }

@@ -109,6 +109,33 @@ describe("an agent", () => {
     expect(messages.slice(-2).map(isReport)).toContain(true);
   });
 
+  it("answers a question that comes within the debounce of a change by the read at its end", async () => {
+    const { wakeUp, messages, advance } = await startAgent();
+    await advance(1_000);
+    const before = messages.length;
+
+    wakeUp.change();
+    await advance(99);
+    wakeUp.ask();
+    await advance(1);
+
+    expect(messages).toHaveLength(before + 1);
+  });
+
+  it("answers a question by the next read, though mounts that are no volumes change all the time", async () => {
+    const { wakeUp, messages, advance } = await startAgent();
+    await advance(1_000);
+    const before = messages.length;
+
+    for (let ms = 0; ms < 500; ms += 50) {
+      wakeUp.change();
+      if (ms === 100) wakeUp.ask();
+      await advance(50);
+    }
+
+    expect(messages).toHaveLength(before + 1);
+  });
+
   it("reports the end of a use, until it is told to forget it", async () => {
     let forget: readonly string[] = [];
     const { table, wakeUp, bodies, messages, advance } = await startAgent({
@@ -149,19 +176,19 @@ describe("an agent", () => {
   });
 
   it.each([
-    { name: "for the first time", awayMinutes: 0, more: 1 },
-    { name: "after a long time", awayMinutes: 10, more: 1 },
-    { name: "as often as always", awayMinutes: 1, more: 0 },
+    { name: "for the first time", knownMs: 0, awayMinutes: 1, more: 1 },
+    { name: "after a long time", knownMs: 10_000, awayMinutes: 10, more: 1 },
+    { name: "as often as always", knownMs: 10_000, awayMinutes: 1, more: 0 },
   ])(
     "looks and tells again when it is answered $name, if what it has read cannot be dated well",
-    async ({ awayMinutes, more }) => {
+    async ({ knownMs, awayMinutes, more }) => {
       const countTold = async (time: { readonly nowMs?: number }): Promise<number> => {
-        let isAway = false;
+        let isAway = knownMs === 0;
         const { messages, advance } = await startAgent({
           answer: () => (isAway ? "broken" : json({ forget: [], ...time })),
         });
-        if (awayMinutes > 0) await advance(10_000);
-        isAway = awayMinutes > 0;
+        await advance(knownMs);
+        isAway = true;
         for (let minute = 0; minute < awayMinutes; minute += 1) await advance(60_000);
         isAway = false;
         const before = messages.length;

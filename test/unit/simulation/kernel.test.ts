@@ -62,19 +62,18 @@ describe("the simulated poll(2)", () => {
     expect([told[0]?.reason, told[0]?.atMs]).toEqual(first);
   });
 
-  it("tells of a change, then of the question that came with it", async () => {
-    const at = { atMs: 1_000 };
+  it("tells of a question rather than of a change that came together with it, and of each once", async () => {
     const { told } = await waitFor([
-      { ...at, deed: "ask" },
-      { ...at, deed: "change" },
+      { atMs: 100, deed: "pause" },
+      { atMs: 200, deed: "change" },
+      { atMs: 300, deed: "ask" },
+      { atMs: 900, deed: "resume" },
     ]);
 
-    expect(
-      told
-        .slice(0, 2)
-        .map(({ reason }) => reason)
-        .toSorted(),
-    ).toEqual(["asked", "mounts"]);
+    expect(told.slice(0, 2)).toEqual([
+      { reason: "asked", atMs: 900 },
+      { reason: "timer", atMs: 5_900 },
+    ]);
   });
 
   it("never says of a time in which the table changed that it did not", async () => {

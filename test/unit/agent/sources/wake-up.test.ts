@@ -60,6 +60,17 @@ describe("a wake-up that cannot poll", () => {
     expect(reasons).toEqual(["asked"]);
   });
 
+  it("gives a question away without a wait, once", async () => {
+    const { clock, wakeUp, reasons, wait } = setUp();
+
+    wakeUp.ask();
+    expect([wakeUp.takeQuestion(), wakeUp.takeQuestion()]).toEqual([true, false]);
+    wait(30);
+    await clock.advance(30);
+
+    expect(reasons).toEqual(["timer"]);
+  });
+
   it("ends when it is stopped, before or during a wait", async () => {
     const { stop, reasons, wait } = setUp();
 
