@@ -16,6 +16,8 @@ export interface UserEnd extends Moment {
 
 /** The end of the true last use of a claim. */
 export interface Truth extends Moment {
+  /** The claim that it is about, where that is not the one that the scenario was told to make. */
+  readonly claim?: string;
   /** Where something stood still that Mooring needs: when it was back. From there on it has its usual time. */
   readonly outageUntilMs?: number;
   /** From here on it was always in use until then; nothing where only its end is known. */

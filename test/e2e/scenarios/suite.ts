@@ -44,9 +44,10 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
     });
 
     for (const [index, { name: scenario, expected, play, limitMs }] of scenarios.entries()) {
-      const claim = `case-${index + 1}-data`;
       it(scenario, limitMs === undefined ? {} : { timeout: limitMs }, async () => {
-        const truth = await play(stage, claim);
+        const first = `case-${index + 1}-data`;
+        const truth = await play(stage, first);
+        const claim = truth?.claim ?? first;
         const again = (): Figure["verdict"] =>
           judge({ expected, truth, states: stage.log.states(claim), starvation: stage.starvation });
 

@@ -13,28 +13,45 @@ const [, AGENT] = WORKLOADS;
 const NODE: NodeName = "node-2";
 /** The longest that an agent takes. */
 const DEBOUNCE_MS = 5_000;
+/** So often a use may turn out to be too long. */
+const MAX_USES = 3;
 
 /** Uses that are over before an agent reads the mount table. */
 export const BRIEF_USES: readonly Scenario[] = [
   {
     // Of the mount nothing is known, but of the pod: its end is dated by the first read that begins after it. Two reads may each wait for a
-    // debounce by then: the one that the mount asked for, and the one that the pod's end asks for while that one is under way. Where reads are
-    // slow, as on a machine that has too much to do, an agent rests for ten times as long as they take: a third one makes room for that.
+    // debounce by then: the one that the mount asked for, and the one that the pod's end asks for where that one has begun.
     name: "a pod that mounts and ends within one debounce",
     expected: UNMOUNTED_UNSEEN,
-    play: (stage, claim) =>
+    limitMs: 300_000,
+    play: (stage, first) =>
       withLongDebounce(stage, async () => {
-        const volume = await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
-        await untilQuiet(stage);
-        const beganMs = stage.owner.clock.wallMs();
-        const pod = await makePod(stage, { name: claim, node: NODE, claim, line: "true" });
-        const truth = await endOfUse(stage, volume, [pod]);
-        requireBrief(stage, beganMs, truth);
+        const { claim, truth } = await briefUse(stage, first);
         await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "Unmounted" });
-        return { ...truth, outageUntilMs: truth.byMs + 3 * DEBOUNCE_MS };
+        return { ...truth, claim, outageUntilMs: truth.byMs + 2 * DEBOUNCE_MS };
       }),
   },
 ];
+
+/**
+ * A use so short that no read lies in it. A kubelet to which something fails while a pod starts or ends comes back to that pod after 10 to
+ * 15 s (`backOffPeriod` in its pod_workers.go): that use was long, which is nobody's fault, and another claim has to be used.
+ */
+async function briefUse(stage: Stage, first: string): Promise<{ readonly claim: string; readonly truth: Truth }> {
+  for (let use = 1; ; use += 1) {
+    const claim = use === 1 ? first : `use-${use}-of-${first}`;
+    const volume = await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
+    await untilQuiet(stage);
+    const beganMs = stage.owner.clock.wallMs();
+    const pod = await makePod(stage, { name: claim, node: NODE, claim, line: "true" });
+    const truth = await endOfUse(stage, volume, [pod]);
+    const tookMs = sinceFirstMount(stage, beganMs, truth);
+    if (tookMs < DEBOUNCE_MS) return { claim, truth };
+    const what = `${tookMs} ms from the first mount of ${claim} to the volume's unmount`;
+    if (use === MAX_USES) throw new HarnessError(what);
+    stage.owner.say(`${what}: not brief, another claim is used`);
+  }
+}
 
 /** Does something while agents wait as long as they can before they read; they are as before afterwards. */
 async function withLongDebounce<T>(stage: Stage, action: () => Promise<T>): Promise<T> {
@@ -57,12 +74,10 @@ async function untilQuiet({ owner, mounts, until }: Stage): Promise<void> {
   });
 }
 
-/** Throws a HarnessError unless the end came so soon after the first that the kernel told since a moment that no read lies between. */
-function requireBrief({ mounts }: Stage, beganMs: number, { byMs }: Truth): void {
+/** From the first change of the node's mounts that the kernel told since a moment to the end of a use, milliseconds. */
+function sinceFirstMount({ mounts }: Stage, beganMs: number, { byMs }: Truth): number {
   const changes = mounts(NODE).flatMap((line) =>
     "by" in line && line.by.wallMs >= beganMs ? [line.after.wallMs] : [],
   );
-  const tookMs = byMs - Math.min(...changes);
-  if (tookMs >= DEBOUNCE_MS)
-    throw new HarnessError(`it took ${tookMs} ms from the pod's first mount to the volume's unmount`);
+  return byMs - Math.min(...changes);
 }
