@@ -23,6 +23,8 @@ export interface RequestRecord extends Asked {
   readonly isExpired: boolean;
   /** The answer went out whole, as the server gave it. */
   readonly isWhole: boolean;
+  /** The client left before it was over: it alone knows when. */
+  readonly isGivenUp: boolean;
 }
 
 /** One request under way, and every way to answer it or not. What is done after its end does nothing. */
@@ -44,6 +46,9 @@ export class Exchange {
   #isWhole = false;
   /** Nothing goes out any more. */
   #isOver = false;
+  /** Answered to its end or broken off, which the client hears of. */
+  #isEnded = false;
+  #isGivenUp = false;
 
   constructor(call: Call, clock: Clock) {
     const { request, response } = call;
@@ -56,6 +61,7 @@ export class Exchange {
     const gone = new AbortController();
     this.gone = gone.signal;
     response.on("close", () => {
+      this.#isGivenUp = !this.#isEnded;
       this.#endedAt ??= clock.monotonicMs();
       gone.abort();
     });
@@ -76,6 +82,7 @@ export class Exchange {
       faults: this.#faults,
       isExpired: this.#isExpired,
       isWhole: this.#isWhole,
+      isGivenUp: this.#isGivenUp,
     };
   }
 
@@ -119,6 +126,7 @@ export class Exchange {
   /** Ends the answer in good order. */
   end(): void {
     if (this.isOpen) this.#call.response.end();
+    this.#isEnded = true;
     this.#isOver = true;
   }
 
@@ -131,6 +139,7 @@ export class Exchange {
 
   /** Breaks the answer off: RST_STREAM, or the end of the connection over HTTP/1.1. */
   reset(): void {
+    this.#isEnded = true;
     const { request } = this.#call;
     if (request instanceof Http2ServerRequest) request.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else request.socket.destroy();
@@ -144,6 +153,7 @@ export class Exchange {
   /** Its connection is broken: whatever was answered, the client may not have it. */
   lose(): void {
     this.#endedAt ??= this.#clock.monotonicMs();
+    this.#isEnded = true;
     this.#retryAfterMs = undefined;
     this.silence();
   }

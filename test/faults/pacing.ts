@@ -139,7 +139,7 @@ function isRefusedStream({ verb, status }: RequestRecord): boolean {
  * never answered, it alone knows at once.
  */
 function failedAt(record: RequestRecord): number {
-  const { beganAt, endedAt, faults, status = 0, isWhole } = record;
-  const isBroken = status < 400 && !isWhole && !faults.includes("no-answer");
+  const { beganAt, endedAt, status, isWhole, isGivenUp } = record;
+  const isBroken = status === undefined ? !isGivenUp : status < 400 && !isWhole;
   return isBroken ? (endedAt ?? beganAt) : beganAt;
 }

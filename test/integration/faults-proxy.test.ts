@@ -238,6 +238,9 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
 
     expect(answer).toMatchObject({ status: undefined, end: undefined });
     expect(next.status).toBe(200);
+    client.close();
+    await until("the client's leave", () => proxy.requests()[0]?.endedAt !== undefined);
+    expect(proxy.requests().map(({ isGivenUp }) => isGivenUp)).toEqual([true, false]);
   });
 
   it("answers one write not at all, and does not do it", async () => {
@@ -534,6 +537,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(list.status).toBe(200);
     expect(write).toMatchObject({ status: undefined, end: expect.stringMatching(/ECONNRESET|hang up|NGHTTP2|broken/) });
     expect(behind.written).toEqual(["PATCH /things/a"]);
+    expect(proxy.requests().map(({ isGivenUp }) => isGivenUp)).toEqual([false, false]);
   });
 
   it("refuses streaming lists as a server that knows none does", async () => {

@@ -24,6 +24,7 @@ interface Short {
   readonly from?: string | undefined;
   readonly isExpired?: boolean;
   readonly isWhole?: boolean;
+  readonly isGivenUp?: boolean;
 }
 
 function record(short: Short): RequestRecord {
@@ -37,6 +38,7 @@ function record(short: Short): RequestRecord {
     from,
     isExpired = false,
     isWhole = false,
+    isGivenUp = false,
   } = short;
   return {
     verb,
@@ -50,6 +52,7 @@ function record(short: Short): RequestRecord {
     from,
     isExpired,
     isWhole,
+    isGivenUp,
   };
 }
 
@@ -161,7 +164,7 @@ describe("the pace after failures", () => {
   });
 
   it("does not judge the pause after a request that its client gave up: the proxy hears of that late", () => {
-    const silent = { at: 0, until: 60_000, status: undefined, faults: ["no-answer"] } as const;
+    const silent = { at: 0, until: 60_000, status: undefined, isGivenUp: true };
 
     expect(problems(silent, { at: 60_001, status: 503 }, { at: 60_150, status: 200 })).toEqual([
       "asked again 149 ms after failure 2 in a row, with 200 ms due",
