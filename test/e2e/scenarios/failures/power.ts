@@ -17,6 +17,11 @@ import { untilMounted } from "./words.ts";
 
 /** The longest pause between two heartbeats is 36 s. */
 const ACKNOWLEDGED_MS = 40_000;
+/**
+ * A node is without power for so long at least. Whether a pod ended before a boot or in it is known to a second or two, as the API server
+ * tells its time in whole seconds; of one that may have run in it no earlier boot tells the end, but the first read of that one.
+ */
+const POWERLESS_MS = 5_000;
 const DRIVER_NAMES = ["attached", "plain"] as const satisfies readonly DriverName[];
 
 /** The power of a node is cut while a pod uses its claim there, and the pod is deleted by force. */
@@ -89,8 +94,9 @@ export async function cutPowerOf(stage: Stage, pod: MadePod): Promise<Truth> {
   return { ...end, users: [userEnd(pod, end)] };
 }
 
-/** Boots a node with its drivers and oracle; answers when the boot had not begun yet, wall clock. */
+/** Boots a node that has lost its power, with its drivers and oracle; answers when the boot had not begun yet, wall clock. */
 export async function boot(stage: Stage, name: NodeName): Promise<number> {
+  await stage.owner.clock.sleep(POWERLESS_MS, stage.owner.signal);
   const beganMs = stage.owner.clock.wallMs();
   await stage.node(name).start();
   await stage.watchMounts(name);
