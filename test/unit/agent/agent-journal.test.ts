@@ -240,7 +240,11 @@ describe("an agent with a journal", () => {
       (run: string) =>
       ({ clock, logger, metrics, random }: AgentPorts) => ({
         random: { ...random, id: () => run },
-        journal: createSqliteJournal({ clock, logger, metrics }, { directory: folder.path, node: "node-1" }),
+        // Virtual time does not wait for a disk.
+        journal: createSqliteJournal(
+          { clock, logger, metrics, bringToDisk: async () => {} },
+          { directory: folder.path, node: "node-1" },
+        ),
       });
     const first = await startAgent({ mounts: [TOKEN, HOLD], ports: portsOf("run-1") });
     await passUntil(first, () => first.bodies.length > 0);
