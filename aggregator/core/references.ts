@@ -113,7 +113,7 @@ type LastWord =
   /** The pod's status: it was bound to no node, or to one without an agent. */
   | { readonly by: "pod" }
   /** Nobody any more: the node is gone. */
-  | { readonly by: "nobody"; readonly goneAtMs: number };
+  | { readonly by: "nobody"; readonly gone: AssumedEnd };
 
 function wordOn(reference: EndedReference, { viewOf, standingOf, assumedEnd }: NodeWords): LastWord | undefined {
   const { node } = reference;
@@ -123,7 +123,7 @@ function wordOn(reference: EndedReference, { viewOf, standingOf, assumedEnd }: N
   const standing = standingOf(node);
   if (standing === "agentless") return { by: "pod" };
   const assumed = assumedEnd(node);
-  return standing === "gone" && assumed !== undefined ? { by: "nobody", goneAtMs: assumed.atMs } : undefined;
+  return standing === "gone" && assumed !== undefined ? { by: "nobody", gone: assumed } : undefined;
 }
 
 /**
@@ -149,7 +149,9 @@ export function versionToReach(
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
   const { stored } = context;
   const view = context.viewOf(reference.node ?? "");
-  const tells = (sighting: Sighting): boolean => isOfItsEnd(sighting, reference, view);
+  const wasLeft = isLeftByAgent(wordOn(reference, context));
+  const tells = (sighting: Sighting): boolean =>
+    !(wasLeft && sighting.what === "use") && isOfItsEnd(sighting, reference, view);
   if (context.shown.some(tells) || isToldByStatus(reference, stored)) return undefined;
   const last = stored?.lastUse;
   // A release is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
@@ -157,6 +159,14 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
   const isStored = last?.evidence === "mount-table" && tells(sightingOf(last.releaseId, last.podUid ?? ""));
   if (isStored || context.observed.some(tells)) return last && endOf(last);
   return unseenEnd(reference, context);
+}
+
+/**
+ * True where no agent saw what became of a use that it had shown: the node was booted again without it, and the kubelet started the pod
+ * again, under its UID. That the use shown ended by that boot says nothing of the pod's end.
+ */
+function isLeftByAgent(word: LastWord | undefined): boolean {
+  return word?.by === "pod" || (word?.by === "nobody" && word.gone.evidence === "pod-status");
 }
 
 /**
@@ -198,7 +208,7 @@ function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd
   const word = wordOn(reference, context) ?? { by: "pod" };
   if (word.by === "nobody") {
     // Whether it started its status may not have told any more. When the node comes back, this is judged anew.
-    const byMs = Math.max(seenAtMs, word.goneAtMs);
+    const byMs = Math.max(seenAtMs, word.gone.atMs);
     return { ...base, wasUse: true, reason: "NodeGone", evidence: "node-gone", byMs };
   }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.

@@ -107,6 +107,19 @@ describe("a node without an agent", () => {
     expect(statusOf(harness)?.sinceMs).toBeGreaterThanOrEqual(NOON + 3_600_000);
   });
 
+  it("a pod that runs on in another boot ends when it is seen to", async () => {
+    const harness = await running({ livingKubelets: ["n1"] });
+    await harness.putPod(podWith());
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.putNode(nodeWith("n1", "boot-2"));
+    await harness.advance(3_600_000);
+
+    await harness.removePod("pod-1", "300");
+    await harness.advance(60_000);
+
+    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3_600_000 });
+  });
+
   it("its agent, when it comes, is waited for", async () => {
     const harness = await running({ livingKubelets: ["n1"] });
     await harness.advance(700_000);

@@ -10,7 +10,7 @@ import {
   type Sighting,
   settleReferences,
 } from "../../../../aggregator/core/references.ts";
-import type { Standing } from "../../../../aggregator/core/standing.ts";
+import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { NOON, podWith, statusWith, viewWith } from "../world.ts";
@@ -50,6 +50,8 @@ interface Row {
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
   readonly standing?: Standing["kind"];
+  /** On which evidence what the gone node showed is over. */
+  readonly assumed?: AssumedEnd["evidence"];
   readonly pending: number;
   readonly latest: Partial<UseEnd> | undefined;
 }
@@ -173,6 +175,23 @@ describe("settleReferences", () => {
       pending: 0,
       latest: { reason: "Unmounted", byMs: NOON },
     },
+    {
+      name: "a pod that an earlier boot showed, on a node that no agent came back to, counts when its end was seen",
+      reached: "199",
+      standing: "agentless",
+      shown: ["boot-1/pod-1"],
+      pending: 0,
+      latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN },
+    },
+    {
+      name: "a pod whose release the agent had told before it left is told by that",
+      reached: "199",
+      standing: "agentless",
+      shown: ["end boot-1/pod-1"],
+      observed: ["boot-1/pod-1"],
+      pending: 0,
+      latest: undefined,
+    },
     { name: "a silent node is awaited", reached: "199", standing: "silent", pending: 1, latest: undefined },
     {
       name: "a use on a node that is gone is assumed to have ended when that was established",
@@ -202,6 +221,16 @@ describe("settleReferences", () => {
       shown: ["pod-1"],
       pending: 0,
       latest: undefined,
+    },
+    {
+      name: "a pod that an earlier boot showed, on a node that was without an agent before it was gone, ended when that was seen",
+      reference: { seenAtMs: GONE + 1 },
+      reached: "199",
+      standing: "gone",
+      assumed: "pod-status",
+      shown: ["boot-1/pod-1"],
+      pending: 0,
+      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 1 },
     },
     {
       name: "a pod that an earlier boot showed and that ended in this one was started again and is told by the first read after its end",
@@ -285,12 +314,12 @@ describe("settleReferences", () => {
     },
   ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
-    const { standing = "agent", bootedMs = NOON - 86_400_000 } = row;
+    const { standing = "agent", bootedMs = NOON - 86_400_000, assumed = "node-gone" } = row;
     const view = viewWith({ podsResourceVersion: reached, bootedMs });
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
       standingOf: () => standing,
-      assumedEnd: () => (standing === "gone" ? { bootId: undefined, atMs: GONE, evidence: "node-gone" } : undefined),
+      assumedEnd: () => (standing === "gone" ? { bootId: undefined, atMs: GONE, evidence: assumed } : undefined),
       shown: shown.map(seen),
       observed: [...shown, ...observed].map(seen),
       isHostPath,
