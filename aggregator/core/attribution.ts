@@ -50,8 +50,8 @@ export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] 
   });
 }
 
-/** By how much one API server's clock may be ahead of another one's: one dated the binding, another one the report. Milliseconds. */
-const APART_MS = 5_000;
+/** By how much one API server's clock may be ahead of another one's, such as of those that dated a binding and a report. Milliseconds. */
+export const APART_MS = 5_000;
 
 /** What began before the volume was bound. What began about then may have begun after it, and must not be overlooked. */
 function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {

@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimStatus, earliestSinceMs } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { APART_MS } from "./attribution.ts";
 import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
@@ -77,23 +78,20 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
 
 /**
  * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and one of which
- * nothing has been written may be in use by whatever there was before; their mounts may be anywhere. One of the nodes that have not been
- * heard of yet stands for them all.
+ * nothing has been written may be in use by whatever there was before; their mounts may be anywhere, whatever use of it this run has
+ * seen since. One of the nodes that have not been heard of yet stands for them all.
  */
 function anyNode({ claim }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
-  const isAwaited = anyExpected !== undefined && wasThere(claim, beganMs);
+  const isAwaited = anyExpected !== undefined && wasThere(claim, beganMs) && claim.status?.unused !== true;
   return isAwaited ? [{ node: anyExpected, isSilent: false }] : [];
 }
 
 /**
- * In use before this run, or without a status since then: what is made later is mounted only for pods that this run sees. The stored time
- * is rounded up; one that was raised to the making of the claim may be ahead of our clock, where another API server made it, and tells
- * nothing of when it was written.
+ * Made before this run. What is made later is mounted only for pods that this run sees. One that is in use may have been made by an API
+ * server whose clock is ahead, and its time is that of its last mount, however long it waits; an idle one counts from when it has waited.
  */
-function wasThere(claim: Claim, beganMs: number): boolean {
-  const { status, createdAtMs = 0 } = claim;
-  if (status === undefined) return createdAtMs <= beganMs;
-  return !status.unused && status.sinceMs <= Math.max(Math.ceil(beganMs / 1000) * 1000, earliestSinceMs(claim));
+function wasThere({ status, createdAtMs = Number.NEGATIVE_INFINITY }: Claim, beganMs: number): boolean {
+  return createdAtMs <= beganMs + (status === undefined ? 0 : APART_MS);
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */

@@ -70,8 +70,7 @@ function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }:
   const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
   const latestPod = Math.max(0, ...pods.map(({ overAt }) => overAt ?? 0));
   const madeAt = world.cluster.claims.madeAt(claim.uid) ?? 0;
-  // A claim without a status counts from when somebody leads who gives it one.
-  const seenFrom = published.reason === "NeverObservedInUse" ? world.leading.sinceMs : 0;
+  const seenFrom = published.reason === "NeverObservedInUse" ? firstSeenFrom(world, madeAt) : 0;
   const latest = Math.max(latestUse, latestPod, madeAt, seenFrom, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (isVague || latest < quietFromMs) return;
   if (published.sinceMs > wall.latest(latest) + EXACT_MS) {
@@ -82,6 +81,13 @@ function checkTime(world: World, claim: ClaimRecord, { published, quietFromMs }:
     );
   }
   checkLastUser(world, claim, published);
+}
+
+/** A claim without a status counts from when somebody leads who gives it one, and has heard of all nodes if the claim was there before. */
+function firstSeenFrom({ leading, term, nodes, tempo }: World, madeAt: number): number {
+  if (madeAt > term.beganMs) return leading.sinceMs;
+  const silentAt = term.beganMs + tempo.limits.silentAfterMs;
+  return Math.max(leading.sinceMs, ...nodes.map(({ name }) => Math.min(silentAt, term.heard.get(name) ?? silentAt)));
 }
 
 /** Of several that ended within the uncertainty any may be named. */

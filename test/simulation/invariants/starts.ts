@@ -17,11 +17,11 @@ interface Change {
 const WAITS = 0.9;
 
 /**
- * A claim that was left in use, or of which nothing was written, is being called unused soon after somebody began to lead: no node that is
- * still to be heard of may have it mounted since before that, whoever knows of it.
+ * A claim that did not count as unused is called so soon after somebody began to lead: no node that is still to be heard of may have it
+ * mounted since before that, whoever knows of it, and whatever use came and went since.
  */
-export function checkStart(world: World, { holder, sinceMs }: Leading, change: Change & Heard): void {
-  const { name, now, before, heard } = change;
+export function checkStart(world: World, { holder, sinceMs }: Leading, change: Change): void {
+  const { name, now, before } = change;
   if (
     holder === "" ||
     world.now - sinceMs > WAITS * world.tempo.limits.silentAfterMs ||
@@ -30,10 +30,9 @@ export function checkStart(world: World, { holder, sinceMs }: Leading, change: C
   )
     return;
   const wall = apiWallOf(world);
-  const isNewer = before !== undefined && before.sinceMs > wall.earliest(sinceMs);
-  if (isNewer || isVague(world, now.claimUid)) return;
+  if (isVague(world, now.claimUid)) return;
   for (const use of world.truth.usesOf(now.claimUid)) {
-    if (!use.isShown || use.beganAt > sinceMs || heard.has(use.node) || world.wasGivenUp(use)) continue;
+    if (!use.isShown || use.beganAt > sinceMs || world.term.heard.has(use.node) || world.wasGivenUp(use)) continue;
     if (!isExpected(world, use.node)) continue;
     const end = promisedEnd(world, use);
     if (end !== undefined && now.sinceMs >= wall.earliest(end)) continue;
@@ -43,11 +42,6 @@ export function checkStart(world: World, { holder, sinceMs }: Leading, change: C
       `${name}, ${told} and before its node was heard of: ${describe(use)}`,
     );
   }
-}
-
-interface Heard {
-  /** Nodes that have told who leads. */
-  readonly heard: ReadonlySet<string>;
 }
 
 function isExpected({ nodes, cluster }: World, node: string): boolean {

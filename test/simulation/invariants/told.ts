@@ -24,8 +24,6 @@ export class ToldUses {
   readonly #world: World;
   /** Of the present leader, and by which event it was first told. */
   #told = new Map<string, number>();
-  /** The same of nodes. */
-  #heard = new Set<string>();
   #leading: Leading = { holder: "", sinceMs: 0 };
   /** Of any leader. */
   readonly #ever = new Set<string>();
@@ -43,13 +41,14 @@ export class ToldUses {
   /** Somebody leads anew, and knows nothing yet. */
   begin(): void {
     this.#told = new Map();
-    this.#heard = new Set();
+    this.#world.term = { beganMs: this.#world.now, heard: new Map() };
   }
 
   note({ status, body, answer }: Told): void {
     if (status !== 200 || answer.includes('"whole":true') || !body.includes('"holds"')) return;
     const { node, bootId, holds } = v.parse(report, JSON.parse(body));
-    this.#heard.add(node);
+    const { heard } = this.#world.term;
+    if (!heard.has(node)) heard.set(node, this.#world.now);
     for (const { kind, podUid, volume } of holds) {
       if (kind === "staging" || podUid === undefined) continue;
       const key = keyOf({ node, bootId, podUid }, volume.name ?? "");
@@ -65,7 +64,7 @@ export class ToldUses {
 
   /** A claim is being called unused right after a start. */
   checkStart(change: { readonly name: string; readonly now: Published; readonly before: Published | undefined }): void {
-    checkStart(this.#world, this.#leading, { ...change, heard: this.#heard });
+    checkStart(this.#world, this.#leading, change);
   }
 
   /** A claim is being called unused: no use that the writer had been told of, by the event that it sent that in, goes on or ended later. */

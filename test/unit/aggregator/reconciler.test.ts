@@ -337,6 +337,35 @@ describe("a start of the aggregator", () => {
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
   });
 
+  it("a use that this run sees from begin to end makes no claim unused that was there before all nodes have been heard of", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
+    await harness.advance(3_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(7_000);
+    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.advance(10_000);
+    const early = harness.writes.slice();
+
+    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.advance(1_000);
+
+    expect(early.map(({ unused }) => unused)).toEqual([false]);
+    expect(harness.writes.every(({ unused }) => !unused)).toBe(true);
+  });
+
+  it("a use that this run sees from begin to end is dated by its own end once all nodes have been heard of", async () => {
+    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
+    await harness.advance(3_000);
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(7_000);
+    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.advance(10_000);
+
+    await harness.report(reportAt(harness, { node: "n2" }));
+
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 10_000 });
+  });
+
   it("a claim that is made after the start waits for no node that has nothing to do with it", async () => {
     const harness = await running({ claims: [] }, { silent: ["n1"] });
     await harness.advance(3_000);
