@@ -98,7 +98,7 @@ class Aggregator {
   readonly reporting: ReportServing | undefined;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
   #term: Term | undefined;
-  /** Nothing was left undone at the end of the last one. */
+  /** Nothing was left undone at the end of the last one, and nothing came since that it would have had to do. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
@@ -230,6 +230,7 @@ class Aggregator {
     const term = this.#term;
     // Without an election nobody else comes who would have to know.
     if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
+    if (term === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
     term?.reconciler.onPodEnded(end);
   }
 

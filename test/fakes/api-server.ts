@@ -25,6 +25,8 @@ export interface FakeApiServer {
   /** Ends all watches, and answers nothing until it is back. */
   readonly goAway: (how: Absence) => void;
   readonly comeBack: () => void;
+  /** Whatever is asked at `path` from now on is answered so much later. */
+  readonly slowDown: (path: string, ms: number) => void;
   /** What is said to whoever watches `path`. */
   readonly tell: (path: string, event: unknown) => void;
 }
@@ -37,6 +39,7 @@ export function createFakeApiServer(
   let absence: Absence | undefined;
   const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
   const lease = createFakeLease(objects.leases?.[0]);
+  const slow = new Map<string, number>();
   const answer = (request: HttpRequest): FakeAnswer => {
     if (absence !== undefined) return ABSENT[absence];
     const { pathname, searchParams } = new URL(request.path, "https://fake");
@@ -54,7 +57,11 @@ export function createFakeApiServer(
     return json({ metadata: { resourceVersion: "100" }, items });
   };
   return {
-    transport: createFakeTransport((request) => dated(answer(request), clock.wallMs())),
+    transport: createFakeTransport((request) => {
+      const ms = slow.get(request.path.split("?", 1)[0] ?? "");
+      const answered = (): FakeAnswer => dated(answer(request), clock.wallMs());
+      return ms === undefined ? answered() : clock.sleep(ms).then(answered);
+    }),
     goAway: (how) => {
       absence = how;
       for (const { stream } of watches) stream.fail(new MooringError("transport-failed", "the connection broke"));
@@ -63,6 +70,7 @@ export function createFakeApiServer(
     comeBack: () => {
       absence = undefined;
     },
+    slowDown: (path, ms) => void slow.set(path, ms),
     tell: (path, event) => {
       for (const watch of watches) if (watch.path === path) watch.stream.writeLine(event);
     },
