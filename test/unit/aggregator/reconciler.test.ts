@@ -235,6 +235,17 @@ describe("Reconciler", () => {
   });
 });
 
+/** From 3 to 10 s after the start a pod of n1 has a claim mounted that was there before; 10 s later the other node is still to be heard of. */
+async function usedBefore(other: string): Promise<Harness> {
+  const harness = await running({ nodes: [nodeWith("n1"), nodeWith(other)] }, { silent: [other] });
+  await harness.advance(3_000);
+  await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+  await harness.advance(7_000);
+  await harness.report(reportAt(harness, { holds: [] }));
+  await harness.advance(10_000);
+  return harness;
+}
+
 describe("a start of the aggregator", () => {
   it("an agent that still has the release tells the exact time", async () => {
     const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
@@ -338,12 +349,7 @@ describe("a start of the aggregator", () => {
   });
 
   it("a use that this run sees from begin to end makes no claim unused that was there before all nodes have been heard of", async () => {
-    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
-    await harness.advance(3_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
-    await harness.advance(7_000);
-    await harness.report(reportAt(harness, { holds: [] }));
-    await harness.advance(10_000);
+    const harness = await usedBefore("n2");
     const early = harness.writes.slice();
 
     await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
@@ -354,12 +360,7 @@ describe("a start of the aggregator", () => {
   });
 
   it("a use that this run sees from begin to end is dated by its own end once all nodes have been heard of", async () => {
-    const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
-    await harness.advance(3_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
-    await harness.advance(7_000);
-    await harness.report(reportAt(harness, { holds: [] }));
-    await harness.advance(10_000);
+    const harness = await usedBefore("n2");
 
     await harness.report(reportAt(harness, { node: "n2" }));
 
