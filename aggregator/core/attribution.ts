@@ -58,8 +58,14 @@ function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
   return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
 }
 
+/** Over, or known, before the claim was made: a volume whose phase has not caught up with its claimRef does not tell since when that one has it. */
+function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {
+  if (createdAtMs === undefined) return false;
+  return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);
+}
+
 function mayMean(
-  { byMs = Number.POSITIVE_INFINITY }: Fact,
+  fact: Fact,
   pod: Pod | undefined,
   { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
 ): boolean {
@@ -67,8 +73,7 @@ function mayMean(
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.
   if (known?.volume !== undefined && known.volume !== volume.key) return false;
-  // A volume whose phase has not caught up with its claimRef does not tell since when that one has it.
-  if (byMs < (known?.createdAtMs ?? Number.NEGATIVE_INFINITY)) return false;
+  if (known !== undefined && isOfEarlierClaim(fact, known)) return false;
   if (pod === undefined) return true;
   return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }

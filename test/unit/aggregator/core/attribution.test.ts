@@ -207,6 +207,20 @@ describe("claimsOf", () => {
       claims: [],
     },
     {
+      name: "a use that goes on and began before the claim was made was an earlier claim's, though the volume seems to be bound for long",
+      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      known: [claimWith({ createdAtMs: 10_000 })],
+      beganByMs: 4_999,
+      claims: [],
+    },
+    {
+      name: "a use that goes on and began so shortly before the claim was made that another server's clock may tell may be this claim's",
+      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      known: [claimWith({ createdAtMs: 10_000 })],
+      beganByMs: 5_000,
+      claims: ["claim-1"],
+    },
+    {
       name: "a use that was over in the second in which the claim was made may be this claim's",
       volumes: [volumeWith({ boundSinceMs: 1_000 })],
       known: [claimWith({ createdAtMs: 10_000 })],
