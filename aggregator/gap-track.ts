@@ -72,8 +72,8 @@ export class GapTrack {
   /** The node has still to tell, and its agent can by a read that begins now. */
   isAwaited(node: string): boolean {
     if (!this.nodes.has(node) || this.#told.has(node)) return false;
-    const { readEndedMs = Number.POSITIVE_INFINITY } = this.#view.sightOf(node) ?? {};
-    return readEndedMs < this.gap.toMs;
+    const { readBeganMs = Number.POSITIVE_INFINITY } = this.#view.sightOf(node) ?? {};
+    return readBeganMs < this.gap.toMs;
   }
 
   /** Keeps what nodes have told since. */
@@ -86,8 +86,8 @@ export class GapTrack {
       if (this.#told.has(node)) continue;
       const word = this.#wordOf(node);
       // What was made after it has nothing to tell, unless it turns out to be an older machine: a report from before does not say.
-      const { readEndedMs = Number.NEGATIVE_INFINITY } = sightOf(node) ?? {};
-      if (!word.isOpen && (readEndedMs >= this.gap.toMs || !this.#isNewer(node))) this.#told.set(node, word);
+      const { readBeganMs = Number.NEGATIVE_INFINITY } = sightOf(node) ?? {};
+      if (!word.isOpen && (readBeganMs >= this.gap.toMs || !this.#isNewer(node))) this.#told.set(node, word);
     }
     this.#isReady ||= this.#isLate || [...this.nodes].every((node) => this.#hasHadItsTime(node));
   }

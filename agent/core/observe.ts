@@ -12,7 +12,7 @@ import {
   releaseOf,
   type Suspension,
 } from "./node-state.ts";
-import { hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
+import { blindSince, hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
 export function observe(
@@ -40,9 +40,7 @@ export function observe(
   const complete = {
     read: { beganAt: read.beganAt, endedAt: read.endedAt },
     podsResourceVersion,
-    blind: isWatched
-      ? previous.blind
-      : withBlindSpan(previous.blind, { from: previous.read?.endedAt, to: read.endedAt }),
+    blind: isWatched ? previous.blind : withBlindSpan(previous.blind, { from: blindSince(previous), to: read.endedAt }),
   };
   const state: NodeState = {
     ...previous,

@@ -3,7 +3,7 @@ import { isUseHold, useKey } from "../../common/storage/volume-identity.ts";
 import { foldReleases } from "./fold.ts";
 import { sharedMarks } from "./marks.ts";
 import { initialState, type KnownHold, type NodeState, releaseOf } from "./node-state.ts";
-import { withBlindSpan } from "./sight.ts";
+import { blindSince, withBlindSpan } from "./sight.ts";
 
 /** What a stored state is worth now. */
 export interface Recollection {
@@ -118,7 +118,6 @@ function sharedBlindness(state: NodeState, past: NodeState): readonly BlindSpan[
     if (span.from !== undefined && span.from >= first.to) return [];
     return [{ ...span, to: Math.min(span.to, first.to) }];
   });
-  const { endedAt } = past.read;
-  const between = endedAt < first.to ? [{ from: endedAt, to: first.to }] : [];
+  const between = past.read.endedAt < first.to ? [{ from: blindSince(past), to: first.to }] : [];
   return [...between, ...own].reduce(withBlindSpan, before);
 }

@@ -35,6 +35,19 @@ export function hasWatched(
   return beganAt - watchedUntil <= LONGEST_GLANCE_MS;
 }
 
+/**
+ * Since when it is not known what came and went when no read follows the last complete one in time: since the begin of that. A read shows
+ * one moment of the time that it takes, and where it takes long, what was mounted after that moment began before its end.
+ */
+export function blindSince({ read, blind }: Sighted): number | undefined {
+  return read && Math.max(read.beganAt, blind.at(-1)?.to ?? 0);
+}
+
+interface Sighted {
+  readonly read: ReadSpan | undefined;
+  readonly blind: readonly BlindSpan[];
+}
+
 /** The blind spans with one more. Of too many the two oldest become one, which claims more blindness than there was, never less. */
 export function withBlindSpan(spans: readonly BlindSpan[], { from, to }: BlindSpan): readonly BlindSpan[] {
   const all = [...spans, from === undefined ? { to } : { from, to }];

@@ -26,7 +26,9 @@ import type { Standing } from "./standing.ts";
  *   affinity excludes; nor does a claim whose volume was bound after it.
  * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour, or comes back with an
  *   empty disk, takes with it what its agent had not told; a use that lies within a gap and between two reads of the mount table (a tenth
- *   of a second apart, or ten times what a slow read takes); whoever edits labels of nodes or the Lease.
+ *   of a second apart, or ten times what a slow read takes); whoever edits labels of nodes or the Lease;
+ *   before the first replica ever, a use of a claim of which nothing was written, by a pod that was gone by then, while its agent did not
+ *   read: all claims would have to wait for agents that come later.
  */
 export interface BlindTime {
   /** Never too late; minus infinity where it is not known. Milliseconds of the API server's wall clock. */
@@ -45,8 +47,8 @@ export interface AgentSight {
   readonly isFirstBoot: boolean;
   /** In this boot it did not watch. */
   readonly blind: readonly BlindTime[];
-  /** When its last complete read ended, never too late: up to then it can tell. */
-  readonly readEndedMs: number;
+  /** When its last complete read began, never too late: up to then it can tell, since a read shows one moment of the time that it takes. */
+  readonly readBeganMs: number;
 }
 
 /** Dates what a report says of its agent's blindness. */
@@ -57,7 +59,7 @@ export function agentSight(message: NodeMessage, receipt: Pick<Receipt, "atMs" |
     bootedByMs: at.wall(0),
     isFirstBoot: message.firstBoot ?? false,
     blind: message.blind.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
-    readEndedMs: at.earliest(message.read.endedAt),
+    readBeganMs: at.earliest(message.read.beganAt),
   };
 }
 
@@ -89,7 +91,7 @@ const NOTHING_UNSEEN: NodeWord = { isOpen: false, blind: [] };
 export function wordOn(gap: CoverageGap, node: GapNode): NodeWord {
   const { sight, standing, createdAtMs, isKubeletAway, isOverdue } = node;
   if (isKubeletAway) return NOTHING_UNSEEN;
-  if (sight !== undefined && sight.readEndedMs >= gap.toMs) return told(gap, sight, isNewerThan(gap, createdAtMs));
+  if (sight !== undefined && sight.readBeganMs >= gap.toMs) return told(gap, sight, isNewerThan(gap, createdAtMs));
   if (isNewerThan(gap, createdAtMs)) return NOTHING_UNSEEN;
   const isLost = standing === "agentless" || standing === "gone";
   return { isOpen: !isLost, blind: isLost || (isOverdue && standing === "silent") ? [timeOf(gap)] : [] };

@@ -68,7 +68,7 @@ const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
 
 const blindSpan = v.pipe(
   v.strictObject({
-    /** End of the last complete read before it; absent where nothing is known of the time before. */
+    /** Begin of the last complete read before it, or the end of the span before; absent where nothing is known of the time before. */
     from: v.optional(stamp),
     /** End of the first complete read after it. */
     to: stamp,

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { COVERAGE_ANNOTATION } from "../../../aggregator/sources/coverage-annotation.ts";
 import type { Told } from "../engine/service.ts";
 import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
@@ -35,6 +36,9 @@ export class ToldUses {
       this.begin();
       this.#leading = leading;
       world.leading = leading;
+    });
+    world.engine.api.observe(({ object: { metadata } }) => {
+      if (metadata.annotations?.[COVERAGE_ANNOTATION] !== undefined) world.watchedFromMs ??= world.now;
     });
   }
 

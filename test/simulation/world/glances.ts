@@ -16,6 +16,11 @@ export class Glances {
     this.#all.push(glance);
   }
 
+  /** True for what no look can have shown, whyever there was none. */
+  areNoneIn({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
+    return !this.#all.some(({ atMs }) => atMs >= beganAt && atMs < endedAt);
+  }
+
   /** True for what lies wholly between two looks of an agent that watched: it sees only that something changed. There may be two agents. */
   areAround({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
     const looksAfter = this.#all.filter(({ atMs }) => atMs >= endedAt && atMs - beganAt <= FAR_MS);

@@ -58,6 +58,8 @@ export class World {
   readonly doomed: { readonly site: string; skip: number }[] = [];
   /** Who has the Lease, and since when; nobody, as long as it was given up. */
   leading: { readonly holder: string; readonly sinceMs: number } = { holder: "", sinceMs: 0 };
+  /** When it could first be read that somebody watches pods; nothing before. */
+  watchedFromMs: number | undefined;
   /** When who leads began to, also where the Lease does not show it, and when it first heard of each node. */
   term: { readonly beganMs: number; readonly heard: Map<string, number> } = { beganMs: 0, heard: new Map() };
   /** Times in which nodes had no agent and counted, or may have counted, as such. */

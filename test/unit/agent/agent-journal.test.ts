@@ -109,7 +109,7 @@ describe("an agent with a journal", () => {
     expect(by).toBeGreaterThanOrEqual(1_800_000);
     expect(bodies.at(-1)).toMatchObject({
       releases: [{ podUid: "u1", after: EARLIER.beganAt, by }],
-      blind: [{ to: 900 }, { from: EARLIER.endedAt, to: by }],
+      blind: [{ to: 900 }, { from: EARLIER.beganAt, to: by }],
       observedSince: by,
       holds: [],
     });

@@ -120,7 +120,7 @@ describe("after a restart in the same boot", () => {
   it("was blind from the last complete read to the first of this run", () => {
     expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).blind).toEqual([
       { to: 11 },
-      { from: 71, to: 101 },
+      { from: 70, to: 101 },
     ]);
   });
 
@@ -272,7 +272,7 @@ describe("what another agent leaves behind while this one watches", () => {
       name: "both were blind between the end of one and the begin of the other",
       past: { read: { beganAt: 7, endedAt: 8 } },
       own: [{ to: 11 }],
-      blind: [{ to: 5 }, { from: 8, to: 11 }],
+      blind: [{ to: 5 }, { from: 7, to: 11 }],
     },
     {
       name: "what the other one was blind in before this one began stays",

@@ -12,20 +12,22 @@ const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 /** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
 interface Look {
   readonly at: number;
+  /** How long the read takes; 1 unless told. */
+  readonly tookMs?: number;
   readonly what?: "damaged" | "failed";
   readonly quiet?: { readonly from: number; readonly until: number };
 }
 
 function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
   let state = initialState("boot-1");
-  for (const { at, what, quiet } of looks) {
+  for (const { at, what, quiet, tookMs = 1 } of looks) {
     if (quiet !== undefined) state = extendSight(state, quiet);
     if (what === "failed") {
       state = loseSight(state);
       continue;
     }
     const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
-    const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+    const read = readHolds({ text, beganAt: at, endedAt: at + tookMs }, RULE);
     const pods = new Map();
     state = observe(state, { read, unchanged: quiet, podsResourceVersion: "1", pods }).state;
   }
@@ -52,6 +54,11 @@ describe("the blind spans of a run", () => {
       name: "have one around a read that failed",
       looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
       blind: [{ to: 11 }, { from: 11, to: 31 }],
+    },
+    {
+      name: "have one that begins with the last read: what was mounted while that was made it need not have shown",
+      looks: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
+      blind: [{ to: 11 }, { from: 1_000, to: 9_001 }],
     },
     {
       name: "have none that is still open",

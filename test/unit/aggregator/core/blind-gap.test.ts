@@ -30,7 +30,7 @@ function sightWith(fields: Partial<AgentSight> = {}): AgentSight {
     bootedByMs: booted + 1,
     isFirstBoot: true,
     blind: [{ fromMs: booted, toMs: booted + MIN }],
-    readEndedMs: NOON + 12 * MIN,
+    readBeganMs: NOON + 12 * MIN,
     ...fields,
   };
 }
@@ -52,7 +52,7 @@ function booted(at: number, fields: Partial<GapNode> = {}, machine: Partial<Agen
     bootedAfterMs: fromMs - 1,
     bootedByMs: fromMs,
     blind: [span(at, at + 1)],
-    readEndedMs: NOON + 99 * MIN,
+    readBeganMs: NOON + 99 * MIN,
     ...machine,
   });
   return nodeIn({ sight, ...fields });
@@ -112,7 +112,7 @@ describe("what is known of uses on a node in a gap", () => {
     },
     {
       name: "an agent that had read its table when it ended: what it tells",
-      node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readEndedMs: GAP.toMs }) }),
+      node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readBeganMs: GAP.toMs }) }),
       blind: [span(3, 4)],
     },
     {
@@ -155,7 +155,7 @@ describe("what is known of uses on a node in a gap", () => {
     { name: "has not reported yet", node: nodeIn(), blind: [] },
     {
       name: "has not read its table since the gap",
-      node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readEndedMs: GAP.toMs - 1 }) }),
+      node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readBeganMs: GAP.toMs - 1 }) }),
       blind: [],
     },
     { name: "is silent for a short time", node: nodeIn({ standing: "silent" }), blind: [] },
@@ -219,7 +219,7 @@ describe("what a report says of its agent's blindness", () => {
         { fromMs: NOON - 50 - 1_250_000, toMs: NOON - 720_000 },
         { fromMs: NOON - 50 - 375_000, toMs: NOON - 160_000 },
       ],
-      readEndedMs: NOON - 50 - 125_000,
+      readBeganMs: NOON - 50 - 126_250,
     });
   });
 });
