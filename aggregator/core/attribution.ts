@@ -58,7 +58,7 @@ function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
   return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
 }
 
-/** Over, or known, before the claim was made: a volume whose phase has not caught up with its claimRef does not tell since when that one has it. */
+/** Over, or begun, before the claim was made: a volume whose phase has not caught up with its claimRef does not tell since when that one has it. */
 function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {
   if (createdAtMs === undefined) return false;
   return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);

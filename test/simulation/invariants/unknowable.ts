@@ -2,7 +2,7 @@ import type { Use } from "../truth.ts";
 import type { World } from "../world/world.ts";
 
 /**
- * A use that nobody can tell of when no replica saw its pod, as README says: between two looks of an agent at the mount table, or on a
+ * A use that nobody can tell of when no replica saw its pod, as docs/claim-status.md says: between two looks of an agent at the mount table, or on a
  * machine whose Node object was made anew and whose disk had no journal, or had lost it. Nor, before any replica had said that it
  * watches, one that no look showed, whyever there was none: what is seen for the first time afterwards has no gap behind it.
  */
