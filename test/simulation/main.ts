@@ -2,9 +2,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
+import { messageOf } from "../../common/runtime/errors.ts";
 import { figuresText, neverMet } from "./figures.ts";
 import { PROMISES } from "./invariants/promises.ts";
-import { FOCUSED_SEEDS, MUTANT_SEEDS, tryMutants } from "./mutants.ts";
+import { FOCUSED_SEEDS, MUTANT_SEEDS, tryMutants, unknownMutants } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { kindsOf, USUAL_KINDS } from "./plan/happenings.ts";
@@ -126,6 +127,9 @@ async function playMany(): Promise<boolean> {
 }
 
 async function playMutants(): Promise<boolean> {
+  const unknown = await unknownMutants(positionals);
+  // None that is tried would be none that survives.
+  if (unknown.length > 0) refuse(`no mutant is called ${unknown.join(", ")}`);
   const results = await tryMutants({ names: positionals, jobs: Number(values.jobs) }, write);
   const caught = results.filter(({ fate }) => fate.kind === "caught");
   write(
@@ -134,9 +138,17 @@ async function playMutants(): Promise<boolean> {
   return caught.length === results.length;
 }
 
+async function planIn(file: string): Promise<Plan> {
+  try {
+    return readPlan(JSON.parse(await readFile(file, "utf8")));
+  } catch (error) {
+    return refuse(`no plan can be read from ${file}: ${messageOf(error)}`);
+  }
+}
+
 async function play(): Promise<boolean> {
   if (values.mutants) return await playMutants();
-  if (values.plan !== undefined) return await playPlan(readPlan(JSON.parse(await readFile(values.plan, "utf8"))));
+  if (values.plan !== undefined) return await playPlan(await planIn(values.plan));
   return values.seed === undefined ? await playMany() : await playOne(Number(values.seed));
 }
 

@@ -40,6 +40,17 @@ export interface MutantResult {
 
 const caught = v.object({ seed: v.number(), promise: v.string() });
 
+/** Names that no mutant has. */
+export async function unknownMutants(names: readonly string[]): Promise<readonly string[]> {
+  const known = await allMutants();
+  return names.filter((name) => !known.includes(name));
+}
+
+async function allMutants(): Promise<readonly string[]> {
+  const patches = (await readdir(FOLDER)).filter((file) => file.endsWith(".patch"));
+  return patches.toSorted().map((file) => file.slice(0, -".patch".length));
+}
+
 /**
  * Tries all mutants, or those that are named; each in a copy of the tree that is thrown away. All are made of the tree as it is at the
  * begin, and a seed at which that breaks a promise, too, catches nobody.
@@ -48,10 +59,7 @@ export async function tryMutants(
   { names, jobs }: { readonly names: readonly string[]; readonly jobs: number },
   tell: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
-  const patches = (await readdir(FOLDER)).filter((file) => file.endsWith(".patch")).toSorted();
-  const wanted = patches
-    .map((file) => file.slice(0, -".patch".length))
-    .filter((name) => names.length === 0 || names.includes(name));
+  const wanted = (await allMutants()).filter((name) => names.length === 0 || names.includes(name));
   const results: MutantResult[] = [];
   const folder = await mkdtemp(join(tmpdir(), "mooring-mutants-"));
   try {

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { unknownMutants } from "../../simulation/mutants.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -20,4 +21,8 @@ describe("a deliberately wrong variant", () => {
       });
     },
   );
+
+  it("is tried by its own name alone: a name that none has would be none that survives", async () => {
+    expect(await unknownMutants(["left-boot-tells", "left-boot"])).toEqual(["left-boot"]);
+  });
 });
