@@ -1,29 +1,51 @@
-import type { Awaited } from "./core/claim-status.ts";
+import { waitsForNodes } from "./core/claim-status.ts";
 
-/** Which claims wait for the word of which nodes. */
+/** Which nodes a claim waited for when it was last decided. */
+interface Wait {
+  readonly nodes: readonly string[];
+  /** Its status waits, too: it is not merely a message that will change. */
+  readonly isHeldUp: boolean;
+}
+
+/** Which claims wait for which nodes to report. */
 export class AwaitedWords {
+  readonly #waits = new Map<string, Wait>();
   readonly #byNode = new Map<string, Set<string>>();
-  /** Claims that wait for whichever nodes have not been heard of since the start. */
+  /** Claims that wait for any node that has not reported since the start. */
   readonly #forAny = new Set<string>();
 
-  /** The claim waits for the node, or for any that has not been heard of since the start. */
-  await({ node, why }: Awaited, claimKey: string): void {
-    const keys = why === undefined ? this.#forAny : (this.#byNode.get(node) ?? new Set());
-    keys.add(claimKey);
-    if (why !== undefined) this.#byNode.set(node, keys);
+  /** A claim was decided: it waits for these nodes, and for no others any more. */
+  put(claimKey: string, facts: Parameters<typeof waitsForNodes>[0]): void {
+    this.forget(claimKey);
+    const { awaited } = facts;
+    if (awaited.length === 0) return;
+    const nodes = awaited.filter(({ why }) => why !== undefined).map(({ node }) => node);
+    this.#waits.set(claimKey, { nodes, isHeldUp: waitsForNodes(facts) });
+    if (nodes.length < awaited.length) this.#forAny.add(claimKey);
+    for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
   }
 
-  /** Some claim waits for the node's word. */
+  forget(claimKey: string): void {
+    for (const node of this.#waits.get(claimKey)?.nodes ?? []) {
+      const keys = this.#byNode.get(node);
+      keys?.delete(claimKey);
+      if (keys?.size === 0) this.#byNode.delete(node);
+    }
+    this.#forAny.delete(claimKey);
+    this.#waits.delete(claimKey);
+  }
+
+  /** Some claim waits for the node. */
   isAwaited(node: string): boolean {
     return this.#byNode.has(node);
   }
 
-  /** Keys of the claims that wait for the node's word. */
+  /** Keys of the claims that wait for the node. */
   waitingFor(node: string): readonly string[] {
     return [...(this.#byNode.get(node) ?? [])];
   }
 
-  /** The same, and they do not any more: whoever looks at them again finds out whether they still do. */
+  /** The same. Until they are decided again nobody waits for the node. */
   heard(node: string): readonly string[] {
     const keys = this.waitingFor(node);
     this.#byNode.delete(node);
@@ -37,8 +59,13 @@ export class AwaitedWords {
     return keys;
   }
 
-  /** Keys of all claims that wait, and of some that did a moment ago. */
+  /** Keys of all claims that wait for some node, be it with their message alone. */
   all(): ReadonlySet<string> {
-    return new Set([...this.#forAny, ...[...this.#byNode.values()].flatMap((keys) => [...keys])]);
+    return new Set(this.#waits.keys());
+  }
+
+  /** How many claims have a status that waits for a node. */
+  get heldUp(): number {
+    return [...this.#waits.values()].filter(({ isHeldUp }) => isHeldUp).length;
   }
 }

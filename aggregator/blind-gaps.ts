@@ -25,7 +25,7 @@ import type { NodeLeases } from "./sources/node-leases.ts";
 interface BlindGapsParts extends Backlog {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "update">;
   readonly cluster: {
     readonly node: (name: string) => Node | undefined;
     readonly nodeNames: () => readonly string[];
@@ -146,6 +146,8 @@ export class BlindGaps {
   }
 
   #look(): void {
+    // Where there is no Lease nobody else does: the next gap is to begin where this watch ends, not before it began.
+    this.#parts.coverage.update();
     const open = new Set(this.#open());
     const tracks = [...this.#tracks.values()].filter((track) => open.has(track) || track.ageMs < LATE_MS);
     if (tracks.length === 0) return;

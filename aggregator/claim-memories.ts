@@ -83,12 +83,13 @@ export class ClaimMemories {
   /** Our own last write counts until the watch has brought it, or the claim would be decided on an old state. */
   newest(key: string): Claim | undefined {
     const claim = this.#cluster.claim(key);
-    const memory = this.#memories.get(key);
-    const written = memory?.written;
-    if (claim === undefined || memory === undefined || written?.uid !== claim.uid) return claim;
-    if (BigInt(written.resourceVersion) > BigInt(claim.resourceVersion)) return written;
-    memory.written = undefined;
-    return claim;
+    return claim && (this.#unseenWrite(claim) ?? claim);
+  }
+
+  #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
+    const written = this.#memories.get(key)?.written;
+    const isUnseen = written?.uid === uid && BigInt(written.resourceVersion) > BigInt(resourceVersion);
+    return isUnseen ? written : undefined;
   }
 
   /** A pod that referred to the claim is over. */
@@ -134,13 +135,29 @@ export class ClaimMemories {
     if (memory === undefined) return;
     if (memory.written !== undefined) return;
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
-    const { history, observed } = memory;
-    const isOpen = history.pending.length > 0 || history.latest !== undefined || observed.length > 0;
-    if (!isOpen && !(memory.isWitnessed && isInUse)) this.forget(claim);
+    const isOver = !isOpen(memory.history) && memory.observed.length === 0;
+    if (isOver && !(memory.isWitnessed && isInUse)) this.forget(claim);
   }
 
-  /** What nodes and pods tell about the claim now; settles references whose nodes have answered. */
+  /** What nodes and pods tell about the claim now. A read: it changes nothing. */
   evidence(claim: Claim): ClaimEvidence {
+    return this.#gather(claim).evidence;
+  }
+
+  /** The same for a decision: references whose nodes have answered are settled from now on. */
+  settle(claim: Claim): ClaimEvidence {
+    const { evidence, observed } = this.#gather(claim);
+    const { history } = evidence;
+    const known = this.#memories.get(claim.key);
+    if (known?.uid !== claim.uid && observed.length === 0 && !isOpen(history)) return evidence;
+    const memory = this.of(claim);
+    memory.history = history;
+    memory.observed = observed;
+    if (memory.written !== undefined) memory.written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    return evidence;
+  }
+
+  #gather(claim: Claim): { readonly evidence: ClaimEvidence; readonly observed: readonly Sighting[] } {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
     const identities = identitiesOf(claim, volume);
     const isCalledSo = volumeMatcher(identities);
@@ -153,8 +170,9 @@ export class ClaimMemories {
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
     const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
-    const memory = this.#settle(claim, { shown, pods });
-    return {
+    const { history, observed } = this.#settled(claim, { shown, pods });
+    const { witnessedNodes, isWitnessed } = this.#peek(claim);
+    const evidence = {
       claim,
       volume,
       uses,
@@ -162,26 +180,29 @@ export class ClaimMemories {
       attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
       releases,
-      history: memory.history,
-      witnessedNodes: memory.witnessedNodes,
-      isWitnessed: memory.isWitnessed,
+      history,
+      witnessedNodes,
+      isWitnessed,
     };
+    return { evidence, observed };
   }
 
-  #settle(claim: Claim, seen: { readonly shown: readonly Sighting[]; readonly pods: readonly Pod[] }): ClaimMemory {
+  #settled(
+    claim: Claim,
+    { shown, pods }: { readonly shown: readonly Sighting[]; readonly pods: readonly Pod[] },
+  ): Pick<ClaimMemory, "history" | "observed"> {
     const memory = this.#peek(claim);
-    const { shown, pods } = seen;
     const ended = memory.history.pending.map(({ podUid }) => podUid);
     const released = ended.flatMap((podUid) => this.#releasedOf(claim, podUid));
     const observed = distinct([...memory.observed, ...shown, ...released]);
-    const history = settleReferences(memory.history, {
+    const settled = settleReferences(memory.history, {
       ...this.#words,
       shown,
       observed,
       isHostPath: this.#cluster.volumeByName(claim.volume ?? "")?.isHostPath ?? false,
       stored: claim.status,
     });
-    memory.history = pruneHistory(history, claim.status);
+    const history = pruneHistory(settled, claim.status);
     // A pod's release may be settled long before its reference ends, so what was shown is kept until then.
     const users = pods.filter(({ isTerminal }) => !isTerminal);
     const unsettled = new Set([
@@ -189,9 +210,7 @@ export class ClaimMemories {
       ...users.map(({ uid }) => uid),
       ...history.pending.map(({ podUid }) => podUid),
     ]);
-    memory.observed = exact(observed.filter(({ podUid }) => unsettled.has(podUid)));
-    if (memory.observed.length > 0 || memory.history !== EMPTY_HISTORY) this.#memories.set(claim.key, memory);
-    return memory;
+    return { history, observed: exact(observed.filter(({ podUid }) => unsettled.has(podUid))) };
   }
 
   #releasedOf({ uid }: Claim, podUid: string): readonly Sighting[] {
@@ -221,7 +240,7 @@ export class ClaimMemories {
       return claim?.uid === uid ? [claim] : [];
     });
     const isSettled = known.every((claim) => {
-      const releases = this.evidence(claim).releases.filter((one) => this.#isAttributed(one));
+      const releases = this.settle(claim).releases.filter((one) => this.#isAttributed(one));
       return isSettledFor(claim, release, { releases, nowMs });
     });
     if (!isSettled) return "open";
@@ -243,6 +262,11 @@ function emptyMemory(uid: string): ClaimMemory {
     observed: NONE,
     written: undefined,
   };
+}
+
+/** Something ended of which the claim's status does not tell yet. */
+function isOpen({ pending, latest }: ClaimHistory): boolean {
+  return pending.length > 0 || latest !== undefined;
 }
 
 const NONE: readonly never[] = [];

@@ -65,8 +65,8 @@ export class FleetState {
   }
 
   #stillExpected(): Iterable<string> {
-    if (this.#clock.monotonicMs() - this.#startedAt > this.#silentAfterMs) this.#expected.clear();
-    return this.#expected;
+    const isOver = this.#clock.monotonicMs() - this.#startedAt > this.#silentAfterMs;
+    return isOver ? [] : this.#expected;
   }
 
   view(node: string): NodeView | undefined {

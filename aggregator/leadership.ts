@@ -25,7 +25,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
   readonly signs: () => number | undefined;
   /** What pods were watched. */
-  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }

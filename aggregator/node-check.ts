@@ -7,7 +7,7 @@ import type { Standings } from "./standings.ts";
 export interface NodesTerm {
   readonly fleet: Pick<FleetState, "expected">;
   readonly standings: Pick<Standings, "named">;
-  readonly reconciler: Pick<Reconciler, "waitingClaims">;
+  readonly reconciler: Pick<Reconciler, "heldUp">;
 }
 
 const MOST_NAMES = 5;
@@ -22,7 +22,7 @@ export function checkNodes(term: NodesTerm | undefined): CheckResult {
   if (expected.length > 0) return failed(`not heard of since the start: ${counted(expected)}`);
   const silent = term.standings.named("silent");
   if (silent.length === 0) return PASSED;
-  const claims = term.reconciler.waitingClaims().size;
+  const claims = term.reconciler.heldUp;
   return { ok: true, detail: `silent: ${counted(silent)}; claims that wait for a node: ${claims}` };
 }
 

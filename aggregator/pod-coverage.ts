@@ -78,9 +78,6 @@ export class PodCoverage {
 
   /** The times in which nobody watched, until all that nodes have to say of them is dealt with. Nothing before the first list. */
   gaps(): readonly CoverageGap[] {
-    this.join();
-    // Where there is no Lease nobody else asks: the next gap is to begin where this one's watch ends, not before it began.
-    this.#look();
     return this.#watch === undefined ? [] : (this.#coverage?.gaps ?? []);
   }
 
@@ -89,10 +86,15 @@ export class PodCoverage {
     if (this.#coverage !== undefined) this.#coverage = settleGaps(this.#coverage, openIn);
   }
 
-  /** The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays. */
-  handOver(): Annotations {
+  /** Goes on with the chain: takes our own watch into account, and how far it has been dealt with. */
+  update(): void {
     this.join();
     this.#look();
+  }
+
+  /** The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays. */
+  handOver(): Annotations {
+    this.update();
     return this.#isTold && this.#coverage !== undefined ? { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage) } : {};
   }
 

@@ -9,6 +9,7 @@ import { AwaitedWords } from "./awaited-words.ts";
 import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "./core/attribution.ts";
+import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import { desiredClaimStatus } from "./core/claim-status.ts";
@@ -33,12 +34,14 @@ export interface ReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly standings: Pick<Standings, "of" | "assumedEnd" | "silentSinceMs">;
+  readonly standings: Pick<Standings, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
   /** Nothing where nobody measures. */
   readonly queues?: Readonly<Record<"claims" | "writes", QueueObserver>>;
+  /** Called before each decision, so that it takes into account that pods were listed anew. */
+  readonly onDecision: () => void;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -149,6 +152,7 @@ export class Reconciler {
 
   onClaimGone(claim: Claim): void {
     this.#memories.forget(claim);
+    this.#awaited.forget(claim.key);
     this.writes.forget(claim);
   }
 
@@ -231,20 +235,39 @@ export class Reconciler {
     }
   }
 
-  /** Claims that wait for a node's word, and some that did a moment ago. */
+  /** Claims that wait for a node to report, be it with their message alone, and some that did a moment ago. */
   waitingClaims(): ReadonlySet<string> {
     return this.#awaited.all();
   }
 
-  /**
-   * The claim and everything that decides its status now, or nothing where it is not known. Settles references whose nodes have
-   * answered; nothing else changes.
-   */
+  /** How many claims have a status that waits for a node to report. */
+  get heldUp(): number {
+    return this.#awaited.heldUp;
+  }
+
+  /** The claim and everything that decides its status now, or nothing where it is not known. A read: it changes nothing. */
   claimFacts(key: string): DecidedClaim | undefined {
     const claim = this.#memories.newest(key);
+    return claim && this.#factsOf(claim, this.#memories.evidence(claim));
+  }
+
+  /** The same for a decision: it goes on from what it finds, and looks out for the nodes that it needs. */
+  #settledFacts(key: string): DecidedClaim | undefined {
+    const claim = this.#memories.newest(key);
     if (claim === undefined) return undefined;
+    this.#parts.onDecision();
+    const facts = this.#factsOf(claim, this.#memories.settle(claim));
+    if (this.#isUnlisted(claim)) this.#unlisted.add(key);
+    for (const { node } of facts.awaited) this.#parts.standings.lookFor(node);
+    return facts;
+  }
+
+  #isUnlisted({ status }: Claim): boolean {
+    return status === undefined && this.#parts.cluster.podsReached() === undefined;
+  }
+
+  #factsOf(claim: Claim, evidence: ClaimEvidence): DecidedClaim {
     const { cluster, fleet, standings, nowMs } = this.#parts;
-    const evidence = this.#memories.evidence(claim);
     const facts = factsOf(evidence, {
       ...this.#words,
       nodes: cluster.nodeNames,
@@ -255,23 +278,21 @@ export class Reconciler {
       podName: cluster.podName,
       nowMs: nowMs(),
     });
-    const isUnlisted = claim.status === undefined && cluster.podsReached() === undefined;
-    if (isUnlisted) this.#unlisted.add(key);
-    const isEligible = facts.isEligible && !isUnlisted;
+    const isEligible = facts.isEligible && !this.#isUnlisted(claim);
     return { claim, ...facts, isEligible, unseen: this.#parts.unseenOf(evidence.volume) };
   }
 
   #decide(key: string): DesiredClaim | undefined {
-    const facts = this.claimFacts(key);
+    const facts = this.#settledFacts(key);
     return facts && desiredOf(facts);
   }
 
   async #reconcile(key: string): Promise<void> {
-    const facts = this.claimFacts(key);
+    const facts = this.#settledFacts(key);
     if (facts === undefined) return;
     const { claim } = facts;
     this.#memories.witness(facts);
-    for (const awaited of facts.awaited) this.#awaited.await(awaited, key);
+    this.#awaited.put(key, facts);
     const decision = desiredOf(facts);
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
     this.writes.consider(decision);

@@ -63,8 +63,13 @@ export class Rejections {
 
   /** How many were rejected in the last ten minutes. */
   count(): number {
-    this.#forgetOld(this.#parts.nowMs());
-    return this.#rejected.size;
+    const nowMs = this.#parts.nowMs();
+    return [...this.#rejected.values()].filter(({ atMs }) => nowMs - atMs < FLEET_WINDOW_MS).length;
+  }
+
+  /** Agents were last told to reject no pod. */
+  get isHeld(): boolean {
+    return this.#held !== undefined;
   }
 
   /** How many wait, however long. */
@@ -116,7 +121,5 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
   gauge("mooring_fleet_misplaced_pods", "Pods that wait for a volume whose node affinity excludes their node.", () =>
     rejections.waiting(),
   );
-  gauge("mooring_fleet_rejections_held", "1 while agents are told to reject no pod.", () =>
-    Number(rejections.hold() !== undefined),
-  );
+  gauge("mooring_fleet_rejections_held", "1 while agents are told to reject no pod.", () => Number(rejections.isHeld));
 }

@@ -79,7 +79,6 @@ export class Standings {
   readonly #tracks = new Map<string, Track>();
   readonly #queue: WorkQueue;
   readonly #questions: KubeletQuestions;
-  #startedAt: number;
   #hasBegun = false;
 
   constructor(parts: StandingsParts, limits: StandingLimits) {
@@ -87,19 +86,17 @@ export class Standings {
     this.#limits = limits;
     this.#queue = new WorkQueue(parts, 1, parts.queues?.nodes);
     this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
-    this.#startedAt = parts.clock.monotonicMs();
   }
 
   /** Everything is listed: from now on nodes are judged by what is not heard of them. */
   begin(): void {
-    this.#startedAt = this.#now;
     this.#hasBegun = true;
     for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
   }
 
   /** The nodes of the cluster whose reports are to come. */
   expected(): readonly string[] {
-    return this.#parts.cluster.nodeNames().filter((node) => this.of(node).kind === "agent");
+    return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "agent");
   }
 
   /** Works until the signal is aborted. */
@@ -108,7 +105,13 @@ export class Standings {
     await runTogether([looking, (both) => this.#questions.run(both)], signal);
   }
 
+  /** A read: it changes nothing. A node that no decision has looked for yet may still report. */
   of(node: string): Standing {
+    return (this.#tracks.get(node) ?? this.#newTrack(node)).standing;
+  }
+
+  /** The same for a decision that needs the node's report: from the first time on, it counts how long the node does not come. */
+  lookFor(node: string): Standing {
     return (this.#tracks.get(node) ?? this.#look(node)).standing;
   }
 
@@ -118,7 +121,7 @@ export class Standings {
 
   /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
   assumedEnd(node: string): AssumedEnd | undefined {
-    return (this.#tracks.get(node) ?? this.#look(node)).assumed;
+    return this.#tracks.get(node)?.assumed;
   }
 
   /**
@@ -126,7 +129,7 @@ export class Standings {
    * although each heartbeat of an agent that cannot read dates its last read anew.
    */
   silentSinceMs(node: string): number | undefined {
-    return (this.#tracks.get(node) ?? this.#look(node)).silentSinceMs;
+    return this.#tracks.get(node)?.silentSinceMs;
   }
 
   /** Nodes that want to be looked at now. */
@@ -180,7 +183,7 @@ export class Standings {
     const after = { ...track, standing, standingSince, silentSinceMs, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
-      if (waitMs !== undefined) this.#queue.addAfter(node, waitMs);
+      if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
     }
     this.#questions.put(node, isInQuestion);
     const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
@@ -190,9 +193,12 @@ export class Standings {
     return after;
   }
 
-  /** A node is taken for what it would be if its report were to come in time. */
+  /**
+   * A node is taken for what it would be if its report were to come in time. Its absence counts from this moment: while the watch of
+   * Nodes hangs, a node that has just joined has no object here, however long this run lasts already.
+   */
   #newTrack(node: string): Track {
-    const since = this.#startedAt;
+    const since = this.#now;
     return {
       uid: this.#parts.cluster.node(node)?.uid,
       uidSince: since,
@@ -231,8 +237,11 @@ export class Standings {
     if (!this.#tracks.has(node)) return;
     const restMs = this.#restOf(this.#look(node), { view: this.#parts.fleet.view(node) });
     if (restMs === undefined || restMs > 0) return;
-    this.#parts.onForgotten(node);
-    this.#parts.fleet.drop(node);
-    this.#tracks.delete(node);
+    const { cluster, fleet, onForgotten } = this.#parts;
+    onForgotten(node);
+    fleet.drop(node);
+    // As long as a status names it, that it is gone is known.
+    if (cluster.isStoredHolder(node)) this.#queue.addAfter(node, FORGET_AFTER_MS);
+    else this.#tracks.delete(node);
   }
 }

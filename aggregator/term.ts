@@ -34,7 +34,7 @@ export interface TermParts {
   readonly cluster: Cluster;
   readonly writing: Pick<StatusWriting, "writer" | "policy"> & { readonly warnings: Pick<ClaimWarnings, "tell"> };
   /** Since when pods have been watched, by whomever. */
-  readonly coverage: Pick<PodCoverage, "gaps" | "settle">;
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
   readonly clusterUid: () => string | undefined;
   /** Nothing where nobody measures. */
   readonly measures?: Measures;
@@ -71,7 +71,8 @@ export class Term {
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
-    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, unseenOf, nowMs };
+    const onDecision = (): void => parts.coverage.join();
+    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, onDecision, unseenOf, nowMs };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.#api = new ReadApi({
       ...parts,
@@ -104,7 +105,7 @@ export class Term {
     const parts = {
       ...this.#parts,
       leases: createNodeLeases(this.#parts.client),
-      standingOf: (node: string) => this.standings.of(node).kind,
+      standingOf: (node: string) => this.standings.lookFor(node).kind,
       isAtRest: () => this.reconciler.isAtRest,
       mark: () => this.reconciler.mark(),
       onChange: () => this.reconciler.enqueueAll(),

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { BlindGap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { Awaited } from "./claim-status.ts";
+import { type Awaited, waitsForNodes } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
 import type { VolumeUse } from "./volume-use.ts";
@@ -92,10 +92,8 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaite
 
 /** Nobody is known to use the claim now, but a node whose word is needed has not given it yet, or no longer gives any. */
 export function isWaiting({ claim, use, references, awaited }: ClaimSight): boolean {
-  const isJudged = claim.phase === "Bound" && !claim.isDeleting;
-  const silent = new Set(awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node));
-  const isUsed = references.length > 0 || use.held.some(({ node }) => !silent.has(node));
-  return isJudged && awaited.length > 0 && !isUsed;
+  const isEligible = claim.phase === "Bound" && !claim.isDeleting;
+  return waitsForNodes({ isEligible, holders: use.held.map(({ node }) => node), references, awaited });
 }
 
 /** Kubernetes says that the claim is unused while it is mounted. */

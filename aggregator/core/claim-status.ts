@@ -73,6 +73,18 @@ function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
   return unused(facts, known);
 }
 
+/** True when the claim waits for a node to report: it has a status, no pod refers to it, and only Stale nodes show it mounted. */
+export function waitsForNodes({
+  isEligible,
+  holders,
+  references,
+  awaited,
+}: Pick<ClaimFacts, "isEligible" | "holders" | "awaited"> & { readonly references: readonly unknown[] }): boolean {
+  const silent = new Set(awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node));
+  const isUsed = references.length > 0 || holders.some((node) => !silent.has(node));
+  return isEligible && awaited.length > 0 && !isUsed;
+}
+
 /** What stands there names the nodes that have to be asked: it stays until they have answered, also after another start. */
 function isHolderAwaited({ stored, awaited }: ClaimFacts): boolean {
   return stored?.reason === "Mounted" && awaited.some(({ why }) => why === "was-mounted");

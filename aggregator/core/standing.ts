@@ -83,7 +83,12 @@ function silenceOf(sight: NodeSight, { silentAfterMs }: StandingLimits): string 
   return undefined;
 }
 
-function goneness({ object, objectAgeMs }: NodeSight, { nodeGoneAfterMs }: StandingLimits): string | undefined {
+/** Never while its agent reports: what it says of its mounts counts, also when it cannot read the table completely. */
+function goneness(
+  { object, objectAgeMs, reportAgeMs = Number.POSITIVE_INFINITY }: NodeSight,
+  { nodeGoneAfterMs, silentAfterMs }: StandingLimits,
+): string | undefined {
+  if (reportAgeMs <= silentAfterMs) return undefined;
   if (object === undefined) return objectAgeMs >= nodeGoneAfterMs ? "its Node object is deleted" : undefined;
   const isOff = object.isOutOfService === true && object.isReady !== true;
   return isOff ? "it is tainted out-of-service and not ready" : undefined;

@@ -31,6 +31,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs
       cluster: { node: (name) => ({ ...nodeWith(name), createdAtMs }), nodeNames: () => ["n1"] },
       coverage: {
         gaps: () => open,
+        update: () => {},
         settle: (openIn) => {
           open = open.filter((gap) => openIn(gap)?.length !== 0);
         },

@@ -118,9 +118,9 @@ export class Harness {
     };
     const parts = {
       ...this.#parts,
-      coverage: { gaps: () => this.gaps, settle },
+      coverage: { gaps: () => this.gaps, settle, update: () => {} },
       leases: { renewals: this.#renewals },
-      standingOf: (node: string) => this.standings.of(node).kind,
+      standingOf: (node: string) => this.standings.lookFor(node).kind,
       isAtRest: () => this.reconciler.isAtRest,
       mark: () => this.reconciler.mark(),
       onChange: () => this.reconciler.enqueueAll(),
@@ -135,7 +135,7 @@ export class Harness {
       read: async ({ key, uid }: Claim) => this.#read(key, uid),
     };
     const unseenOf = (volume: Volume | undefined): Unseen => this.#blindGaps.unseenOf(volume);
-    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const, unseenOf };
+    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const, unseenOf, onDecision: () => {} };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
 

@@ -10,7 +10,7 @@ function termWith(fields: {
   return {
     fleet: { expected },
     standings: { named: (kind) => (kind === "silent" ? silent : ["another"]) },
-    reconciler: { waitingClaims: () => new Set(claims) },
+    reconciler: { heldUp: claims.length },
   };
 }
 

@@ -209,10 +209,11 @@ describe("the coverage that is handed over", () => {
     for (const reached of ["110", "120"]) {
       world.nowMs += 2_000;
       world.reached = reached;
-      world.coverage.gaps();
+      world.coverage.update();
     }
 
     world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
+    world.coverage.update();
 
     // At the last look but one, by a clock that may be a tenth of a second ahead.
     expect(world.coverage.gaps().at(-1)).toMatchObject({ fromMs: NOON + 1_900, toMs: NOON + 9_000 });

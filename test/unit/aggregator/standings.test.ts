@@ -507,18 +507,30 @@ describe("a node that is gone", () => {
     expect(world.told).toEqual(["90 n1 gone, its holds", "200 n1 silent, its holds"]);
   });
 
-  it("a name that no object has had since the start is gone five minutes after it", async () => {
+  it("a name that no object has is gone five minutes after a decision first looked for it", async () => {
     const world = newWorld();
     await world.begin();
-    await world.advance(60);
+    await world.advance(3_600);
+    const kinds: string[] = [world.standings.lookFor("n9").kind];
+
+    for (const seconds of [90, 1, 208, 1]) {
+      await world.advance(seconds);
+      kinds.push(world.kindOf("n9"));
+    }
+
+    expect(kinds).toEqual(["agent", "agent", "silent", "silent", "gone"]);
+  });
+
+  it("a read of a name that no object has counts for nothing", async () => {
+    const world = newWorld();
+    await world.begin();
+
     const kinds = [world.kindOf("n9")];
-
-    await world.advance(60);
-    kinds.push(world.kindOf("n9"));
-    await world.advance(180);
+    await world.advance(3_600);
     kinds.push(world.kindOf("n9"));
 
-    expect(kinds).toEqual(["agent", "silent", "gone"]);
+    expect(kinds).toEqual(["agent", "agent"]);
+    expect(world.standings.count("agent")).toBe(0);
   });
 
   it("is forgotten soon where nothing was left on it, so that nodes may come and go", async () => {

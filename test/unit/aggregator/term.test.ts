@@ -52,7 +52,7 @@ async function leading(
   const logger = createFakeLogger();
   const writing = { writer, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
   const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
-  const coverage = { gaps: () => gaps, settle: () => {} };
+  const coverage = { gaps: () => gaps, settle: () => {}, join: () => {}, update: () => {} };
   const waiting: (readonly string[])[] = [];
   const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
   const term = new Term({ ...parts, coverage, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs }, config());

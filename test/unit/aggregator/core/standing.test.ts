@@ -219,6 +219,16 @@ describe("gone", () => {
       kind: "silent",
     },
     { name: "not while its agent reports", sight: sightWith({ object: OFF }), kind: "agent" },
+    {
+      name: "not while its agent reports that it cannot read the mount table, and the kubelet is dead",
+      sight: sightWith({ object: OFF, view: HOLDING, readAgeMs: 180_001 }),
+      kind: "silent",
+    },
+    {
+      name: "nor when its Node object is deleted meanwhile",
+      sight: sightWith({ object: undefined, view: HOLDING, readAgeMs: 600_000 }),
+      kind: "silent",
+    },
     { name: "not while its first report may still come", sight: unheard(90_000, { object: OFF }), kind: "agent" },
     { name: "tainted before the start, and silent since", sight: unheard(90_001, { object: OFF }), kind: "gone" },
   ])("$name: $kind", ({ sight, kind }) => {
