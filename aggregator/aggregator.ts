@@ -30,6 +30,7 @@ import { Term } from "./term.ts";
 import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./turn-away.ts";
 import { UnsettledEnds } from "./unsettled-ends.ts";
 import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
+import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
 export interface AggregatorPorts {
@@ -86,8 +87,12 @@ class Aggregator {
   readonly #ports: AggregatorPorts;
   readonly #cluster: Cluster;
   readonly #ends = new UnsettledEnds({
-    isTold: ({ pod }) => claimKeysOf(pod).every((key) => this.#isUnusedOrGone(key)),
+    isTold: ({ pod }, unstored) => claimKeysOf(pod).every((key) => this.#tellsOfEnd(key, unstored)),
     nowMs: () => this.#nowMs(),
+  });
+  readonly #unstored = new UnstoredClaims({
+    claim: (key) => this.#cluster.claim(key),
+    claims: () => this.#cluster.claims(),
   });
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
@@ -143,11 +148,11 @@ class Aggregator {
 
   #newLeadership(): Leadership {
     const { election } = this.#config;
-    const [cluster, ends] = [this.#cluster, this.#ends];
+    const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
     const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
     const mark = (): (() => boolean) => this.#term?.reconciler.mark() ?? isAtRest;
     const nowMs = (): number => this.#nowMs();
-    const parts = { ...this.#ports, cluster, ends, isAtRest, mark, nowMs };
+    const parts = { ...this.#ports, cluster, ends, unstored, isAtRest, mark, nowMs };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
@@ -201,6 +206,7 @@ class Aggregator {
         cluster: this.#cluster,
         writing: this.#writing,
         coverage: this.#leadership.coverage,
+        unstored: this.#unstored,
         clusterUid: this.#identity.uid,
         measures: this.#measures,
         onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
@@ -234,9 +240,10 @@ class Aggregator {
     term?.reconciler.onPodEnded(end);
   }
 
-  #isUnusedOrGone(claimKey: string): boolean {
+  /** True where the claim is gone, or what is stored of it is what a leader decided after the end. */
+  #tellsOfEnd(claimKey: string, unstored: ReadonlySet<string>): boolean {
     const claim = this.#cluster.claim(claimKey);
-    return claim === undefined || claim.status?.unused === true;
+    return claim === undefined || (claim.status?.unused === true && !unstored.has(claim.uid));
   }
 
   onReport(report: NodeMessage): ReportOutcome {

@@ -45,6 +45,8 @@ export class ClaimMemories {
   readonly #words: NodeWords;
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
+  /** Keys of those with ended uses that no status tells of yet. */
+  readonly #open = new Set<string>();
   /** A node has twenty claims mounted, most of them nowhere else. */
   readonly #witnessedNodes = new SharedValues<readonly string[]>();
   /** What releases that are settled told of uses, by claim and pod, oldest first. */
@@ -64,6 +66,11 @@ export class ClaimMemories {
     return this.#memories.size;
   }
 
+  /** Keys of the claims with ended uses that their status does not tell of yet. */
+  get open(): Iterable<string> {
+    return this.#open;
+  }
+
   /** A claim that was re-created under its name starts anew. */
   of(claim: Claim): ClaimMemory {
     const memory = this.#peek(claim);
@@ -77,7 +84,9 @@ export class ClaimMemories {
   }
 
   forget({ key, uid }: Claim): void {
-    if (this.#memories.get(key)?.uid === uid) this.#memories.delete(key);
+    if (this.#memories.get(key)?.uid !== uid) return;
+    this.#memories.delete(key);
+    this.#open.delete(key);
   }
 
   /** Our own last write counts until the watch has brought it, or the claim would be decided on an old state. */
@@ -96,7 +105,7 @@ export class ClaimMemories {
   noteEnd(claim: Claim, reference: EndedReference): void {
     const memory = this.of(claim);
     memory.isWitnessed ||= reference.wasOver !== true;
-    memory.history = { ...memory.history, pending: [...memory.history.pending, reference] };
+    this.#keep(claim, { ...memory.history, pending: [...memory.history.pending, reference] });
   }
 
   /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
@@ -126,7 +135,12 @@ export class ClaimMemories {
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     const { history } = this.#peek(claim);
     const latest = ends.reduce((best, end) => (best && best.byMs >= end.byMs ? best : end), history.latest);
-    if (latest !== history.latest) this.of(claim).history = pruneHistory({ ...history, latest }, claim.status);
+    if (latest !== history.latest) this.#keep(claim, pruneHistory({ ...history, latest }, claim.status));
+  }
+
+  #keep(claim: Claim, history: ClaimHistory): void {
+    this.of(claim).history = history;
+    this.#open[isOpen(history) ? "add" : "delete"](claim.key);
   }
 
   /** Nothing is to be written of the claim: lets go of a memory that can no longer matter. */
@@ -151,7 +165,7 @@ export class ClaimMemories {
     const known = this.#memories.get(claim.key);
     if (known?.uid !== claim.uid && observed.length === 0 && !isOpen(history)) return evidence;
     const memory = this.of(claim);
-    memory.history = history;
+    this.#keep(claim, history);
     memory.observed = observed;
     if (memory.written !== undefined) memory.written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
     return evidence;

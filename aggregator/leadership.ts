@@ -13,6 +13,7 @@ import { PodCoverage } from "./pod-coverage.ts";
 import { LeaderLabel } from "./sinks/leader-label.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { UnsettledEnds } from "./unsettled-ends.ts";
+import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {
@@ -34,6 +35,7 @@ interface LeadershipParts extends KubeParts, Backlog {
   readonly metrics: Metrics;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: UnsettledEnds;
+  readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }

@@ -13,13 +13,15 @@ import {
   settleGaps,
 } from "./core/coverage.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "./sources/coverage-annotation.ts";
+import { COVERAGE_ANNOTATION, type HandOver, readCoverage, writeCoverage } from "./sources/coverage-annotation.ts";
 import type { UnsettledEnds } from "./unsettled-ends.ts";
+import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 interface CoverageParts extends Backlog {
   readonly logger: Logger;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: UnsettledEnds;
+  readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
   /** The API server's clock. */
   readonly time: () => ServerTime | undefined;
 }
@@ -62,7 +64,9 @@ export class PodCoverage {
 
   /** We lead: what the predecessor left, and what our own watch has to say. */
   begin(annotations: Annotations): void {
-    this.#coverage = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    this.#parts.unstored.begin(handed?.unstored ?? []);
+    this.#coverage = handed && coverageOf(handed);
     this.#watch = undefined;
     this.#isTold = false;
     this.#dealtWith.reset();
@@ -92,17 +96,24 @@ export class PodCoverage {
     this.#look();
   }
 
-  /** The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays. */
+  /**
+   * The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays; while more decisions are not
+   * stored than can be handed over, our own last one does.
+   */
   handOver(): Annotations {
     this.update();
-    return this.#isTold && this.#coverage !== undefined ? { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage) } : {};
+    const unstored = this.#parts.unstored.list();
+    if (!this.#isTold || this.#coverage === undefined || unstored === undefined) return {};
+    return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
   }
 
   /** Somebody's word, ours included, was seen: what is dealt with need not be remembered. */
   onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
     if (this.#parts.time() !== undefined) this.#leases.push({ version: resourceVersion, seenAtMs: this.#latestMs });
+    // Also where another one leads: none but the newest of the old ones is of use.
+    this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
-    if (handed !== undefined) this.#parts.ends.settle(handed.reached);
+    if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }
 
   /** Takes our own watch into account, also when pods had to be listed anew: what came and went meanwhile was not seen. */
@@ -169,4 +180,8 @@ export class PodCoverage {
     const time = this.#parts.time();
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
+}
+
+function coverageOf({ unstored: _, ...coverage }: HandOver): Coverage {
+  return coverage;
 }

@@ -11,7 +11,7 @@ import { assumedUse } from "./core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "./core/attribution.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
-import type { Unseen } from "./core/claim-gap.ts";
+import { notBefore, type Unseen } from "./core/claim-gap.ts";
 import { desiredClaimStatus } from "./core/claim-status.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
@@ -27,6 +27,7 @@ import type { PodEnd } from "./sources/pods.ts";
 import type { StandingChange, Standings } from "./standings.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import { ClaimWrites } from "./writing/claim-writes.ts";
+import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 export interface ReconcilerParts {
   readonly clock: Clock;
@@ -40,6 +41,7 @@ export interface ReconcilerParts {
   readonly policy: () => UpstreamPolicy;
   /** Nothing where nobody measures. */
   readonly queues?: Readonly<Record<"claims" | "writes", QueueObserver>>;
+  readonly unstored: UnstoredClaims;
   /** Called before each decision, so that it takes into account that pods were listed anew. */
   readonly onDecision: () => void;
   /** When a claim with this volume may have been used without anybody seeing it. */
@@ -78,6 +80,7 @@ export class Reconciler {
       assumedEnd: (node) => standings.assumedEnd(node),
     };
     this.#memories = new ClaimMemories(parts, this.#words);
+    parts.unstored.follow(() => this.#memories.open);
     this.#homeless = new HomelessReleases(parts);
     const { nowMs } = parts;
     this.answers = new ReportAnswers({
@@ -279,7 +282,8 @@ export class Reconciler {
       nowMs: nowMs(),
     });
     const isEligible = facts.isEligible && !this.#isUnlisted(claim);
-    return { claim, ...facts, isEligible, unseen: this.#parts.unseenOf(evidence.volume) };
+    const unseen = notBefore(this.#parts.unseenOf(evidence.volume), this.#parts.unstored.notBeforeMs(claim));
+    return { claim, ...facts, isEligible, unseen };
   }
 
   #decide(key: string): DesiredClaim | undefined {

@@ -25,6 +25,7 @@ import { NOT_COUNTED, NOT_DATED } from "./turn-away.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import type { StatusWriting } from "./writing/status-writing.ts";
+import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 export interface TermParts {
   readonly clock: Clock;
@@ -35,6 +36,7 @@ export interface TermParts {
   readonly writing: Pick<StatusWriting, "writer" | "policy"> & { readonly warnings: Pick<ClaimWarnings, "tell"> };
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
+  readonly unstored: UnstoredClaims;
   readonly clusterUid: () => string | undefined;
   /** Nothing where nobody measures. */
   readonly measures?: Measures;

@@ -11,8 +11,8 @@ const MOST_ENDS = 50_000;
 const LAG_MS = 30_000;
 
 interface EndsParts {
-  /** The status of every claim that the pod named tells of its end, or of one that came later. */
-  readonly isTold: (end: SeenEnd) => boolean;
+  /** The status of every claim that the pod named tells of its end, or of one that came later; `unstored` are UIDs of claims whose does not. */
+  readonly isTold: (end: SeenEnd, unstored: ReadonlySet<string>) => boolean;
   /** The API server's clock, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -25,6 +25,7 @@ export class UnsettledEnds {
   readonly #parts: EndsParts;
   #ends: SeenEnd[] = [];
   #reached = "0";
+  #unstored: ReadonlySet<string> = new Set();
   #droppedUpTo: string | undefined;
 
   constructor(parts: EndsParts) {
@@ -33,7 +34,7 @@ export class UnsettledEnds {
 
   /** What whoever leads next has to begin with. */
   get open(): readonly SeenEnd[] {
-    return this.#ends.filter((end) => !isUpTo(end.gone, this.#reached) || !this.#parts.isTold(end));
+    return this.#ends.filter((end) => !isUpTo(end.gone, this.#reached) || !this.#parts.isTold(end, this.#unstored));
   }
 
   /** Ends up to this resource version are not known any more; nothing when none was dropped. */
@@ -55,17 +56,19 @@ export class UnsettledEnds {
 
   /**
    * A leader has dealt with everything up to this resource version. An end of which its claim's status does not tell yet may still wait
-   * for the word of its node; of several on one node the last one's word is enough for all.
+   * for the word of its node, or for its write; of several on one node the last one's word is enough for all. `unstored` are UIDs of
+   * claims of which the API server has not stored what the leader decided.
    */
-  settle(reached: string): void {
+  settle(reached: string, unstored: ReadonlySet<string> = new Set()): void {
     const { isTold, nowMs } = this.#parts;
     const youngestMs = nowMs() - LAG_MS;
     this.#reached = reached;
+    this.#unstored = unstored;
     const open = new Map<string, SeenEnd>();
     const later: SeenEnd[] = [];
     for (const end of this.#ends) {
       if (!isUpTo(end.gone, reached)) later.push(end);
-      else if (end.seenAtMs > youngestMs || !isTold(end)) open.set(placeOf(end), end);
+      else if (end.seenAtMs > youngestMs || !isTold(end, unstored)) open.set(placeOf(end), end);
     }
     this.#ends = [...open.values(), ...later];
   }

@@ -14,6 +14,13 @@ export interface Unseen {
   readonly openUntilMs?: number | undefined;
 }
 
+/** The same for a claim of which an earlier leader had found out that it is not unused for longer, and could not store it. */
+export function notBefore(unseen: Unseen, sinceMs: number | undefined): Unseen {
+  if (sinceMs === undefined) return unseen;
+  const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false, gapEndedMs: sinceMs, hasBegin: true };
+  return { ...unseen, times: [...unseen.times, time] };
+}
+
 /** A time in the future is none, beyond what clocks are not sure of. Milliseconds. */
 const FUTURE_MS = 5_000;
 

@@ -27,6 +27,16 @@ export interface CoverageGap {
   readonly openNodes: readonly string[] | undefined;
 }
 
+/** A claim whose status a leader has decided, and that the API server has not stored: nothing but the leader's word tells of it. */
+export interface UnstoredClaim {
+  readonly uid: string;
+  /** It is unused since then at the earliest, milliseconds of the API server's wall clock; nothing where it was decided to be in use. */
+  readonly sinceMs: number | undefined;
+}
+
+/** More of them are not handed over: as long as there are, the hand-over stays as it was. */
+export const MAX_UNSTORED = 100;
+
 /** One replica's own watch of all pods: nothing was missed after `sinceVersion`. */
 export interface PodWatch {
   readonly sinceVersion: string;

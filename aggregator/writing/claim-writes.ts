@@ -4,7 +4,13 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimWrite, type DesiredClaim, type UpstreamPolicy, writeFor } from "../core/claim-write.ts";
+import {
+  type ClaimWrite,
+  type DesiredClaim,
+  isSameStatus,
+  type UpstreamPolicy,
+  writeFor,
+} from "../core/claim-write.ts";
 import { MOST_WRITES, type WriteAnswer } from "../core/write-limit.ts";
 import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "../core/write-pace.ts";
 import type { ClaimStatusWriter, WriteResult } from "../sinks/claim-status-writer.ts";
@@ -12,6 +18,7 @@ import { WriteLimiter } from "../sinks/write-limiter.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { Disagreements } from "./disagreements.ts";
 import { Setbacks } from "./setbacks.ts";
+import type { UnstoredClaims } from "./unstored-claims.ts";
 import { WriteMemories, type WriteMemory } from "./write-memories.ts";
 import { type MissingRight, WriteRights } from "./write-rights.ts";
 
@@ -22,6 +29,7 @@ export interface ClaimWritesParts {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
+  readonly unstored: Pick<UnstoredClaims, "note" | "settle" | "forget">;
   /** Nothing where nobody measures. */
   readonly queues?: Readonly<Record<"writes", QueueObserver>>;
   /** Decides on the newest of everything; nothing for a claim that is gone. */
@@ -108,6 +116,7 @@ export class ClaimWrites {
     this.#memories.forget(claim);
     this.#rights.release(claim.key);
     this.disagreements.forget(claim);
+    this.#parts.unstored.forget(claim);
   }
 
   /** Writes until the signal is aborted. */
@@ -118,8 +127,11 @@ export class ClaimWrites {
 
   /** What has to be written now. What has to wait comes again by itself. */
   #due(decision: DesiredClaim): Attempt | undefined {
-    const { claim } = decision;
-    const write = writeFor(decision, this.#parts.policy());
+    const { claim, isEligible } = decision;
+    const { policy, unstored } = this.#parts;
+    const write = writeFor(decision, policy());
+    if (write.kind === "apply" && !isSameStatus(claim.status, write.status)) unstored.note(claim, write.status);
+    else if (isEligible) unstored.settle(claim);
     if (write.kind === "none") {
       this.#memories.rest(claim);
       this.#rights.release(claim.key);
@@ -202,8 +214,9 @@ export class ClaimWrites {
 
   #onWritten({ write, decision }: Attempt, written: Claim): void {
     const { key, namespace, name } = written;
-    const { logger, onRead } = this.#parts;
+    const { logger, onRead, unstored } = this.#parts;
     this.#rights.grant(key);
+    unstored.settle(written);
     this.#memories.written(written);
     onRead(written);
     // By what stood there: had it not been the newest, it would not have been written over.

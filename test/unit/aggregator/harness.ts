@@ -11,6 +11,7 @@ import type { PodCoverage } from "../../../aggregator/pod-coverage.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
+import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
@@ -65,6 +66,10 @@ export class Harness {
   /** Resource versions of kubelets' Leases. */
   readonly leaseVersions = new Map<string, string>();
   #blindGaps: BlindGaps;
+  readonly unstored = new UnstoredClaims({
+    claim: (key) => this.cluster.claim(key),
+    claims: () => this.cluster.claims(),
+  });
   readonly #limits: StandingLimits & { readonly reasonDelayMs: number; readonly blindGap: BlindGapSetting };
   #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
@@ -135,7 +140,13 @@ export class Harness {
       read: async ({ key, uid }: Claim) => this.#read(key, uid),
     };
     const unseenOf = (volume: Volume | undefined): Unseen => this.#blindGaps.unseenOf(volume);
-    const beside = { warnings: { tell: () => {} }, policy: () => "remove" as const, unseenOf, onDecision: () => {} };
+    const beside = {
+      warnings: { tell: () => {} },
+      policy: () => "remove" as const,
+      unseenOf,
+      unstored: this.unstored,
+      onDecision: () => {},
+    };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
 
@@ -290,6 +301,8 @@ export class Harness {
 /** As the writer tells it. */
 function failureOf(error: Error): WriteResult {
   const { message } = error;
+  if (error instanceof ApiError && error.status === 403) return { kind: "forbidden", message };
+  if (error instanceof ApiError && error.status === 422) return { kind: "refused", reason: "Invalid", message };
   if (error instanceof ApiError && error.status === 409) return { kind: "stale", message };
   return { kind: "failed", message, retryAfterMs: 0 };
 }

@@ -38,6 +38,7 @@ const LABELLED = json({ items: [{ metadata: { name: "a", uid: "uid-a", labels: {
 const DROPPED = json({ metadata: { resourceVersion: "10" } });
 const OWN_POD = json({ items: [{ metadata: { name: "a", uid: "uid-a" } }] });
 
+const NONE_UNSTORED = { begin: () => {}, list: () => [] };
 const NO_BACKLOG = { isAtRest: () => true, mark: () => () => true };
 
 function elected(server: Server) {
@@ -61,6 +62,7 @@ function elected(server: Server) {
     logger: createFakeLogger(),
     random: createFixedRandom(0.5),
     ends: new UnsettledEnds({ isTold: () => true, nowMs: () => NOON }),
+    unstored: NONE_UNSTORED,
   };
   const cluster = { podsWatchedSince: () => server.watch, podsReached: () => server.reached?.() };
   const leadership = createElectedLeadership(
@@ -188,7 +190,7 @@ describe("leadership without an election", () => {
     const ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
     const watch = { sinceVersion: "7", sinceMs: NOON };
     const cluster = { podsWatchedSince: () => watch, podsReached: () => "7" };
-    const leadership = createSoleLeadership({ ...parts, ends, cluster });
+    const leadership = createSoleLeadership({ ...parts, ends, unstored: NONE_UNSTORED, cluster });
     let told: AbortSignal | undefined;
     const { signal } = new AbortController();
 

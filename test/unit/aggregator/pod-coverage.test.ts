@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Coverage, PodWatch } from "../../../aggregator/core/coverage.ts";
+import type { Coverage, PodWatch, UnstoredClaim } from "../../../aggregator/core/coverage.ts";
 import { PodCoverage } from "../../../aggregator/pod-coverage.ts";
 import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { UnsettledEnds } from "../../../aggregator/unsettled-ends.ts";
@@ -25,11 +25,14 @@ class World {
   /** How many things were told, and how many of them were dealt with. */
   told = 0;
   dealtWith = 0;
+  unstored: readonly UnstoredClaim[] | undefined = [];
+  readonly inherited: UnstoredClaim[] = [];
   readonly logger = createFakeLogger();
   readonly ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
   readonly coverage = new PodCoverage({
     logger: this.logger,
     ends: this.ends,
+    unstored: { begin: (claims) => this.inherited.push(...claims), list: () => this.unstored },
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
     isAtRest: () => this.isAtRest,
     mark: () => {
@@ -55,9 +58,9 @@ describe("the coverage that is handed over", () => {
     const first = world.renew(2, "100");
     const second = world.renew(2, "110");
 
-    expect(first).toEqual(PREDECESSOR);
+    expect(first).toEqual({ ...PREDECESSOR, unstored: [] });
     // At the last look before it had not, or had just: that was at 12:00:02, by a clock that may be a tenth of a second ahead.
-    expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900 });
+    expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900, unstored: [] });
   });
 
   it("is the predecessor's word as long as nothing has been dealt with", () => {
@@ -71,6 +74,34 @@ describe("the coverage that is handed over", () => {
 
     expect(busy).toBeUndefined();
     expect(quiet).toMatchObject({ reached: "110" });
+  });
+
+  it("tells of decisions that are not stored, and of those that a predecessor could not store", () => {
+    const left = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR, [{ uid: "a", sinceMs: NOON - 9_000 }]) };
+    const world = new World();
+    world.coverage.begin(left);
+    world.unstored = [
+      { uid: "b", sinceMs: NOON - 5_000 },
+      { uid: "c", sinceMs: undefined },
+    ];
+
+    const handed = world.renew(2, "110");
+
+    expect(world.inherited).toEqual([{ uid: "a", sinceMs: NOON - 9_000 }]);
+    expect(handed).toMatchObject({ reached: "110", unstored: world.unstored });
+  });
+
+  it("stays what it was while more decisions are not stored than can be told of", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+    world.unstored = undefined;
+
+    const full = world.renew(2, "120");
+    world.unstored = [];
+
+    expect(full).toBeUndefined();
+    expect(world.renew(2, "120")).toMatchObject({ reached: "120" });
   });
 
   it("stays where it is while something waits to be dealt with", () => {

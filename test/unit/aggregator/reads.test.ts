@@ -10,7 +10,7 @@ const TARGETS = [
   ...["/metrics", "/livez?verbose", "/readyz?verbose", "/healthz?verbose"],
 ];
 /** How often everything is read after each step: mostly while a pod's end waits for its node to report. */
-const TIMES = (step: number): number => (step === 5 ? 1_000 : 10);
+const TIMES = (step: number): number => (step === 5 ? 1_000 : 3);
 
 const CLAIMS = "/api/v1/persistentvolumeclaims";
 const PODS = "/api/v1/pods";
@@ -46,7 +46,7 @@ function podAt(resourceVersion: string) {
   return { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName: "n1", volumes }, status: { phase: "Running" } };
 }
 
-/** All that an aggregator has written, answered and logged in a day in which much happens; `ask` is called between all steps. */
+/** All that an aggregator has written, answered and logged while much happens; `ask` is called between all steps. */
 async function played(ask: (get: (target: string) => Promise<unknown>, step: number) => Promise<void>) {
   const objects = { persistentvolumeclaims: [held], persistentvolumes: [volume], nodes: [node] };
   const { api, clock, server, logger } = await startAggregator({ objects });
@@ -72,7 +72,6 @@ async function played(ask: (get: (target: string) => Promise<unknown>, step: num
         object: { ...held, metadata: { ...held.metadata, resourceVersion: "103" } },
       }),
     () => clock.advance(400_000),
-    () => clock.advance(86_400_000),
   ];
   for (const [index, step] of steps.entries()) {
     await step();
@@ -81,7 +80,14 @@ async function played(ask: (get: (target: string) => Promise<unknown>, step: num
     await settle();
   }
   const requests = api.transport.requests.map(({ method, path, body }) => `${method} ${path} ${body ?? ""}`);
-  return { requests, answers, messages: logger.messages() };
+  return [...requests, ...answers, ...logger.messages()];
+}
+
+/** The first thing that two runs have not in common: one is too long to be shown whole. */
+function firstDifference(one: readonly string[], other: readonly string[]): readonly (string | undefined)[] {
+  const length = Math.max(one.length, other.length);
+  const index = Array.from({ length }, (_, at) => at).find((at) => one[at] !== other[at]);
+  return index === undefined ? [] : [one[index], other[index]];
 }
 
 describe("what is read of an aggregator", () => {
@@ -92,9 +98,7 @@ describe("what is read of an aggregator", () => {
       for (const target of TARGETS) for (let time = 0; time < TIMES(step); time += 1) await get(target);
     });
 
-    expect(read).toEqual(unread);
-    expect(
-      unread.requests.filter((request) => request.startsWith("PATCH") && request.includes("/data/status")),
-    ).not.toEqual([]);
+    expect(firstDifference(read, unread)).toEqual([]);
+    expect(unread.filter((request) => request.startsWith("PATCH") && request.includes("/data/status"))).not.toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { Term } from "../../../aggregator/term.ts";
 import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
+import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
@@ -55,7 +56,11 @@ async function leading(
   const coverage = { gaps: () => gaps, settle: () => {}, join: () => {}, update: () => {} };
   const waiting: (readonly string[])[] = [];
   const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
-  const term = new Term({ ...parts, coverage, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs }, config());
+  const unstored = new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims });
+  const term = new Term(
+    { ...parts, coverage, unstored, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs },
+    config(),
+  );
   const stop = new AbortController();
   const running = term.run(ends, stop.signal);
   cleanUps.push(async () => {

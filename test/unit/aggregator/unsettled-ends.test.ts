@@ -78,6 +78,19 @@ describe("ends of pods that are not settled", () => {
     expect(unsettled.open.map(({ gone }) => gone)).toEqual(["9"]);
   });
 
+  it("are those of claims of which the leader says that the API server has not stored what it decided", () => {
+    const isTold = (_: SeenEnd, unstored: ReadonlySet<string>): boolean => !unstored.has("data-uid");
+    const unsettled = new UnsettledEnds({ isTold, nowMs: () => NOON });
+    unsettled.note(endAt(9));
+
+    unsettled.settle("10", new Set(["data-uid"]));
+    const refused = unsettled.open.map(({ gone }) => gone);
+    unsettled.settle("10", new Set());
+
+    expect(refused).toEqual(["9"]);
+    expect(unsettled.open).toEqual([]);
+  });
+
   it("are not kept without a bound, and it is known up to where they are lost", () => {
     const { unsettled } = endsWith(Array.from({ length: 50_001 }, (_, index) => endAt(index + 1)));
 

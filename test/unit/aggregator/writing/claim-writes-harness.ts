@@ -51,6 +51,7 @@ export class WritesHarness {
         tell: (claim: Claim, warning: ClaimWarning) => void this.warnings.push({ ...warning, key: claim.key }),
       },
       policy: () => this.policy,
+      unstored: { note: () => {}, settle: () => {}, forget: () => {} },
       decide: (key: string) => this.decisionOn(key),
       onRead: (claim: Claim) => void this.seen.set(claim.key, claim),
     };

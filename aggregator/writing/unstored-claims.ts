@@ -1,0 +1,93 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { MAX_UNSTORED, type UnstoredClaim } from "../core/coverage.ts";
+
+interface UnstoredParts {
+  /** As the watch shows them. */
+  readonly claim: (key: string) => Claim | undefined;
+  readonly claims: () => Iterable<Claim>;
+}
+
+interface Decided {
+  readonly key: string;
+  readonly status: ClaimStatus;
+}
+
+/**
+ * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way. A successor has to know
+ * of them: what stands in their status does not cover the ends of uses that a leader has seen. A write that was tried is not stored.
+ */
+export class UnstoredClaims {
+  readonly #parts: UnstoredParts;
+  /** By UID. */
+  readonly #decided = new Map<string, Decided>();
+  /** What the predecessor left, by UID, until it is stored. */
+  readonly #inherited = new Map<string, UnstoredClaim>();
+  /** Keys of the claims with ended uses that are not decided yet. */
+  #open: () => Iterable<string> = () => [];
+
+  constructor(parts: UnstoredParts) {
+    this.#parts = parts;
+  }
+
+  /** A leader begins with what its predecessor left of claims that are still there. */
+  begin(inherited: readonly UnstoredClaim[]): void {
+    this.#decided.clear();
+    this.#inherited.clear();
+    this.#open = () => [];
+    if (inherited.length === 0) return;
+    const left = new Map(inherited.map((one) => [one.uid, one]));
+    for (const { uid } of this.#parts.claims()) {
+      const one = left.get(uid);
+      if (one !== undefined) this.#inherited.set(uid, one);
+    }
+  }
+
+  /** Which claims have ended uses that are not decided yet, by their keys. */
+  follow(open: () => Iterable<string>): void {
+    this.#open = open;
+  }
+
+  /** A status was decided that is not what is stored. */
+  note({ key, uid }: Claim, status: ClaimStatus): void {
+    this.#decided.set(uid, { key, status });
+  }
+
+  /** What is stored is what was decided. */
+  settle(claim: Claim): void {
+    this.#decided.delete(claim.uid);
+    if (this.notBeforeMs(claim) === undefined) this.#inherited.delete(claim.uid);
+  }
+
+  forget({ uid }: Claim): void {
+    this.#decided.delete(uid);
+    this.#inherited.delete(uid);
+  }
+
+  /** No decision dates the claim earlier: the predecessor had found that out, and could not store it. */
+  notBeforeMs({ uid, status }: Claim): number | undefined {
+    const sinceMs = this.#inherited.get(uid)?.sinceMs;
+    return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
+  }
+
+  /** What a successor has to know; nothing where that is too much to hand over. */
+  list(): readonly UnstoredClaim[] | undefined {
+    const found = new Map(this.#inherited);
+    for (const key of this.#open()) {
+      const claim = this.#parts.claim(key);
+      if (claim?.status?.unused === true) found.set(claim.uid, laterOf(found.get(claim.uid), claim.uid, undefined));
+    }
+    for (const [uid, { key, status }] of this.#decided) {
+      const claim = this.#parts.claim(key);
+      // A claim that is stored in use is decided anew from what nodes and pods tell; of a gap they tell only once.
+      const isNeeded = claim?.uid === uid && (claim.status?.unused === true || status.blindGap !== undefined);
+      if (isNeeded) found.set(uid, laterOf(found.get(uid), uid, status.unused ? status.sinceMs : undefined));
+    }
+    return found.size > MAX_UNSTORED ? undefined : [...found.values()];
+  }
+}
+
+function laterOf(known: UnstoredClaim | undefined, uid: string, sinceMs: number | undefined): UnstoredClaim {
+  const times = [known?.sinceMs, sinceMs].filter((ms) => ms !== undefined);
+  return { uid, sinceMs: times.length === 0 ? undefined : Math.max(...times) };
+}

@@ -1,0 +1,157 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { UnstoredClaim } from "../../../../aggregator/core/coverage.ts";
+import { UnstoredClaims } from "../../../../aggregator/writing/unstored-claims.ts";
+import { ApiError } from "../../../../common/kube/client.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import { Harness, type WriteOutcome } from "../harness.ts";
+import { claimWith, NOON, nodeWith, podWith, reportWith, statusWith, volumeWith } from "../world.ts";
+
+const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 7_200_000 });
+const HOST_PATH = volumeWith({ isHostPath: true });
+const FORBIDDEN = new ApiError("may not patch", { status: 403, retryAfterMs: undefined });
+const REFUSED = new ApiError("a webhook says no", { status: 422, retryAfterMs: undefined });
+const FAILED = new MooringError("transport-failed", "the connection broke");
+
+const harnesses: Harness[] = [];
+
+async function running(claims: readonly Claim[] = [claimWith({ status: UNUSED })]): Promise<Harness> {
+  const harness = new Harness({ claims, volumes: [HOST_PATH], nodes: [nodeWith("n1")] });
+  harnesses.push(harness);
+  return harness.start();
+}
+
+afterEach(async () => {
+  await Promise.all(harnesses.splice(0).map((harness) => harness.stop()));
+});
+
+function fails(error: Error): WriteOutcome {
+  return { fails: error, isStored: false };
+}
+
+/** A pod uses the volume for a minute. */
+async function use(harness: Harness): Promise<number> {
+  await harness.putPod(podWith());
+  await harness.advance(60_000);
+  await harness.removePod("pod-1", "300");
+  const endedAtMs = harness.clock.wallMs();
+  const endedAt = harness.clock.monotonicMs();
+  const read = { beganAt: endedAt - 1, endedAt };
+  await harness.report(reportWith({ read, observedSince: 1, podsResourceVersion: "300" }));
+  await harness.advance(100);
+  return endedAtMs;
+}
+
+describe("decisions that are not stored", () => {
+  it.each([
+    { name: "refused by a webhook", error: REFUSED },
+    { name: "forbidden by a missing role", error: FORBIDDEN },
+    { name: "delayed by an API server that fails", error: FAILED },
+  ])("are handed over with their time while their write is $name", async ({ error }) => {
+    const harness = await running();
+    harness.outcomes.push(...Array.from({ length: 50 }, () => fails(error)));
+
+    const endedAtMs = await use(harness);
+
+    const claim = harness.cluster.claim("shop/data");
+    expect(claim?.status).toEqual(UNUSED);
+    expect(harness.unstored.list()).toEqual([{ uid: claim?.uid, sinceMs: endedAtMs }]);
+  });
+
+  it("are handed over no more once they are stored", async () => {
+    const harness = await running();
+    harness.outcomes.push(fails(FAILED));
+    const endedAtMs = await use(harness);
+
+    await harness.advance(3_600_000);
+    await harness.catchUp();
+
+    expect(harness.cluster.claim("shop/data")?.status).toMatchObject({
+      unused: true,
+      sinceMs: Math.ceil(endedAtMs / 1000) * 1000,
+    });
+    expect(harness.unstored.list()).toEqual([]);
+  });
+
+  it("are those of claims in use, too, where what is stored says unused", async () => {
+    const harness = await running();
+    harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
+
+    await harness.putPod(podWith());
+    await harness.advance(10_000);
+
+    expect(harness.unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
+  });
+
+  it("are none of a claim that is deleted", async () => {
+    const harness = await running();
+    harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
+    await use(harness);
+    const claim = harness.cluster.claim("shop/data");
+
+    if (claim !== undefined) harness.reconciler.onClaimGone(claim);
+
+    expect(harness.unstored.list()).toEqual([]);
+  });
+
+  it("are not handed over where there are too many of them", () => {
+    const claims = Array.from({ length: 101 }, (_, index) =>
+      claimWith({ name: `c${index}`, uid: `u${index}`, status: UNUSED }),
+    );
+    const unstored = unstoredOf(claims);
+
+    for (const claim of claims.slice(0, 100)) unstored.note(claim, UNUSED);
+    const listed = unstored.list()?.length;
+    for (const claim of claims) unstored.note(claim, UNUSED);
+
+    expect(listed).toBe(100);
+    expect(unstored.list()).toBeUndefined();
+  });
+});
+
+function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[] = []): UnstoredClaims {
+  const byKey = new Map(claims.map((claim) => [claim.key, claim]));
+  const unstored = new UnstoredClaims({ claim: (key) => byKey.get(key), claims: () => byKey.values() });
+  unstored.begin(inherited);
+  return unstored;
+}
+
+describe("decisions that a predecessor could not store", () => {
+  it("date the claim, though nothing else tells of them any more, and leave the list when they are stored", async () => {
+    const harness = await running();
+    const sinceMs = NOON - 3_600_000;
+    harness.unstored.begin([{ uid: "claim-1", sinceMs }]);
+    const before = harness.unstored.list();
+
+    await harness.enqueueAll();
+    await harness.catchUp();
+
+    expect(before).toEqual([{ uid: "claim-1", sinceMs }]);
+    expect(harness.writes.map((status) => [status.unused, status.sinceMs])).toEqual([[true, sinceMs]]);
+    expect(harness.unstored.list()).toEqual([]);
+  });
+
+  it("stay in the list while this leader cannot store them either", async () => {
+    const harness = await running();
+    const left = { uid: "claim-1", sinceMs: NOON - 3_600_000 };
+    harness.unstored.begin([left]);
+    harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
+
+    await harness.enqueueAll();
+    await harness.advance(60_000);
+
+    expect(harness.unstored.list()).toEqual([left]);
+  });
+
+  it("are dropped with their claims", () => {
+    const unstored = unstoredOf(
+      [claimWith({ status: UNUSED })],
+      [
+        { uid: "gone", sinceMs: NOON },
+        { uid: "claim-1", sinceMs: undefined },
+      ],
+    );
+
+    expect(unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
+  });
+});
