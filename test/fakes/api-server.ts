@@ -1,5 +1,6 @@
 import type { HttpRequest } from "../../common/kube/transport.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { httpDate } from "../simulation/engine/times.ts";
 import { createFakeByteStream, type FakeByteStream } from "./byte-stream.ts";
 import type { FakeClock } from "./clock.ts";
@@ -27,6 +28,8 @@ export interface FakeApiServer {
   readonly comeBack: () => void;
   /** Whatever is asked at `path` from now on is answered so much later. */
   readonly slowDown: (path: string, ms: number) => void;
+  /** Another process renews the Lease. */
+  readonly renewLease: (holder: string) => void;
   /** What is said to whoever watches `path`. */
   readonly tell: (path: string, event: unknown) => void;
 }
@@ -45,12 +48,16 @@ export function createFakeApiServer(
     const { pathname, searchParams } = new URL(request.path, "https://fake");
     if (searchParams.get("watch") === "true") {
       const stream = createFakeByteStream();
-      watches.add({ path: pathname, stream });
+      const watch = { path: pathname, stream };
+      watches.add(watch);
       const timeoutSeconds = Number(searchParams.get("timeoutSeconds") ?? 300);
-      void clock.sleep(timeoutSeconds * 1_000).then(stream.end);
+      void clock.sleep(timeoutSeconds * 1_000).then(() => {
+        watches.delete(watch);
+        stream.end();
+      });
       return { body: stream };
     }
-    if (pathname.includes("/leases")) return lease(request);
+    if (pathname.includes("/leases")) return lease.answer(request);
     if (request.method !== "GET") return json(JSON.parse(request.body ?? "{}"));
     if (pathname === "/version") return json({ major: "1", minor: "36" });
     const items = (objects[pathname.split("/").at(-1) ?? ""] ?? []).filter(isSelected(searchParams));
@@ -70,6 +77,7 @@ export function createFakeApiServer(
     comeBack: () => {
       absence = undefined;
     },
+    renewLease: (holder) => lease.renew(holder, formatMicroTime(clock.wallMs())),
     slowDown: (path, ms) => void slow.set(path, ms),
     tell: (path, event) => {
       for (const watch of watches) if (watch.path === path) watch.stream.writeLine(event);
@@ -94,10 +102,15 @@ function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
 }
 
 /** One Lease, made by the first who asks for it unless it is there, and merged with what is patched. */
-function createFakeLease(first?: FakeObject): (request: HttpRequest) => FakeAnswer {
+function createFakeLease(first?: FakeObject) {
   let present: FakeLease | undefined = first;
   let version = 0;
-  return ({ method, body }) => {
+  const renew = (holderIdentity: string, renewTime: string): void => {
+    version += 1;
+    const metadata = { ...present?.metadata, uid: "lease-1", resourceVersion: String(version) };
+    present = { metadata, spec: { leaseDurationSeconds: 15, ...present?.spec, holderIdentity, renewTime } };
+  };
+  const answer = ({ method, body }: HttpRequest): FakeAnswer => {
     const given = JSON.parse(body ?? "{}");
     if (method === "GET" && present === undefined) {
       return json({ kind: "Status", code: 404, reason: "NotFound", details: { name: "mooring-aggregator" } }, 404);
@@ -110,4 +123,5 @@ function createFakeLease(first?: FakeObject): (request: HttpRequest) => FakeAnsw
     }
     return json(present);
   };
+  return { answer, renew };
 }

@@ -13,6 +13,8 @@ export interface FakeLogger extends Logger {
   readonly lines: readonly LogLine[];
   /** The messages from a level on, `info` unless told. */
   readonly messages: (least?: LogLine["level"]) => readonly string[];
+  /** Keeps nothing of the lines that were written. */
+  readonly forget: () => void;
 }
 
 const LEVELS = ["debug", "info", "warn", "error", "fatal"] as const;
@@ -22,6 +24,9 @@ export function createFakeLogger(): FakeLogger {
   return {
     ...loggerInto(lines, {}),
     lines,
+    forget: () => {
+      lines.length = 0;
+    },
     messages: (least = "info") =>
       lines.filter(({ level }) => LEVELS.indexOf(level) >= LEVELS.indexOf(least)).map(({ message }) => message),
   };

@@ -20,6 +20,8 @@ export type FakeServer = (request: HttpRequest, index: number) => FakeAnswer | P
 /** A transport without a network. */
 export interface FakeTransport extends ByteTransport {
   readonly requests: readonly HttpRequest[];
+  /** Keeps nothing of the requests that came. */
+  readonly forget: () => void;
 }
 
 /**
@@ -30,6 +32,9 @@ export function createFakeTransport(server: FakeServer, { streamsLists = false }
   const requests: HttpRequest[] = [];
   return {
     requests,
+    forget: () => {
+      requests.length = 0;
+    },
     send: async (request, signal) => {
       if (!streamsLists && request.path.includes("sendInitialEvents=true")) return toResponse(NO_STREAM, signal);
       const index = requests.push(request) - 1;
