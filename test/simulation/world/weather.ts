@@ -13,6 +13,7 @@ export const NETWORK_FAULTS = [
   "failing",
   "broken-streams",
   "other-writers",
+  "forbidden-writes",
 ] as const;
 
 export type NetworkFault = (typeof NETWORK_FAULTS)[number];
@@ -123,6 +124,8 @@ export class Sky {
         return site.includes("claim") && request.method === "PATCH"
           ? { ...fate, meanwhile: () => touchClaim(request.path) }
           : fate;
+      case "forbidden-writes":
+        return site.includes("claim") && request.method === "PATCH" ? { ...fate, refusal: { status: 403 } } : fate;
     }
   }
 }
