@@ -167,8 +167,8 @@ export class Observer {
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
   async look(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, pods, wakeUp } = this.#parts;
-    // Taken before the read begins: only then does the read follow everything up to this resource version.
-    const podsResourceVersion = pods.resourceVersion();
+    // Taken before the read begins: only then does the read follow everything up to this resource version, and each pod's end.
+    const known = { podsResourceVersion: pods.resourceVersion(), pods: this.#podFacts() };
     const { clock } = this.#parts;
     const [begunAt, workedBefore] = [this.#now(), clock.processorMs()];
     let read: MountRead | undefined;
@@ -176,12 +176,7 @@ export class Observer {
       const unchanged = wakeUp.unchanged();
       if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendSight(this.#state, unchanged);
       read = await readConfirmed(mountInfo, this.#state, this.#rule);
-      const { state, decisions } = observe(this.#state, {
-        read,
-        unchanged,
-        podsResourceVersion,
-        pods: this.#podFacts(),
-      });
+      const { state, decisions } = observe(this.#state, { ...known, read, unchanged });
       this.#noteBlindness(read.incomplete);
       this.#state = state;
       if (read.incomplete === undefined) this.#hasUnseen = false;
@@ -210,9 +205,9 @@ export class Observer {
     const { pods } = this.#parts;
     if (!pods.hasSynced()) return undefined;
     return new Map(
-      [...pods.all()].map(({ uid, key, resourceVersion, isRunning }) => [
+      [...pods.all()].map(({ uid, key, resourceVersion, isRunning, isTerminal }) => [
         uid,
-        { name: key, resourceVersion, isRunning },
+        { name: key, resourceVersion, isRunning, isOver: isTerminal },
       ]),
     );
   }

@@ -13,7 +13,7 @@ export function describeHolds(state: NodeState, nowMs: number): object {
     mountPoint: displayPath(mountPoint),
     firstSeenAgeMs: age(since),
     lastSeenAgeMs: age(seenAt),
-    unmountedWhileRunningAgeMs: age(suspended?.by),
+    pendingUnmountAgeMs: age(suspended?.by),
     unusedAgeMs: age(leakedSince),
   });
   return {

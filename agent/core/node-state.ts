@@ -21,17 +21,17 @@ export interface KnownHold {
   readonly seenAt: number;
   /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
   readonly proven: boolean;
-  /** It is no longer in the mount table although its pod runs. */
+  /** It is no longer in the mount table although its pod is not over. */
   readonly suspended: Suspension | undefined;
   /** Since when nobody is known who could use it. */
   readonly leakedSince: number | undefined;
 }
 
-/** The end of a hold whose pod runs: it counts when the pod is over, unless it turns out to be an anomaly. */
+/** The end of a hold whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
 export interface Suspension {
   /** End of the first complete read that did not show it; of the first after a blind span, in which it may have been back. */
   readonly by: number;
-  /** The pod's resource version then, or when it was listed: a later one that still says running makes it an anomaly. */
+  /** The pod's resource version when it was first seen running without the mount: a later one that still says running makes it an anomaly. */
   readonly podVersion: string | undefined;
   /** The mount is gone while the pod runs on: its containers may still hold the volume, so only the pod's end counts. */
   readonly isAnomaly: boolean;
@@ -70,6 +70,8 @@ export interface PodFacts {
   readonly resourceVersion: string;
   /** Phase Running and not being deleted: nobody should unmount its volumes. */
   readonly isRunning: boolean;
+  /** Phase Succeeded or Failed: it mounts nothing any more. */
+  readonly isOver: boolean;
 }
 
 /** What is seen at one moment: a read, and what the pod watch had reached before it began. */
@@ -78,7 +80,7 @@ export interface NodeSnapshot {
   /** In this span the kernel told of no change. */
   readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   readonly podsResourceVersion: string | undefined;
-  /** The pods of this node by UID; nothing as long as they have not been listed. */
+  /** The pods of this node by UID, as the watch had them before the read began; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
 }
 

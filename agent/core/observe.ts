@@ -100,8 +100,8 @@ function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot, is
   const pod = hold.podUid === undefined ? undefined : pods?.get(hold.podUid);
   // A damaged read may hide the very mount that is back.
   if (read.incomplete !== undefined) return { kind: "kept", suspended: suspended && doubted(suspended, pod) };
-  // As long as the pods have not been listed, any may be running.
-  const isOver = hold.podUid === undefined || (pods !== undefined && pod?.isRunning !== true);
+  // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
+  const isOver = hold.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
   // A suspended end counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
   const isEndKnown = suspended !== undefined && isWatched && !(isOver && suspended.isAnomaly);
   const by = isEndKnown ? suspended.by : read.endedAt;
@@ -110,7 +110,7 @@ function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot, is
   return { kind: "kept", suspended: doubted({ ...end, by }, pod) };
 }
 
-/** A suspended end, and what the watch now says of its pod: nothing as long as that has not been listed. */
+/** A suspended end, and what the watch now says of its pod: nothing as long as that does not run, or has not been listed. */
 function doubted(end: Suspension, pod: PodFacts | undefined): Suspension {
   if (pod?.isRunning !== true) return end;
   if (end.podVersion === undefined) return { ...end, podVersion: pod.resourceVersion };
@@ -160,6 +160,8 @@ function anomalies(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): 
   return [...holds].flatMap(([key, { hold, pod, suspended }]): Decision[] => {
     const before = previous.holds.get(key)?.suspended;
     if (before === undefined || before.isAnomaly === suspended?.isAnomaly) return [];
+    // A kubelet may mount and unmount several times before a pod has started.
+    if (suspended === undefined && before.podVersion === undefined) return [];
     const why = suspended === undefined ? "remounted-while-running" : "unmounted-while-running";
     return [{ kind: "anomaly", hold, pod, why }];
   });

@@ -92,7 +92,7 @@ function rejectionOf({ metadata, status }: Pod): NodePod["rejection"] {
 
 /** Who is told of what happens to the pods of a node. */
 export interface NodePodsListeners {
-  /** One of them finished, vanished or no longer runs, or may have. */
+  /** One of them finished or vanished, or may have. */
   readonly onEnd: () => void;
   readonly onChange?: (change: StoreChange<NodePod>) => void;
 }
@@ -122,6 +122,5 @@ function isEnd(change: StoreChange<NodePod>): boolean {
   if (change.kind === "deleted") return true;
   const { object } = change;
   if (change.kind === "added") return object.isTerminal;
-  const { previous } = change;
-  return (object.isTerminal && !previous.isTerminal) || (previous.isRunning && !object.isRunning);
+  return object.isTerminal && !change.previous.isTerminal;
 }

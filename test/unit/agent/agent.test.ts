@@ -281,6 +281,28 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.releases).toHaveLength(1);
   });
 
+  it.each(["Pending", "Running"] as const)(
+    "reports the end of the use of a pod that is being deleted (%s) as soon as it is gone, by the read that lacked the mount",
+    async (phase) => {
+      const { table, wakeUp, watch, pod, bodies, clock, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase });
+      await advance(1_000);
+      table.unmount(HOLD);
+      wakeUp.change();
+      await advance(200);
+      const readBy = clock.monotonicMs();
+      await advance(3_000);
+      const waiting = bodies.flatMap(({ releases }) => releases);
+
+      watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
+      await advance(200);
+
+      expect(waiting).toEqual([]);
+      expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [{ podUid: "u1" }] });
+      expect(bodies.at(-1)?.releases[0]?.by).toBeLessThanOrEqual(readBy);
+      expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
+    },
+  );
+
   it("answers the end of a pod with the first complete read after it", async () => {
     const { table, watch, pod, messages, advance } = await startAgent();
     await advance(1_000);

@@ -59,6 +59,8 @@ interface Setting {
   readonly clock?: FakeClock;
   /** What is done about pods on the wrong node; nothing unless told. */
   readonly mode?: AgentConfig["affinity"]["mode"];
+  /** Of the pod, which is being deleted; it is over unless told. */
+  readonly phase?: "Pending" | "Running" | "Succeeded";
   readonly ports?: (ports: AgentPorts) => Partial<AgentPorts>;
 }
 
@@ -68,6 +70,7 @@ export async function startAgent({
   answer = () => json({ forget: [] }),
   clock = createFakeClock(),
   mode = "off",
+  phase = "Succeeded",
   ports: change = () => ({}),
 }: Setting = {}) {
   const logger = createFakeLogger();
@@ -78,7 +81,6 @@ export async function startAgent({
   const wakeUp = createFakeWakeUp(clock);
   const watch = createFakeByteStream();
   const pod = {
-    // Asked to end: a pod that runs would keep its use until it is over.
     metadata: {
       namespace: "team",
       name: "web",
@@ -86,7 +88,7 @@ export async function startAgent({
       resourceVersion: "90",
       deletionTimestamp: "2026-01-01T00:00:00Z",
     },
-    status: { phase: "Running" },
+    status: { phase },
   };
   const api = createFakeTransport(({ path }) =>
     path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] }),

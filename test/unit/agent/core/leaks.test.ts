@@ -42,7 +42,7 @@ function usedBlock(letter: string, mounted: Mounted): MountLine {
 function look(state: NodeState, lines: readonly MountLine[], { damaged = false } = {}): NodeState {
   const whole = [{ mountPoint: tokenMountPoint("agent-1") }, ...lines].map(formatMountLine).join("");
   const text = damaged ? `${whole}36 35 8:1` : whole;
-  const pods = new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: true }]]);
+  const pods = new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: true, isOver: false }]]);
   return observe(state, { read: readHolds({ text, beganAt: 10, endedAt: 11 }, RULE), podsResourceVersion: "1", pods })
     .state;
 }

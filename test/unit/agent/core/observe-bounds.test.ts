@@ -14,8 +14,12 @@ function readAt(beganAt: number, { shows = [], incomplete }: { shows?: readonly 
   return read;
 }
 
-function podsWith(resourceVersion: string, isRunning = true): ReadonlyMap<string, PodFacts> {
-  return new Map([["u1", { name: "team/web-1", resourceVersion, isRunning }]]);
+function podsWith(
+  resourceVersion: string,
+  phase: "running" | "pending" | "over" = "running",
+): ReadonlyMap<string, PodFacts> {
+  const stage = { isRunning: phase === "running", isOver: phase === "over" };
+  return new Map([["u1", { name: "team/web-1", resourceVersion, ...stage }]]);
 }
 
 function stateAfter(state: NodeState, read: MountRead, pods = podsWith("7")): NodeState {
@@ -63,7 +67,7 @@ describe("the last moment at which a hold was surely there", () => {
 
 describe("a mount that went while its pod ran", () => {
   const gone = stateAfter(holding, readAt(30));
-  const over = podsWith("8", false);
+  const over = podsWith("8", "over");
 
   it("ended when it went, where the pod was over by its next word", () => {
     expect(stateAfter(gone, readAt(40), over).releases).toMatchObject([{ by: 31 }]);
@@ -72,7 +76,7 @@ describe("a mount that went while its pod ran", () => {
   it("ended with its pod, where that ran on for a while", () => {
     const anomalous = stateAfter(gone, readAt(40), podsWith("8"));
 
-    expect(stateAfter(anomalous, readAt(50), podsWith("9", false)).releases).toMatchObject([{ by: 51 }]);
+    expect(stateAfter(anomalous, readAt(50), podsWith("9", "over")).releases).toMatchObject([{ by: 51 }]);
   });
 
   it("is no absence that a second read must confirm", () => {
@@ -83,6 +87,33 @@ describe("a mount that went while its pod ran", () => {
 
   it("was not there any longer because nothing changed since", () => {
     expect(only(extendSight(gone, { from: 10, until: 90 }))?.seenAt).toBe(20);
+  });
+});
+
+describe("a mount that went before its pod had started", () => {
+  const GONE: ReadonlyMap<string, PodFacts> = new Map();
+  const waiting = podsWith("7", "pending");
+  const empty = nodeState();
+  const cleanedUp = [readAt(90_000, { shows: [1] }), readAt(93_000, { shows: [1] }), readAt(97_000), readAt(100_000)];
+  const watched = [...cleanedUp, readAt(104_000)].reduce((state, read) => stateAfter(state, read, waiting), empty);
+
+  it("has not ended as long as the pod is not over", () => {
+    expect(watched.releases).toEqual([]);
+    expect(watched.holds.size).toBe(1);
+  });
+
+  it("ended by the first read that lacked it, where the agent has watched ever since", () => {
+    expect(stateAfter(watched, readAt(108_000), GONE).releases).toMatchObject([{ after: 93_000, by: 97_001 }]);
+  });
+
+  it("ended by the first read after a time in which nobody watched, for it may have been there again", () => {
+    expect(stateAfter(watched, readAt(125_000), GONE).releases).toMatchObject([{ by: 125_001 }]);
+  });
+
+  it("ended by the first read after that also where its pod was over later", () => {
+    const waited = stateAfter(watched, readAt(125_000), waiting);
+
+    expect(stateAfter(waited, readAt(128_000), GONE).releases).toMatchObject([{ by: 125_001 }]);
   });
 });
 

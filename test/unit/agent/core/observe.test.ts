@@ -38,7 +38,7 @@ function replay(
     const next = observe(state, {
       read: readOf(letters, 10 * (index + 1)),
       podsResourceVersion: String(index),
-      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
+      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
     });
     state = next.state;
     decisions.push(...next.decisions);
@@ -147,7 +147,7 @@ describe("observe: releases", () => {
     const first = observe(initialState("boot-1"), {
       read: readOf("A", 10),
       podsResourceVersion: "1",
-      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
+      pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
     });
     const second = observe(first.state, { read: readOf("Aa", 20), podsResourceVersion: "2", pods: new Map() });
 

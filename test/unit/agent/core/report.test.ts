@@ -21,7 +21,7 @@ function stateAfter(mountPoints: readonly string[], podsResourceVersion: string 
   return observe(initialState("boot-1"), {
     read,
     podsResourceVersion,
-    pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false }]]),
+    pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
   }).state;
 }
 

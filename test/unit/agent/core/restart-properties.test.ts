@@ -36,7 +36,7 @@ class World {
   /** Spans in true time that any report has told of as blind. */
   readonly blind: BlindSpan[] = [];
   state: NodeState | undefined;
-  #pod: PodFacts = { name: "team/web", resourceVersion: "1", isRunning: false };
+  #pod: PodFacts = { name: "team/web", resourceVersion: "1", isRunning: false, isOver: false };
   #isPodKnown = true;
   #isListed = true;
   #isDamaged = false;
@@ -55,8 +55,9 @@ class World {
   readonly #deeds: Readonly<Record<string, (choice: number) => void>> = {
     flip: () => this.#setMounted(!this.isMounted),
     unmount: () => this.#setMounted(false),
-    "pod-runs": () => this.#changePod(true),
-    "pod-ends": () => this.#changePod(false),
+    "pod-runs": () => this.#changePod({ isRunning: true, isOver: false }),
+    "pod-is-deleted": () => this.#changePod({ isRunning: false, isOver: this.#pod.isOver }),
+    "pod-ends": () => this.#changePod({ isRunning: false, isOver: true }),
     "pod-goes": () => {
       this.#isPodKnown = false;
     },
@@ -95,9 +96,9 @@ class World {
     this.isMounted = isMounted;
   }
 
-  #changePod(isRunning: boolean): void {
+  #changePod(stage: Pick<PodFacts, "isRunning" | "isOver">): void {
     this.#isPodKnown = true;
-    this.#pod = { ...this.#pod, isRunning, resourceVersion: String(this.now) };
+    this.#pod = { ...this.#pod, ...stage, resourceVersion: String(this.now) };
   }
 
   #reboot(): void {
@@ -161,7 +162,7 @@ class World {
 
 /** How often what befalls them. */
 const WEIGHTS = {
-  ...{ flip: 8, list: 4, "pod-runs": 2, "pod-ends": 2, "pod-goes": 1, look: 1 },
+  ...{ flip: 8, list: 4, "pod-runs": 2, "pod-is-deleted": 1, "pod-ends": 2, "pod-goes": 1, look: 1 },
   ...{ damage: 2, repair: 3, fail: 1, settle: 1, kill: 3, "start 0": 4, "start 3": 1, reboot: 1, "lose-journal": 1 },
 };
 const action = fc.oneof(...Object.entries(WEIGHTS).map(([what, weight]) => ({ weight, arbitrary: fc.constant(what) })));

@@ -10,7 +10,7 @@ import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-st
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const CLOCK = "monotonic-raw";
 const NOW = { bootId: "boot-1", clock: CLOCK, nowMs: 1_000 };
-const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRunning: true }]]);
+const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRunning: true, isOver: false }]]);
 
 /** A run that starts now, with what the journal gave it, after one complete read at 100 that shows the volumes of these pods. */
 function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {

@@ -17,7 +17,7 @@ const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 /** What one look finds: `mount`, `staging` and `damage` say what the table shows, the rest what the watch says of the pod. */
 interface Look {
   readonly shows: readonly ("mount" | "staging" | "damage")[];
-  /** `running 1` is a running pod at version 1; `gone` and `unknown` (not listed yet) have no pod. */
+  /** Phase and version: `running 1`, `pending 1`, `terminating 1`, `over 1`; `gone` and `unknown` (not listed yet) have no pod. */
   readonly pod: string;
 }
 
@@ -31,7 +31,11 @@ function podsOf(pod: string): ReadonlyMap<string, PodFacts> | undefined {
   if (pod === "unknown") return undefined;
   const [phase, resourceVersion = "1"] = pod.split(" ");
   if (phase === "gone") return new Map();
-  return new Map([["u1", { name: "team/web", resourceVersion, isRunning: phase === "running" }]]);
+  return new Map([["u1", { name: "team/web", resourceVersion, ...stage(phase) }]]);
+}
+
+function stage(phase: string | undefined): Pick<PodFacts, "isRunning" | "isOver"> {
+  return { isRunning: phase === "running", isOver: phase === "over" };
 }
 
 /** Looks that began at 10, 20, 30, and so on. */
@@ -82,7 +86,7 @@ describe("a hold that ends while its pod runs", () => {
     { name: "is kept as held", looks: [mounted, unmounted], held: true, releases: [], anomalies: [] },
     {
       name: "is released with the time of that read when the pod turns out to be over",
-      looks: [mounted, unmounted, { shows: [], pod: "ended 2" }],
+      looks: [mounted, unmounted, { shows: [], pod: "over 2" }],
       held: false,
       releases: ["10-21"],
       anomalies: [],
@@ -107,6 +111,25 @@ describe("a hold that ends while its pod runs", () => {
       held: true,
       releases: [],
       anomalies: ["remounted-while-running"],
+    },
+    {
+      name: "is no anomaly when the mount comes back before its pod is known to run",
+      looks: [{ shows: ["mount"], pod: "pending 1" }, { shows: [], pod: "pending 1" }, mounted],
+      held: true,
+      releases: [],
+      anomalies: [],
+    },
+    {
+      name: "is an anomaly when its pod starts without the volume and runs on",
+      looks: [
+        { shows: ["mount"], pod: "pending 1" },
+        { shows: [], pod: "pending 1" },
+        { shows: [], pod: "running 2" },
+        { shows: [], pod: "running 3" },
+      ],
+      held: true,
+      releases: [],
+      anomalies: ["unmounted-while-running"],
     },
     {
       name: "is an anomaly when a fresh event says that the pod runs on, once",
@@ -136,11 +159,57 @@ describe("a hold that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is released at once when the pod is asked to end",
-      looks: [mounted, { shows: [], pod: "ended 2" }],
+      name: "is released at once when the pod is over",
+      looks: [mounted, { shows: [], pod: "over 2" }],
       held: false,
       releases: ["10-21"],
       anomalies: [],
+    },
+    {
+      name: "is held while the pod is asked to end, and released with the time of the read that lacked it once it is gone",
+      looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "gone" }],
+      held: false,
+      releases: ["10-21"],
+      anomalies: [],
+    },
+    {
+      name: "is held while the pod is only asked to end",
+      looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "terminating 3" }],
+      held: true,
+      releases: [],
+      anomalies: [],
+    },
+    {
+      name: "is no end when a pod that has not started has its volume mounted again",
+      looks: [
+        { shows: ["mount"], pod: "pending 1" },
+        { shows: [], pod: "pending 1" },
+        { shows: ["mount"], pod: "pending 2" },
+        { shows: ["mount"], pod: "running 3" },
+      ],
+      held: true,
+      releases: [],
+      anomalies: [],
+    },
+    {
+      name: "is one end however often a pod that never starts has its volume mounted and unmounted",
+      looks: [
+        { shows: ["mount"], pod: "pending 1" },
+        { shows: [], pod: "pending 1" },
+        { shows: ["mount"], pod: "pending 2" },
+        { shows: [], pod: "pending 3" },
+        { shows: [], pod: "gone" },
+      ],
+      held: false,
+      releases: ["30-41"],
+      anomalies: [],
+    },
+    {
+      name: "after an anomaly counts as used while the pod is asked to end: its containers may still run",
+      looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "terminating 3" }],
+      held: true,
+      releases: [],
+      anomalies: ["unmounted-while-running"],
     },
     {
       name: "and that was followed by a damaged read is released with the time of the next complete one",
@@ -172,7 +241,7 @@ describe("a hold that ends while its pod runs", () => {
     },
     {
       name: "is kept when the list, which came later, shows the pod running: its last event may still come",
-      looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "ended 2" }],
+      looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "over 2" }],
       held: false,
       releases: ["10-21"],
       anomalies: [],
@@ -196,7 +265,7 @@ describe("a hold that ends while its pod runs", () => {
 describe("a mount left behind", () => {
   it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly leaks: readonly string[] }>([
     { name: "is one whose pod is not known any more", looks: [{ shows: ["mount"], pod: "gone" }], leaks: ["orphaned"] },
-    { name: "is not one whose pod is over but known", looks: [{ shows: ["mount"], pod: "ended" }], leaks: [] },
+    { name: "is not one whose pod is over but known", looks: [{ shows: ["mount"], pod: "over" }], leaks: [] },
     {
       name: "is not one while the pods have not been listed",
       looks: [{ shows: ["mount"], pod: "unknown" }],
@@ -248,7 +317,10 @@ describe("a span without changes", () => {
 /** One step of a node: something happens to the mount or the pod, or the agent looks. */
 const step = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom("mount", "unmount") },
-  { weight: 2, arbitrary: fc.constantFrom("pod-event", "pod-ends", "pod-vanishes", "pod-starts") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom("pod-event", "pod-ends", "pod-vanishes", "pod-waits", "pod-starts", "pod-deleted"),
+  },
   { weight: 3, arbitrary: fc.constantFrom("look", "damaged-look") },
 );
 
@@ -256,7 +328,10 @@ const step = fc.oneof(
 class Model {
   state = initialState("boot-1");
   isMounted = false;
-  pod: { phase: "running" | "ended" | "gone"; version: number } = { phase: "gone", version: 0 };
+  pod: { phase: "pending" | "running" | "terminating" | "over" | "gone"; version: number } = {
+    phase: "gone",
+    version: 0,
+  };
   /** When the volume was unmounted, as the world knows it. */
   readonly unmounts: number[] = [];
   now = 0;
@@ -281,9 +356,11 @@ class Model {
 }
 
 function phaseAfter(action: string, phase: Model["pod"]["phase"]): Model["pod"]["phase"] {
+  if (action === "pod-waits") return "pending";
   if (action === "pod-starts") return "running";
   if (action === "pod-vanishes") return "gone";
-  return action === "pod-ends" && phase === "running" ? "ended" : phase;
+  if (action === "pod-deleted") return phase === "pending" || phase === "running" ? "terminating" : phase;
+  return action === "pod-ends" && phase !== "gone" ? "over" : phase;
 }
 
 describe("any interleaving of mounts, pod events and looks", () => {

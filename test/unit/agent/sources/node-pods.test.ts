@@ -83,12 +83,12 @@ describe("the pods of a node", () => {
         type: "MODIFIED",
         object: { ...pod(101), metadata: { ...pod(101).metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
       },
-      ends: 1,
+      ends: 0,
     },
     {
       name: "a pod that ran and whose status is not known any more",
       event: { type: "MODIFIED", object: { metadata: pod(101).metadata } },
-      ends: 1,
+      ends: 0,
     },
   ])("tell of $name: $ends", async ({ event, ends }) => {
     const { watch, ends: seen } = await follow([pod(1)]);
