@@ -133,6 +133,7 @@ export class Kubelet {
       await power.pause(pace.publishMs);
       this.#publish(work, volume);
     }
+    await this.#retry(work);
     if (pace.isTokenLast) this.#parts.table().mount(token);
     await power.pause(pace.startMs);
     if (work.over.isOpen()) return;
@@ -141,6 +142,17 @@ export class Kubelet {
     for (const volume of found)
       if (volume.claimUid !== undefined && volume.kind === "host-path") this.#beginUse(pod, volume);
     await this.#post(pod, "Running");
+  }
+
+  /** A mount that fails is cleaned up by the driver, and tried again as long as the pod is not over. */
+  async #retry(work: Work): Promise<void> {
+    const { retry } = work.pod.pace;
+    if (retry === undefined) return;
+    await this.#parts.power.pause(retry.heldMs);
+    this.unmountBehind(work.pod.uid);
+    await this.#parts.power.pause(retry.afterMs);
+    if (work.over.isOpen()) return;
+    for (const volume of work.volumes) this.#publish(work, volume);
   }
 
   #stage(volume: ResolvedVolume): void {

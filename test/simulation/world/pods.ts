@@ -20,6 +20,8 @@ export interface PodPace {
   readonly hasSubPaths: boolean;
   /** The kubelet mounts a pod's volumes in any order: the token's after the others. */
   readonly isTokenLast: boolean;
+  /** Its first attempt to mount fails after so long, the driver cleans up, and the kubelet tries again later. */
+  readonly retry?: { readonly heldMs: number; readonly afterMs: number };
 }
 
 /** A pod as the API server has it, or had it. */
