@@ -42,6 +42,10 @@ const volumes = v.nullish(
   ),
 );
 
+const conditions = v.nullish(
+  v.array(v.object({ type: v.string(), status: v.string(), lastTransitionTime: v.nullish(v.string()) })),
+);
+
 const schema = v.object({
   metadata: v.object({
     ...identity,
@@ -68,7 +72,7 @@ const schema = v.object({
       reason: v.nullish(v.string()),
       podIP: v.nullish(v.string()),
       podIPs: v.nullish(v.array(v.object({ ip: v.nullish(v.string()) }))),
-      conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() }))),
+      conditions,
       initContainerStatuses: containerStatuses,
       containerStatuses,
       ephemeralContainerStatuses: containerStatuses,
@@ -92,7 +96,7 @@ export function readPod(object: unknown): ReadPod {
     name,
     uid,
     resourceVersion,
-    createdAtMs: timeIn(creationTimestamp),
+    boundAtMs: boundAt(status, creationTimestamp),
     nodeName: spec.nodeName || undefined,
     phase: status?.phase ?? "",
     reason: status?.reason ?? "",
@@ -110,6 +114,12 @@ export function readPod(object: unknown): ReadPod {
     owner: controllerIn(metadata.ownerReferences),
     volumes: claimVolumes(name, spec),
   };
+}
+
+/** A binding sets the condition; a pod that was made with its node's name has none until the kubelet adds it. */
+function boundAt(status: Schema["status"], createdAt: string | null | undefined): number | undefined {
+  const scheduled = status?.conditions?.find(({ type, status: is }) => type === "PodScheduled" && is === "True");
+  return timeIn(scheduled === undefined ? createdAt : scheduled.lastTransitionTime);
 }
 
 function ipsIn(status: Schema["status"]): readonly string[] {

@@ -52,7 +52,8 @@ export interface LivePod {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly createdAtMs: number | undefined;
+  /** When it was bound to its node; undefined where that is not known. */
+  readonly boundAtMs: number | undefined;
   /** `spec.nodeName`; undefined when it is not bound. */
   readonly nodeName: string | undefined;
   /** `status.phase`, empty when there is none. */

@@ -56,8 +56,8 @@ function containersStanding(containers: readonly ContainerState[]): Standing | u
 }
 
 /**
- * Why the Node object cannot be judged by; undefined when it can. One that is not older than the pod is not the one that the pod was
- * scheduled to; one without labels has lost them, or has not got them yet: every kubelet gives some to its Node.
+ * Why the Node object cannot be judged by; undefined when it can. One that is not older than the pod's binding is not the one that the
+ * pod was bound to, while a pod may have waited for a node to join; one without labels has lost them, or has not got them yet: every kubelet gives some to its Node.
  */
 export function nodeDoubt(read: LiveRead<LiveNode>, pod: LivePod, self: AffinityLook["self"]): string | undefined {
   if (read.kind === "missing") return "the Node object is missing";
@@ -67,7 +67,8 @@ export function nodeDoubt(read: LiveRead<LiveNode>, pod: LivePod, self: Affinity
   if (self.nodeUid === undefined) return "the agent does not know its own Node object yet";
   if (node.uid !== self.nodeUid) return "the Node object was made again";
   if (node.isDeleting) return "the Node object is being deleted";
-  if (!isOlder(node.createdAtMs, pod.createdAtMs)) return "the Node object is not known to be older than the pod";
+  if (!isOlder(node.createdAtMs, pod.boundAtMs))
+    return "the Node object is not known to be older than the pod's binding";
   return Object.keys(node.labels ?? {}).length === 0 ? "the Node object has no labels" : undefined;
 }
 

@@ -27,13 +27,38 @@ describe("a pod as it is read", () => {
 
     expect(read).toMatchObject({
       ...META,
-      createdAtMs: 1_795_255_200_000,
+      boundAtMs: 1_795_255_200_000,
       nodeName: "node-1",
       phase: "Pending",
       reason: "",
       isHostNetwork: true,
       podIps: ["10.0.0.1", "fd00::1"],
     });
+  });
+
+  it.each([
+    {
+      name: "when a scheduler bound it, however long it had waited for a node",
+      condition: { status: "True", lastTransitionTime: "2026-11-21T10:05:00Z" },
+      boundAtMs: 1_795_255_500_000,
+    },
+    {
+      name: "at no known time where its condition has none",
+      condition: { status: "True" },
+      boundAtMs: undefined,
+    },
+    {
+      name: "when it was made, where that no scheduler found a node for it is all that is known",
+      condition: { status: "False", lastTransitionTime: "2026-11-21T10:05:00Z" },
+      boundAtMs: 1_795_255_200_000,
+    },
+  ])("was bound $name", ({ condition, boundAtMs }) => {
+    const read = pod({
+      metadata: { creationTimestamp: "2026-11-21T10:00:00Z" },
+      status: { conditions: [{ type: "PodScheduled", ...condition }] },
+    });
+
+    expect(read.boundAtMs).toBe(boundAtMs);
   });
 
   it("that nobody has touched yet is bound nowhere and has no status", () => {

@@ -55,7 +55,7 @@ export function podWith(changes: Partial<LivePod> = {}): LivePod {
     name: "web-0",
     uid: "pod-1",
     resourceVersion: "100",
-    createdAtMs: CREATED_MS,
+    boundAtMs: CREATED_MS,
     nodeName: "n1",
     phase: "Pending",
     isDeleting: false,

@@ -33,7 +33,7 @@ export function mayBeRejected(look: AffinityLook): boolean {
     node.name === look.self.nodeName,
     look.self.nodeUid === node.uid,
     !node.isDeleting,
-    (node.createdAtMs ?? Number.POSITIVE_INFINITY) < (pod.createdAtMs ?? Number.NEGATIVE_INFINITY),
+    (node.createdAtMs ?? Number.POSITIVE_INFINITY) < (pod.boundAtMs ?? Number.NEGATIVE_INFINITY),
     JSON.stringify(node.labels ?? {}) !== "{}",
     look.mounts.incomplete === undefined,
     look.mounts.beganAt >= look.readsEndedAt,

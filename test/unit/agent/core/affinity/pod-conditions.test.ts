@@ -90,7 +90,7 @@ describe("a container", () => {
 describe("the Node object", () => {
   const SELF = { nodeName: "n1", nodeUid: "node-1" };
 
-  it("can be judged by when it is this one, and older than the pod", () => {
+  it("can be judged by when it is this one, and older than the pod's binding", () => {
     expect(nodeDoubt(read(nodeWith()), podWith(), SELF)).toBeUndefined();
   });
 
@@ -101,10 +101,10 @@ describe("the Node object", () => {
     { name: "it was made again", node: read(nodeWith({ uid: "node-2" })) },
     { name: "the agent does not know its own", node: read(nodeWith()), self: { nodeName: "n1", nodeUid: undefined } },
     { name: "it is being deleted", node: read(nodeWith({ isDeleting: true })) },
-    { name: "it is younger than the pod", node: read(nodeWith({ createdAtMs: CREATED_MS + 1_000 })) },
-    { name: "it is of the pod's second", node: read(nodeWith({ createdAtMs: CREATED_MS })) },
+    { name: "it is younger than the binding", node: read(nodeWith({ createdAtMs: CREATED_MS + 1_000 })) },
+    { name: "it is of the binding's second", node: read(nodeWith({ createdAtMs: CREATED_MS })) },
     { name: "it has no age", node: read(nodeWith({ createdAtMs: undefined })) },
-    { name: "the pod has no age", node: read(nodeWith()), pod: { createdAtMs: undefined } },
+    { name: "it is not known when the pod was bound", node: read(nodeWith()), pod: { boundAtMs: undefined } },
     { name: "it has lost its labels", node: read(nodeWith({ labels: {} })) },
     { name: "its labels are null", node: read(nodeWith({ labels: null })) },
     { name: "it has none", node: read(nodeWith({ labels: undefined })) },

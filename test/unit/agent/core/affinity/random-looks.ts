@@ -168,7 +168,7 @@ const container = fc
 function pod(volumes: LivePod["volumes"]): fc.Arbitrary<LivePod> {
   return fc
     .record({
-      createdAtMs: mostly<number | undefined>(CREATED_MS, undefined, CREATED_MS - 86_400_000),
+      boundAtMs: mostly<number | undefined>(CREATED_MS, undefined, CREATED_MS - 86_400_000),
       nodeName: mostly<string | undefined>("n1", "n2", undefined),
       phase: mostly("Pending", "Running", "Succeeded", "Failed", "Unknown", ""),
       isDeleting: mostly(false, true),

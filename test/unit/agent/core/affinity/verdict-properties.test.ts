@@ -50,7 +50,7 @@ const changes: Readonly<Record<string, Change>> = {
   ),
   "a container of which nothing is known": withContainer(containerWith({ state: "none", waitingReason: undefined })),
   "a phase that nobody knows": ofPod({ phase: "Unknown" }),
-  "an unknown age": ofPod({ createdAtMs: undefined }),
+  "an unknown binding": ofPod({ boundAtMs: undefined }),
   "a static pod": ofPod({ isStatic: true }),
   "a pod that could not be read": (look) => ({ ...look, pod: FAILED }),
   "a Node that could not be read": (look) => ({ ...look, node: FAILED }),

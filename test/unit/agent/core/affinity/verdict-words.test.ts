@@ -54,7 +54,10 @@ describe("of a Node object that nothing is judged by", () => {
     { node: read(nodeWith()), nodeUid: undefined, why: "the agent does not know its own Node object yet" },
     { node: read(nodeWith({ uid: "node-2" })), why: "the Node object was made again" },
     { node: read(nodeWith({ isDeleting: true })), why: "the Node object is being deleted" },
-    { node: read(nodeWith({ createdAtMs: undefined })), why: "the Node object is not known to be older than the pod" },
+    {
+      node: read(nodeWith({ createdAtMs: undefined })),
+      why: "the Node object is not known to be older than the pod's binding",
+    },
     { node: read(nodeWith({ labels: {} })), why: "the Node object has no labels" },
   ])("it is said that $why", ({ node, why, ...known }) => {
     expect(nodeDoubt(node, podWith(), { ...self, ...known })).toBe(why);
