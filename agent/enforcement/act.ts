@@ -5,6 +5,7 @@ import {
   type BrakeRequest,
   type Brakes,
   brake,
+  confirm,
   type NodeSurvey,
   newBrakes,
   type Witnessed,
@@ -218,6 +219,7 @@ export class AffinityAct {
     const { telling, onRejected } = this.#parts;
     subject.isUnsettled = false;
     subject.isRejected = !isDeletion;
+    this.#brakes = confirm(this.#brakes, subject.uid);
     telling.count(isDeletion ? "deleted" : "rejected", subject);
     telling.say("warn", subject, {
       message: isDeletion ? "pod deleted" : "pod rejected",

@@ -32,6 +32,8 @@ export interface Rejection {
   readonly atMs: number;
   /** How far the owner's back-off had come with it, 0 for not at all: see `backOffMs`. */
   readonly level: number;
+  /** It is an attempt of which nothing has shown yet that it was done. */
+  readonly isAttempt: boolean;
 }
 
 /** A rejected pod as its status and its annotation `mooring.dev/rejected` tell of it. */
@@ -122,15 +124,22 @@ export function witness(brakes: Brakes, seen: Witnessed, nowMs: number): Brakes 
     ownerUid,
     atMs: Math.max(atMs, known?.atMs ?? atMs),
     level: Math.max(level, known?.level ?? 0),
+    isAttempt: false,
   };
   const others = brakes.rejections.filter((one) => one !== known);
   return { ...brakes, rejections: remembered([...others, merged], nowMs) };
 }
 
-/** Takes back a `go` that is known not to have changed the pod: a conflict, a refusal. What is not known stays. */
+/** Takes back a `go` that is known not to have changed the pod: a conflict, a refusal. What is not known stays, and so does what was done. */
 export function withdraw(brakes: Brakes, podUid: string): Brakes {
   const last = latestOf(brakes, podUid);
-  return { ...brakes, rejections: brakes.rejections.filter((one) => one !== last) };
+  return last?.isAttempt ? { ...brakes, rejections: brakes.rejections.filter((one) => one !== last) } : brakes;
+}
+
+/** The last `go` of the pod is known to have been done. */
+export function confirm(brakes: Brakes, podUid: string): Brakes {
+  const last = latestOf(brakes, podUid);
+  return { ...brakes, rejections: brakes.rejections.map((one) => (one === last ? { ...one, isAttempt: false } : one)) };
 }
 
 /** What the aggregator's last answer said of the fleet. */
@@ -165,7 +174,7 @@ export function brake(
   if (untilMs > nowMs) return { decision: waitForNode(untilMs), brakes: known };
 
   const level = past === undefined ? 0 : nextLevel(past, nowMs);
-  const made = { podUid, ownerUid: owner?.uid, atMs: nowMs, level };
+  const made = { podUid, ownerUid: owner?.uid, atMs: nowMs, level, isAttempt: true };
   return { decision: { kind: "go", level }, brakes: { ...known, rejections: [...known.rejections, made] } };
 }
 

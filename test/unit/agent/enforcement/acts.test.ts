@@ -269,6 +269,19 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(logger.messages()).toContain("pod stays rejected");
   });
 
+  it("is not known of a pod that was deleted soon after its rejection, nor that it stays rejected", async () => {
+    const { cluster, advance, counted, logger } = await startScene();
+    cluster.put(podAt("web"), pod("web"));
+    await advance(5_500);
+
+    cluster.remove(podAt("web"));
+    await advance(60_000);
+
+    expect(await counted()).toEqual({ rejected: 1 });
+    expect(logger.messages()).toContain("rejected pod is gone");
+    expect(logger.messages()).not.toContain("pod stays rejected");
+  });
+
   it("becomes a deletion where that is asked for, and nowhere else", async () => {
     const { cluster, advance } = await startScene({ deleteReverted: true });
     cluster.put(podAt("web"), pod("web"));

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import {
+  type Brakes,
   brake,
+  confirm,
   newBrakes,
   withdraw,
   withFleetHold,
@@ -89,6 +91,25 @@ describe("the brake on an owner", () => {
       { kind: "go", level: 0 },
       { kind: "go", level: 0 },
     ]);
+  });
+
+  it.each([
+    {
+      name: "what a pod tells of",
+      done: (brakes: Brakes) => witness(brakes, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
+    },
+    { name: "what is known to have been done", done: (brakes: Brakes) => confirm(brakes, "p1") },
+  ])("counts $name, however often a later attempt on that pod is taken back", ({ done }) => {
+    const rejected = done(play(OLD, tries([0, 1])).brakes);
+    const tried = brake(rejected, request("p1"), scene(2 * SECOND)).brakes;
+
+    const left = withdraw(withdraw(tried, "p1"), "p1");
+
+    const { decisions } = play(left, [
+      { atMs: 3 * SECOND, podUid: "p3", of: owner("rs") },
+      { atMs: 4 * SECOND, podUid: "p4", of: owner("rs") },
+    ]);
+    expect(decisions.map(inShort)).toEqual(["go", "owner until 63 s"]);
   });
 
   it("does not count what came to nothing", () => {
