@@ -14,6 +14,7 @@ import {
   waitInRack,
 } from "./affinity/left-alone.ts";
 import {
+  bindAfterJoin,
   bindRightly,
   bindWrongly,
   type Misplaced,
@@ -221,6 +222,15 @@ describe("a rejection", () => {
     await Promise.all(Array.from({ length: 14 }, rejectOne));
 
     trial.expectWaited(20);
+  });
+
+  it("befalls a pod that had waited for its node to join", async () => {
+    const pod = await bindAfterJoin(stage, "autoscaled", SECOND);
+
+    await trial.expectRejected(pod, { isTimed: false });
+
+    await bindRightly(stage, pod, "node-1");
+    await untilRunning(stage, { app: pod.app, on: "node-1" });
   });
 
   it("is made up for by an agent that was killed before it", async () => {

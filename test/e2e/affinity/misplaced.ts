@@ -3,7 +3,7 @@ import { DRIVERS, type NodeName } from "../scenarios/stage.ts";
 import { useMounts } from "../scenarios/truth.ts";
 import type { Told } from "./event-log.ts";
 import type { PodState } from "./pod-log.ts";
-import { type AffinityStage, copyFolder, untilPod } from "./stage.ts";
+import { type AffinityStage, copyFolder, joinAnew, untilPod } from "./stage.ts";
 import { REASON } from "./verdict.ts";
 import { hostname, makeLocal, makeReachable, moveVolume, SLOW_DRIVER } from "./volumes.ts";
 import { bind, makeReplicaSet, makeStatefulSet, placeFirst, STALE_SCHEDULER, type Workload } from "./workloads.ts";
@@ -76,6 +76,16 @@ export async function bindWrongly(stage: AffinityStage, app: string, { on, home 
   const pod = await untilPod(stage, app, { what: "to be bound", holds: isUnbound });
   await bind(stage, pod, on);
   return { uid: pod.uid, app, volume, node: on, kind: "local volume, bound by a stale scheduler" };
+}
+
+/** A pod waits for a node to join, as where an autoscaler makes one for it, and is bound to that by the same scheduler. */
+export async function bindAfterJoin(stage: AffinityStage, app: string, { on, home }: Places): Promise<Misplaced> {
+  const volume = await makeLocal(stage, app, home);
+  await makeStatefulSet(stage, { name: app, claim: app, where: { schedulerName: STALE_SCHEDULER } });
+  const pod = await untilPod(stage, app, { what: "to wait for a node", holds: isUnbound });
+  await joinAnew(stage, on);
+  await bind(stage, pod, on);
+  return { uid: pod.uid, app, volume, node: on, kind: "local volume, bound to a node that joined later" };
 }
 
 /** The same scheduler has caught up: it binds the next pod of the StatefulSet to where the volume is. */

@@ -13,6 +13,9 @@ import { makeReplicaSet } from "./workloads.ts";
 /** A label of node-2 that the volume of its own pods asks for. */
 export const RACK = { label: "mooring.test/rack", value: "east" } as const;
 
+/** The API server's times are whole seconds. Milliseconds. */
+const SECOND_MS = 1_100;
+
 /** So many pods on each node are right where they are: most of a node's pods always are, unless its labels are lost. */
 const RIGHT_PODS = 8;
 
@@ -56,6 +59,21 @@ export async function setAgents(stage: Stage, ...variables: readonly string[]): 
   await setVariables(stage, { namespace: "mooring-agents", workload: "daemonset/mooring-agent" }, ...variables);
   await rolledOut(stage.cluster);
   for (const node of NODES) await untilReporting(stage, () => agentOn(stage, node));
+}
+
+/** Has a node join with a new Node object, which is younger than all that is there, and older than all that comes. */
+export async function joinAnew(stage: AffinityStage, on: NodeName): Promise<void> {
+  const { api, node, owner, until } = stage;
+  const path = `/api/v1/nodes/${on}`;
+  await node(on).kubelet.stop();
+  await api.remove(path);
+  await owner.clock.sleep(SECOND_MS, owner.signal);
+  await node(on).kubelet.start();
+  await until(`${on} to be ready`, async () => {
+    if (!JSON.stringify(await api.get(path)).includes('"reason":"KubeletReady"')) throw new HarnessError("it is not");
+  });
+  await labelNode(stage, on, RACK);
+  await owner.clock.sleep(SECOND_MS, owner.signal);
 }
 
 /** Makes the folder of a claim on a further node, so that nothing but affinity keeps it from being mounted there. */
