@@ -236,7 +236,10 @@ export class Enforcer {
   #onAftermath(subject: Subject, aftermath: Aftermath): void {
     if (!subject.isRejected) return;
     // Somebody deleted it: nothing is known of how the kubelet would have taken it.
-    if (aftermath === "gone") return this.#telling.say("info", subject, { message: "rejected pod is gone" });
+    if (aftermath === "gone") {
+      this.#telling.say("info", subject, { message: "rejected pod is gone" });
+      return;
+    }
     if (aftermath !== "reverted") {
       this.#telling.count("held", subject);
       const message = aftermath === "without-reason" ? "pod stays rejected, without the reason" : "pod stays rejected";

@@ -107,7 +107,7 @@ export function createNodePods(
   { onEnd, onChange = () => {} }: NodePodsListeners,
 ): Informer<NodePod> {
   return createInformer(parts, {
-    collection: { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${node}` }, firstList: "cache" },
+    collection: { path: "/api/v1/pods", query: { fieldSelector: `spec.nodeName=${node}` }, listsFrom: "cache" },
     project: projectPod,
     onChange: (change) => {
       if (isEnd(change)) onEnd();

@@ -18,7 +18,7 @@ function projectNode(object: unknown): OwnNode {
 /** Follows the agent's own Node. `onChange` is called when it is another one, has other labels or another kubelet; also when it is first seen. */
 export function createOwnNode(parts: KubeParts, node: string, onChange: () => void): Informer<OwnNode> {
   return createInformer(parts, {
-    collection: { path: "/api/v1/nodes", query: { fieldSelector: `metadata.name=${node}` }, firstList: "cache" },
+    collection: { path: "/api/v1/nodes", query: { fieldSelector: `metadata.name=${node}` }, listsFrom: "cache" },
     project: projectNode,
     onChange: (change) => {
       // The kubelet writes its status every few minutes: that changes nothing here.

@@ -44,7 +44,7 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
     collection: {
       path: `/api/v1/namespaces/${namespace}/secrets`,
       query: { fieldSelector: `metadata.name=${SERVING_SECRET}` },
-      firstList: "cache",
+      listsFrom: "cache",
     },
     project: (object) => {
       const identity = readIdentity(object);

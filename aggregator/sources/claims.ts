@@ -28,7 +28,7 @@ export function createClaims(parts: KubeParts, listener: ClaimListener): Claims 
   const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const values = new ClaimValues();
   const informer = createInformer<Claim>(parts, {
-    collection: { path: "/api/v1/persistentvolumeclaims", firstList: "quorum" },
+    collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,
     keep: (claim) => new KeptClaim(claim, values),
     onChange: (change) => {

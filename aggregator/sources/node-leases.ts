@@ -22,7 +22,7 @@ const lease = v.object({
 
 const collection = {
   path: "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-  firstList: "quorum",
+  listsFrom: "quorum",
 } as const;
 
 /** Lists the Leases when asked; they change every ten seconds on every node, so nobody watches them. */

@@ -47,7 +47,7 @@ export function createNodes(
     for (const { claim } of of) if (claim !== undefined) listener.onClaim(claim.key);
   };
   const informer = createInformer(parts, {
-    collection: { path: "/api/v1/nodes", firstList: "quorum" },
+    collection: { path: "/api/v1/nodes", listsFrom: "quorum" },
     project: projectNode,
     onChange: (change) => {
       const moved = trackInUse(indexes, change);
@@ -57,7 +57,7 @@ export function createNodes(
   });
   const texts = new SharedTexts();
   const attachments = createInformer(parts, {
-    collection: { path: "/apis/storage.k8s.io/v1/volumeattachments", firstList: "quorum" },
+    collection: { path: "/apis/storage.k8s.io/v1/volumeattachments", listsFrom: "quorum" },
     project: projectAttachment,
     keep: (attachment) => keptAttachment(attachment, texts),
     onChange: (change) => {

@@ -87,7 +87,7 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claims) listener.onClaim(claim);
   };
-  const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
+  const collection = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
   const informer = createInformer(parts, { collection, project: projectPod, keep, onChange, onReplaced });

@@ -32,7 +32,7 @@ export function createVolumes(parts: KubeParts, onClaim: (key: string) => void):
     if (change.kind !== "deleted" && object.csi !== undefined) byHash.add(object.csi.handleHash, object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
-  const collection = { path: "/api/v1/persistentvolumes", firstList: "quorum" } as const;
+  const collection = { path: "/api/v1/persistentvolumes", listsFrom: "quorum" } as const;
   const values = new VolumeValues();
   const keep = (volume: StoredVolume): StoredVolume => new KeptVolume(volume, values);
   const informer = createInformer(parts, { collection, project: projectVolume, keep, onChange });

@@ -94,7 +94,7 @@ export async function removeClaimTraces({ client, clock, logger }: RemovalPorts,
 
 async function removalsIn(client: KubeClient, signal: AbortSignal): Promise<readonly Removal[]> {
   const removals: Removal[] = [];
-  const collection = { path: CLAIMS, firstList: "quorum" } as const;
+  const collection = { path: CLAIMS, listsFrom: "quorum" } as const;
   await list(client, { collection, query: { limit: PAGE }, signal }, (items) => {
     for (const item of items) removals.push(...[removalFrom(item) ?? []].flat());
   });

@@ -85,6 +85,8 @@ export function createInformer<T extends Stored, I extends string = never>(
     { ...parts, logger },
     { ...reflector, collection, keys: () => store.keys(), newest: (key) => projector.newest(key) },
   );
+  // A check lists from etcd, which is too much where many follow a small collection each.
+  const tasks = collection.listsFrom === "cache" ? [reflector.run] : [reflector.run, checker.run];
   return {
     get: (key) => store.get(key),
     all: () => store.all(),
@@ -99,7 +101,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     drift: checker.drift,
     restarts: reflector.restarts,
     signs: reflector.signs,
-    run: onceAtATime(collection.path, (signal) => runTogether([reflector.run, checker.run], signal)),
+    run: onceAtATime(collection.path, (signal) => runTogether(tasks, signal)),
   };
 }
 

@@ -34,7 +34,7 @@ export async function list(
   let next = "";
   do {
     // A continued list is bound to the version of its first page; to name one again would be refused.
-    const { resourceVersion: _, ...rest } = query;
+    const { resourceVersion: _, resourceVersionMatch: __, ...rest } = query;
     const page = { ...collection.query, ...(next === "" ? query : { ...rest, continue: next }) };
     const answer = v.safeParse(listed, await client.request({ method: "GET", path, query: page, accept }, signal));
     if (!answer.success) throw new MooringError("list-invalid", `the list of ${path} is no list`);
@@ -77,9 +77,14 @@ export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=me
  * never had it (504 `ResourceVersionTooLarge`). Then the collection is listed anew.
  */
 export function isLost(error: unknown): boolean {
+  return isForgotten(error) || isAhead(error);
+}
+
+/** Whether the resource version lies in the future of the server that was asked. */
+export function isAhead(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const isTooLarge = error.details.causes.some(({ reason }) => reason === "ResourceVersionTooLarge");
-  return isForgotten(error) || isTooLarge || /too large resource version/i.test(error.message);
+  return isTooLarge || /too large resource version/i.test(error.message);
 }
 
 /** Whether the server has forgotten the resource version, or the list that it had begun. */

@@ -3,7 +3,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
 import { createInterruptions, type Interruptions } from "./interruptions.ts";
-import { isForgotten, isLost, list, verifyPosition } from "./list.ts";
+import { isAhead, isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { isOlder } from "./resource-version.ts";
 import { createRestarts, type Restarts } from "./restarts.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
@@ -51,6 +51,8 @@ const LIST_SILENCE_MS = 20_000;
 const HALTED_STREAMS = 2;
 /** A server that sends bookmarks at all sends one each minute (k8s.io/apiserver: cacher.go, bookmarkFrequency). */
 const WATCH_SILENCE_MS = 180_000;
+/** A server's cache may lag behind another server's. One that is behind for so many lists was restored from a backup. */
+const AHEAD_LISTS = 5;
 /** Objects of a page, at first. A list that expires in the middle is tried again with pages twice as large. */
 const PAGE_SIZE = 500;
 const LARGEST_PAGE = 8_000;
@@ -81,7 +83,9 @@ class Reflection<T extends { readonly key: string }> {
   readonly #interruptions: Interruptions;
   /** Ends the present list or watch, for the collection to be listed anew. */
   #interruption = new AbortController();
-  #nextList: Collection["firstList"];
+  /** What a list from a cache has to show; nothing before the first one. */
+  #leastVersion: string | undefined;
+  #aheadLists = 0;
   #pageSize = PAGE_SIZE;
   #canStream = true;
   #haltedStreams = 0;
@@ -96,7 +100,6 @@ class Reflection<T extends { readonly key: string }> {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
     this.#interruptions = createInterruptions(this.#parts);
     this.#collection = collection;
-    this.#nextList = collection.firstList;
     this.#sink = sink;
   }
 
@@ -129,7 +132,9 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   reach(resourceVersion: string): void {
-    if (this.position !== undefined && isOlder(this.position, resourceVersion)) this.relist();
+    if (this.position === undefined || !isOlder(this.position, resourceVersion)) return;
+    this.relist();
+    this.#leastVersion = resourceVersion;
   }
 
   relist(): void {
@@ -138,13 +143,15 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   async #follow(signal: AbortSignal): Promise<WatchEnd> {
-    if (this.position === undefined && this.#nextList === "quorum" && this.#canStream) {
+    const { client } = this.#parts;
+    const collection = this.#collection;
+    const isQuorum = collection.listsFrom === "quorum";
+    if (this.position === undefined && isQuorum && this.#canStream) {
       const end = await this.#stream(signal);
       if (end !== "refused") return end;
     }
-    const { client } = this.#parts;
-    const collection = this.#collection;
-    const from = this.position ?? (await this.#list(signal));
+    // Only etcd answers the question that verifies a position. A small list is as good.
+    const from = (this.#isDoubtful && !isQuorum ? undefined : this.position) ?? (await this.#list(signal));
     if (this.#isDoubtful) await verifyPosition(client, { collection, signal }, from);
     this.#isDoubtful = false;
     return await this.#watch({ resourceVersion: from }, signal, (event) => {
@@ -195,7 +202,7 @@ class Reflection<T extends { readonly key: string }> {
 
   async #list(signal: AbortSignal): Promise<string> {
     const gathered = new Map<string, T>();
-    const query = this.#nextList === "cache" ? { resourceVersion: "0" } : { limit: String(this.#pageSize) };
+    const query = this.#collection.listsFrom === "cache" ? this.#fromCache() : { limit: String(this.#pageSize) };
     const onPage = (items: readonly unknown[]): void => {
       for (const item of items) this.#gather(gathered, { type: "ADDED", object: item });
     };
@@ -210,14 +217,19 @@ class Reflection<T extends { readonly key: string }> {
     }
   }
 
+  #fromCache(): Readonly<Record<string, string>> {
+    if (this.#leastVersion === undefined) return { resourceVersion: "0" };
+    return { resourceVersion: this.#leastVersion, resourceVersionMatch: "NotOlderThan" };
+  }
+
   async #replace(gathered: Map<string, T>, resourceVersion: string): Promise<void> {
     const objects = [...gathered.values()];
     // It lives as long as the watch does.
     gathered.clear();
     await this.#sink.replace(objects, resourceVersion);
     this.position = resourceVersion;
-    // Any later list from the cache of a server that lags could go back behind what was seen.
-    this.#nextList = "quorum";
+    this.#leastVersion = resourceVersion;
+    this.#aheadLists = 0;
     this.#isDoubtful = false;
     this.#haltedStreams = 0;
     this.#parts.logger.debug({ resourceVersion, objects: objects.length }, "listed");
@@ -245,6 +257,7 @@ class Reflection<T extends { readonly key: string }> {
     else this.#sink[type === "DELETED" ? "remove" : "upsert"](object);
     if (this.position === undefined || reached === this.position || isOlder(reached, this.position)) return;
     this.position = reached;
+    this.#leastVersion = reached;
     this.#shortWatches = 0;
     this.#interruptions.end();
   }
@@ -264,8 +277,17 @@ class Reflection<T extends { readonly key: string }> {
     if (this.#interruption.signal.aborted) return 0;
     if (this.position !== undefined && this.#stoodMs() >= STEADY_MS) this.#interruptions.end();
     if (isLost(error)) this.position = undefined;
+    if (isAhead(error)) this.#noteAhead();
     this.#isDoubtful = true;
     return this.#interruptions.waitAfter(error);
+  }
+
+  #noteAhead(): void {
+    this.#aheadLists += 1;
+    if (this.#aheadLists < AHEAD_LISTS) return;
+    if (this.#leastVersion !== undefined)
+      this.#parts.logger.warn({ resourceVersion: this.#leastVersion }, "server has gone back in time, listing anew");
+    this.#leastVersion = undefined;
   }
 
   #stoodMs(): number {

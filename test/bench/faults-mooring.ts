@@ -16,7 +16,7 @@ const informers = task.follow.map(({ labelSelector, ...collection }, index) =>
   createInformer(parts, {
     collection: {
       path: pathOf(collection),
-      firstList: "quorum",
+      listsFrom: "quorum",
       ...(labelSelector === undefined ? {} : { query: { labelSelector } }),
     },
     project: readSeen,

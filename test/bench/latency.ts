@@ -61,7 +61,7 @@ async function watchClaims({ owner, plane }: Stage): Promise<ClaimWatch> {
   const parts = { client, clock, random: createSystemRandom(), logger: createLogger("silent") };
   const path = `/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims`;
   const informer = createInformer(parts, {
-    collection: { path, firstList: "quorum" },
+    collection: { path, listsFrom: "quorum" },
     project: projectClaim,
     onChange: ({ object }) => {
       for (const waiter of waiters) waiter(object);

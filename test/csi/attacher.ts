@@ -96,7 +96,7 @@ export async function startAttacher(
     work,
     follow: (parts, add) => {
       attachments = createInformer(parts, {
-        collection: { path: ATTACHMENTS, firstList: "quorum" },
+        collection: { path: ATTACHMENTS, listsFrom: "quorum" },
         project: projectAttachment,
         onChange: ({ object }) => add(object.key),
       });

@@ -107,12 +107,12 @@ export async function startProvisioner(
     // A claim's key has a namespace, a volume's has none: they cannot be mixed up.
     follow: (parts, add) => {
       claims = createInformer(parts, {
-        collection: { path: CLAIMS, firstList: "quorum" },
+        collection: { path: CLAIMS, listsFrom: "quorum" },
         project: (object) => ({ ...identityOf(object), volume: wantedVolume(driver, object) }),
         onChange: ({ object }) => add(object.key),
       });
       volumes = createInformer(parts, {
-        collection: { path: VOLUMES, firstList: "quorum" },
+        collection: { path: VOLUMES, listsFrom: "quorum" },
         project: (object) => ({ ...identityOf(object), isToGo: isToBeDeleted(driver, object) }),
         onChange: ({ object }) => add(object.key),
       });

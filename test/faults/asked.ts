@@ -18,6 +18,8 @@ export interface Asked {
   readonly collection: string;
   /** The resource version that it goes on from, or that it wants to see at least. */
   readonly from: string | undefined;
+  /** A list that a server before 1.34 has to read in etcd, since its cache cannot answer it: of the newest state, or with a limit. */
+  readonly isScan: boolean;
 }
 
 const SELECTORS = ["fieldSelector", "labelSelector"];
@@ -37,7 +39,7 @@ export function readAsked({ method, target, accept = "" }: Incoming): Asked {
   const isCheck = isOfIdentities && searchParams.get("resourceVersionMatch") !== "NotOlderThan";
   const verb = isCheck ? "check" : verbOf(method, searchParams);
   const from = searchParams.get("resourceVersion") ?? undefined;
-  return { verb, collection: [pathname, ...selectors].join(" "), from };
+  return { verb, collection: [pathname, ...selectors].join(" "), from, isScan: isScan(verb, searchParams) };
 }
 
 /** How a proxy changes what it passes on, to make things happen sooner than they would. */
@@ -61,6 +63,16 @@ export function rewrite(
   if (limit !== null && pageSize !== undefined) query.set("limit", String(Math.min(Number(limit), pageSize)));
   if (seconds !== null) query.set("timeoutSeconds", String(Math.min(Math.ceil(Number(seconds) / speed), watchSeconds)));
   return `${url.pathname}${url.search}`;
+}
+
+const LISTS: readonly Verb[] = ["list", "page", "check"];
+
+function isScan(verb: Verb, query: URLSearchParams): boolean {
+  if (!LISTS.includes(verb)) return false;
+  const version = query.get("resourceVersion");
+  if (version === null || query.has("continue")) return true;
+  const isExact = query.get("resourceVersionMatch") === "Exact";
+  return isExact || (query.has("limit") && version !== "0");
 }
 
 function parse(target: string): URL {

@@ -39,7 +39,7 @@ export class CopyController {
     this.#path = path;
     this.#queue = new WorkQueue(parts);
     this.#informer = createInformer(parts, {
-      collection: { path, firstList: "quorum" },
+      collection: { path, listsFrom: "quorum" },
       project: readCopied,
       onChange: ({ object }) => this.#queue.add(object.key),
     });

@@ -7,7 +7,7 @@ import { type Delivery, ledgerProblems } from "./ledger.ts";
 export interface Followed {
   readonly path: string;
   readonly labelSelector?: string;
-  readonly firstList: "cache" | "quorum";
+  readonly listsFrom: "cache" | "quorum";
   /** Keys that are always there: a store without one of them is not whole. */
   readonly pinned: readonly string[];
 }
@@ -28,11 +28,11 @@ export class Follower {
   #compared = 0;
 
   constructor(parts: KubeParts, followed: Followed) {
-    const { path, labelSelector, firstList } = followed;
+    const { path, labelSelector, listsFrom } = followed;
     this.followed = followed;
     this.collection = collectionOf(followed);
     this.informer = createInformer(parts, {
-      collection: { path, firstList, ...(labelSelector === undefined ? {} : { query: { labelSelector } }) },
+      collection: { path, listsFrom, ...(labelSelector === undefined ? {} : { query: { labelSelector } }) },
       project: readSeen,
       onChange: ({ kind, object }) => this.#deliveries.push({ kind, object }),
       onReplaced: () => this.#look(),

@@ -47,6 +47,7 @@ export async function problemsOf({ direct }: World, scene: Scene, measure: Measu
   );
   const asked = sides.flatMap((side) => [
     ...requestProblems(side, measure),
+    ...scanProblems(side),
     ...writeProblems(side.proxy.requests(), WRITES_IN_A_ROW),
     ...peerProblems(side),
   ]);
@@ -72,6 +73,15 @@ function requestProblems(side: Side, { pace, faults }: Measure): readonly string
     const problems = [...pacingProblems(gapsOf(records, pace), pace), ...insistenceProblems(records)];
     if (records.length > most) problems.push(`was asked for ${records.length} times, more than ${most}`);
     return problems.map((problem) => `${name}: ${problem}`);
+  });
+}
+
+/** Who lists from the cache of the server never has it read etcd. */
+function scanProblems({ proxy, followers }: Side): readonly string[] {
+  return followers.flatMap(({ collection, followed }) => {
+    const scans = proxy.requests().filter((one) => one.isScan && one.collection === collection);
+    const isCached = followed.listsFrom === "cache";
+    return isCached && scans.length > 0 ? [`${collection}: had etcd read ${scans.length} times`] : [];
   });
 }
 

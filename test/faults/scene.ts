@@ -91,7 +91,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
       pings: true,
     }),
     sideOf(paging, {
-      all: [{ ...followed(configMaps), firstList: "cache" }, followed(claims)],
+      all: [{ ...followed(configMaps), listsFrom: "cache" }, followed(claims)],
       misses: ["cut-initial-events", "lost-answer", "refused-write", "outage-of-writes", "unanswered-write"],
       pings: false,
     }),
@@ -121,7 +121,7 @@ function population(namespace: string, resource: string, object: object): Popula
 
 function followed({ path, pinned }: Population): Followed {
   const namespace = path.split("/")[4];
-  return { path, firstList: "quorum", pinned: pinned.map((name) => `${namespace}/${name}`) };
+  return { path, listsFrom: "quorum", pinned: pinned.map((name) => `${namespace}/${name}`) };
 }
 
 interface OpenSide {

@@ -71,14 +71,14 @@ class Site {
   }
 
   /** An informer with a client of its own, so that its requests can be counted; it runs until the end of the test. */
-  async follow(group: string, firstList: Collection["firstList"]): Promise<Followed> {
+  async follow(group: string, listsFrom: Collection["listsFrom"]): Promise<Followed> {
     const client = await clientOf(this.plane, this.owner);
     const logger = createFakeLogger();
     const changes: string[] = [];
     const informer = createInformer(
       { client, clock: this.owner.clock, random: createSystemRandom(), logger },
       {
-        collection: { path: CONFIG_MAPS, query: { labelSelector: `group=${group}` }, firstList },
+        collection: { path: CONFIG_MAPS, query: { labelSelector: `group=${group}` }, listsFrom },
         project,
         onChange: ({ kind, object: { key, text } }) => changes.push(`${kind} ${key.replace(/^.*-/, "")} ${text}`),
       },
@@ -185,11 +185,11 @@ describe.each([
     expect(logger.messages("warn")).toEqual([]);
   });
 
-  it.each([{ firstList: "quorum" }, { firstList: "cache" }] as const)(
-    "follows what changes after a first list from $firstList",
-    async ({ firstList }) => {
+  it.each([{ listsFrom: "quorum" }, { listsFrom: "cache" }] as const)(
+    "follows what changes after a first list from $listsFrom",
+    async ({ listsFrom }) => {
       await site.create(group, ["a", "b"]);
-      const followed = await site.follow(group, firstList);
+      const followed = await site.follow(group, listsFrom);
       await site.until("both objects", () => followed.informer.size() === 2);
 
       await site.change(`${group}-a`, "second");
@@ -207,7 +207,7 @@ describe.each([
     const parts = { client, clock: site.owner.clock, random: createSystemRandom(), logger: createFakeLogger() };
     const paths = ["configmaps", "pods", "persistentvolumeclaims", "nodes"].map((name) => `/api/v1/${name}`);
     const informers = paths.map((path) =>
-      createInformer(parts, { collection: { path, firstList: "quorum" }, project: readAny }),
+      createInformer(parts, { collection: { path, listsFrom: "quorum" }, project: readAny }),
     );
     const stop = new AbortController();
     const running = informers.map((informer) => informer.run(stop.signal));

@@ -28,7 +28,7 @@ export async function follow<T extends Stored>(
   const client = createKubeClient(connection, { clock, userAgent: name.replaceAll(" ", "-") });
   const { run } = createInformer<T>(
     { client, clock, random: createSystemRandom(), logger: createFakeLogger() },
-    { collection: { path, firstList: "quorum" }, project, onChange },
+    { collection: { path, listsFrom: "quorum" }, project, onChange },
   );
   // The owner may not know of its end: whoever waits for a state says so, and finds this line above.
   const running = runTogether([run], owner.signal).catch((error: unknown) => {

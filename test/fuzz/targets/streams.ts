@@ -91,7 +91,7 @@ export const listPages: FuzzTarget = {
     const answers = input.split("\n").map(answerOf);
     const transport = createFakeTransport((_, index) => answers[index] ?? { status: 500 });
     const client = createKubeClient(createFakeConnection(transport), { clock: createFakeClock() });
-    const collection = { path: "/api/v1/pods", firstList: "quorum" } as const;
+    const collection = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
     const signal = new AbortController().signal;
     let pages = 0;
     try {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createWakeUp } from "../../../agent/sources/wake-up.ts";
+import { MooringError } from "../../../common/runtime/errors.ts";
 import { isReport } from "../../../common/storage/node-report.ts";
 import { settle } from "../../fakes/clock.ts";
 import { json } from "../../fakes/transport.ts";
@@ -302,6 +303,19 @@ describe("an agent", () => {
       expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
     },
   );
+
+  it("asks the API server in an hour of broken watches for nothing that this has to read in etcd", async () => {
+    const { watch, asked, advance } = await startAgent({ mode: "audit" });
+    await advance(60_000);
+    watch.fail(new MooringError("transport-failed", "reset"));
+
+    for (let minutes = 0; minutes < 60; minutes += 1) await advance(60_000);
+
+    const lists = asked.filter(({ verb }) => verb === "list").map(({ collection }) => collection);
+    expect(new Set(lists).size).toBe(2);
+    expect(lists.length).toBeGreaterThan(4);
+    expect(asked.filter(({ isScan }) => isScan)).toEqual([]);
+  });
 
   it("answers the end of a pod with the first complete read after it", async () => {
     const { table, watch, pod, messages, advance } = await startAgent();

@@ -12,6 +12,7 @@ import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fake
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
 import { createFakeWakeUp } from "../../fakes/wake-up.ts";
+import { type Asked, readAsked } from "../../faults/asked.ts";
 
 /** The mount of `pv-1` for the pod `team/web`. */
 export const HOLD = csiMountPoint("u1", "pv-1");
@@ -90,9 +91,11 @@ export async function startAgent({
     },
     status: { phase },
   };
-  const api = createFakeTransport(({ path }) =>
-    path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] }),
-  );
+  const asked: Asked[] = [];
+  const api = createFakeTransport(({ method, path, headers }) => {
+    asked.push(readAsked({ method, target: path, accept: headers.accept }));
+    return path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] });
+  });
   const bodies: NodeReport[] = [];
   const messages: NodeMessage[] = [];
   const paths: string[] = [];
@@ -133,7 +136,7 @@ export async function startAgent({
   await settle();
   const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.health);
   const { advance } = clock;
-  return { clock, logger, table, wakeUp, watch, bodies, messages, paths, stop, running, url, advance, pod };
+  return { clock, logger, table, wakeUp, watch, bodies, messages, paths, stop, running, url, advance, pod, asked };
 }
 
 /** The volumes that a report shows. */

@@ -44,6 +44,31 @@ describe("what a request asks for", () => {
   });
 });
 
+describe("what the cache of a server cannot answer", () => {
+  it.each([
+    { name: "a list of the newest state", query: "", isScan: true },
+    { name: "a page of it", query: "limit=500", isScan: true },
+    { name: "a further page", query: "limit=500&continue=abc", isScan: true },
+    {
+      name: "a question for a position",
+      query: "limit=1&resourceVersion=7&resourceVersionMatch=NotOlderThan",
+      isScan: true,
+    },
+    { name: "a list of one state", query: "resourceVersion=7&resourceVersionMatch=Exact", isScan: true },
+    { name: "not a list of whatever the cache has", query: "resourceVersion=0", isScan: false },
+    { name: "not a page of that", query: "resourceVersion=0&limit=500", isScan: false },
+    {
+      name: "not a list of a state that it will have",
+      query: "resourceVersion=7&resourceVersionMatch=NotOlderThan",
+      isScan: false,
+    },
+    { name: "not a list as a stream", query: "watch=true&sendInitialEvents=true", isScan: false },
+    { name: "not a watch", query: "watch=true&resourceVersion=7", isScan: false },
+  ])("is $name: $isScan", ({ query, isScan }) => {
+    expect(readAsked({ method: "GET", target: `/api/v1/pods?${query}` }).isScan).toBe(isScan);
+  });
+});
+
 describe("rewriting a request", () => {
   it.each([
     { name: "makes pages smaller", target: `${PODS}?limit=500`, how: { pageSize: 4 }, to: `${PODS}?limit=4` },

@@ -42,6 +42,7 @@ function record(short: Short): RequestRecord {
   } = short;
   return {
     verb,
+    isScan: false,
     collection: "/a",
     beganAt: at,
     endedAt: until,

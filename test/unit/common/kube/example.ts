@@ -45,7 +45,7 @@ function project(object: unknown): Counted {
 export async function countEntries(parts: KubeParts, signal: AbortSignal): Promise<void> {
   const queue = new WorkQueue(parts);
   const maps = createInformer(parts, {
-    collection: { path: "/api/v1/configmaps", firstList: "quorum" },
+    collection: { path: "/api/v1/configmaps", listsFrom: "quorum" },
     project,
     onChange: ({ object }) => queue.add(object.key),
   });

@@ -72,7 +72,7 @@ export interface Script {
   readonly streams?: readonly (FakeAnswer | "open")[];
   readonly verifications?: readonly FakeAnswer[];
   readonly checks?: readonly FakeAnswer[];
-  readonly firstList?: Collection["firstList"];
+  readonly listsFrom?: Collection["listsFrom"];
   /** Every random fraction, the highest unless told. */
   readonly random?: number;
   readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "reach">) => void;
@@ -124,7 +124,7 @@ function scripted(script: Script, nowMs: () => number) {
 }
 
 export async function follow(script: Script) {
-  const { firstList = "quorum", random = 1, onChange = () => {} } = script;
+  const { listsFrom = "quorum", random = 1, onChange = () => {} } = script;
   const clock = createFakeClock();
   const logger = createFakeLogger();
   const begin = clock.monotonicMs();
@@ -137,7 +137,7 @@ export async function follow(script: Script) {
     // With the highest fraction each wait is the whole of 200, 400, 800 ms and so on, and a watch lasts 10 minutes.
     { client, clock, logger, random: createFixedRandom(random) },
     {
-      collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, firstList },
+      collection: { path: "/api/v1/things", query: { fieldSelector: "a=b" }, listsFrom },
       project: (object) => {
         projected += 1;
         return project(object);

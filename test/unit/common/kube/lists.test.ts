@@ -269,7 +269,7 @@ describe("a list by pages", () => {
   });
 
   it("does not name a version on the pages that follow the first: the server refuses that", async () => {
-    const { times } = await follow({ lists: [page(10, "p2"), page(10, "")], firstList: "cache" });
+    const { times } = await follow({ lists: [page(10, "p2"), page(10, "")], listsFrom: "cache" });
 
     expect(times.slice(0, 2).map(({ query }) => query.toString())).toEqual([
       "fieldSelector=a%3Db&resourceVersion=0",

@@ -127,7 +127,7 @@ describe("a watch over HTTP/1.1, which knows no pings", () => {
     const client = createKubeClient(createFakeConnection(transport), { clock });
     const informer = createInformer(
       { client, clock, logger: createFakeLogger(), random: createFixedRandom(1) },
-      { collection: { path: "/things", firstList: "cache" }, project },
+      { collection: { path: "/things", listsFrom: "cache" }, project },
     );
     const stop = new AbortController();
     const running = informer.run(stop.signal);

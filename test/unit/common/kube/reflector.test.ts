@@ -166,16 +166,74 @@ describe("an informer", () => {
     expect(times.at(-1)?.at).toBe(2_200);
   });
 
-  it("may take the first list from the server's cache, but no later one: it could be older than what was seen", async () => {
-    const { asked, clock } = await follow({
+  it("takes each list from the server's cache where it is told to, a later one not older than what was seen", async () => {
+    const { asked, clock, times } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: [status(410), "open"],
-      firstList: "cache",
+      listsFrom: "cache",
     });
 
     await clock.advance(2_200);
 
-    expect(asked()).toEqual(["list 0", "watch 10", "list", "watch 50"]);
+    expect(asked()).toEqual(["list 0", "watch 10", "list 10", "watch 50"]);
+    expect(times[2]?.query.toString()).toBe("fieldSelector=a%3Db&resourceVersion=10&resourceVersionMatch=NotOlderThan");
+  });
+
+  it("lists from the cache as new a state as it is told to reach", async () => {
+    const { asked, clock, informer } = await follow({ lists: [listOf(10), listOf(50)], listsFrom: "cache" });
+
+    informer.reach("40");
+    await clock.advance(0);
+
+    expect(asked()).toEqual(["list 0", "watch 10", "list 40", "watch 50"]);
+  });
+
+  it("lists from the cache after an interruption, where others ask whether the server knows the position", async () => {
+    const { asked, clock } = await follow({
+      lists: [listOf(10), listOf(10)],
+      watches: [status(500), "open"],
+      listsFrom: "cache",
+    });
+
+    await clock.advance(200);
+
+    expect(asked()).toEqual(["list 0", "watch 10", "list 10", "watch 10"]);
+  });
+
+  it("takes what a cache has once that has been behind for five lists: the server was restored from a backup", async () => {
+    const { asked, clock, logger, informer } = await follow({
+      lists: [listOf(50), ...Array.from({ length: 5 }, () => json(TOO_LARGE, 504)), listOf(5)],
+      watches: [status(410), "open"],
+      listsFrom: "cache",
+    });
+
+    await clock.advance(120_000);
+
+    expect(asked()).toEqual(["list 0", "watch 50", ...Array(5).fill("list 50"), "list 0", "watch 5"]);
+    expect(informer.resourceVersion()).toBe("5");
+    expect(logger.messages("warn")).toContain("server has gone back in time, listing anew");
+  });
+
+  it("checks no store and verifies no position where lists come from the cache: the server would have to read etcd", async () => {
+    const { asked, clock } = await follow({ lists: [listOf(10)], listsFrom: "cache", checks: [listOf(10)] });
+
+    await clock.advance(3_600_000);
+
+    expect(asked().filter((one) => /check|verify/.test(one))).toEqual([]);
+  });
+
+  it("asks from the cache for nothing older after what a watch brought", async () => {
+    const { asked, clock, last } = await follow({
+      lists: [listOf(10), listOf(50)],
+      watches: ["open", "open"],
+      listsFrom: "cache",
+    });
+    last().writeLine(bookmark(30));
+    last().end();
+
+    await clock.advance(3_000);
+
+    expect(asked().filter((one) => one.startsWith("list"))).toEqual(["list 0", "list 30"]);
   });
 
   it("tells a re-creation that a list shows as a deletion and an addition", async () => {
@@ -383,7 +441,7 @@ describe("an informer", () => {
     const client = createKubeClient(createFakeConnection(transport), { clock });
     const informer = createInformer(
       { client, clock, logger: createFakeLogger(), random: createFixedRandom(1) },
-      { collection: { path: "/things", firstList: "quorum" }, project, onReplaced: () => stop.abort() },
+      { collection: { path: "/things", listsFrom: "quorum" }, project, onReplaced: () => stop.abort() },
     );
     let isOver = false;
 
