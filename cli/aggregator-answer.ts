@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { parseTimestamp } from "../common/storage/timestamp.ts";
+import { saidByKubernetes, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
 import { type ClaimUse, evidenceOf, type ListedClaim } from "./claim-use.ts";
 
 /** How well the aggregator knows the cluster's nodes. */
@@ -93,7 +94,10 @@ const item = v.object({
   mountedOn: v.nullable(v.object({ nodes: v.array(text), more: v.boolean() })),
   live,
   waiting: v.boolean(),
-  kubernetes: v.nullable(v.object({ unused: v.boolean(), since: nullableTime })),
+  // An aggregator of before does not tell whose condition it is.
+  kubernetes: v.nullable(
+    v.object({ unused: v.boolean(), since: nullableTime, byMooring: v.optional(v.boolean(), false) }),
+  ),
   disagrees: v.boolean(),
 });
 
@@ -127,7 +131,7 @@ function useOfItem(one: Item): ClaimUse {
     evidence: evidenceOf(status, claim.status),
     ...nodesOf(one),
     lastUse: claim.status?.lastUse,
-    kubernetes: claim.upstream,
+    kubernetes: saidByKubernetes(claim.upstream),
     disagrees,
     live: now,
     isWaiting: waiting,
@@ -147,8 +151,12 @@ function claimOf(one: Item): ListedClaim {
     storageClass,
     capacity,
     status: own === null ? undefined : statusOf(own, one),
-    upstream: kubernetes === null ? undefined : { unused: kubernetes.unused, sinceMs: kubernetes.since },
+    upstream: kubernetes === null ? undefined : upstreamOf(kubernetes),
   };
+}
+
+function upstreamOf({ unused, since, byMooring }: NonNullable<Item["kubernetes"]>): UpstreamUnused {
+  return { unused, sinceMs: since, owner: byMooring ? "mooring" : undefined };
 }
 
 function statusOf(

@@ -1,6 +1,6 @@
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
-import type { UpstreamUnused } from "../common/storage/upstream-unused.ts";
+import { saidByKubernetes, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
 /** `NotWatched`: bound, but Mooring has not written anything about it. `NotBound`: it has no volume that could be used. */
 export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "NotBound";
@@ -93,7 +93,8 @@ export function evidenceOf(
 
 /** A claim as it stands in the API server. */
 export function useOf(claim: ListedClaim): ClaimUse {
-  const { status: own, upstream } = claim;
+  const { status: own } = claim;
+  const kubernetes = saidByKubernetes(claim.upstream);
   const lastUse = own?.lastUse;
   const lastNodes = lastUse?.node === undefined ? [] : [lastUse.node];
   const status = statusOf(claim);
@@ -105,8 +106,8 @@ export function useOf(claim: ListedClaim): ClaimUse {
     nodes: status === "Mounted" ? (own?.mountedOn?.nodes ?? []) : lastNodes,
     omittedNodes: own?.mountedOn?.more ? "some" : 0,
     lastUse,
-    kubernetes: upstream,
-    disagrees: status === "Mounted" && upstream?.unused === true,
+    kubernetes,
+    disagrees: status === "Mounted" && kubernetes?.unused === true,
     live: undefined,
     isWaiting: false,
   };

@@ -1,6 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { BlindGap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type Awaited, waitsForNodes } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
@@ -98,7 +99,7 @@ export function isWaiting({ claim, use, references, awaited }: ClaimSight): bool
 
 /** Kubernetes says that the claim is unused while it is mounted. */
 export function disagrees(sight: ClaimSight): boolean {
-  return sight.claim.upstream?.unused === true && useStatusOf(sight) === "Mounted";
+  return saidByKubernetes(sight.claim.upstream)?.unused === true && useStatusOf(sight) === "Mounted";
 }
 
 /** One claim of the list. */

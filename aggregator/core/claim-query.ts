@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { UnusedReason } from "../../common/storage/claim-status.ts";
+import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type ClaimSight, disagrees, isWaiting, USE_STATUSES, useStatusOf } from "./claim-list.ts";
 import { CLAIM_SORTS } from "./claim-order.ts";
 import {
@@ -142,7 +143,7 @@ function nodeRule(nodes: readonly string[], { isSeenOn }: ClaimHints): Rule {
 
 function disagreementRule(wanted: boolean, { isSeen }: ClaimHints): Rule {
   const isPossible = (claim: Claim): boolean =>
-    claim.upstream?.unused === true && (claim.status?.reason === "Mounted" || isSeen(claim));
+    saidByKubernetes(claim.upstream)?.unused === true && (claim.status?.reason === "Mounted" || isSeen(claim));
   return { mayHold: (claim) => !wanted || isPossible(claim), holds: (sight) => disagrees(sight) === wanted };
 }
 

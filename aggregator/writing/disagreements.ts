@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
+import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
@@ -62,8 +63,7 @@ export class Disagreements {
 
 /** The nodes that have the claim mounted although Kubernetes, and not we in its place, calls it unused. */
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
-  const { upstream } = claim;
   const status = desired ?? claim.status;
-  const isContradicted = isEligible && upstream?.unused === true && upstream.owner !== "mooring";
+  const isContradicted = isEligible && saidByKubernetes(claim.upstream)?.unused === true;
   return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

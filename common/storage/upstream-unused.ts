@@ -6,7 +6,7 @@ import { formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 /** Type of Kubernetes' own condition (KEP-5541): no pod that is not terminated names the claim. It does not know of mounts. */
 export const UPSTREAM_TYPE = "Unused";
 
-/** Kubernetes' own answer, whoever gave it. */
+/** The condition as it stands there, whoever wrote it. */
 export interface UpstreamUnused {
   readonly unused: boolean;
   /** Milliseconds since the epoch; nothing when it tells no time. */
@@ -33,6 +33,11 @@ export function readUpstream(raw: unknown, managedFields: unknown): UpstreamUnus
   const { status, lastTransitionTime } = result.output;
   const owner = ownerOf(ownersOf(managedFields, ITEM));
   return { unused: status === "True", sinceMs: parseTimestamp(lastTransitionTime), owner };
+}
+
+/** What Kubernetes itself says: nothing where Mooring alone wrote the condition, in the place of a server that has none. */
+export function saidByKubernetes(upstream: UpstreamUnused | undefined): UpstreamUnused | undefined {
+  return upstream?.owner === "mooring" ? undefined : upstream;
 }
 
 function ownerOf(owners: readonly FieldOwner[]): NonNullable<UpstreamUnused["owner"]> {

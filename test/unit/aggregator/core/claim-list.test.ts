@@ -80,8 +80,14 @@ describe("disagrees", () => {
       use: heldOn("n1"),
       expected: false,
     },
+    {
+      name: "Mooring alone wrote both, the one that is written is out of date",
+      fields: { upstream: { ...upstream, owner: "mooring" } },
+      use: heldOn("n1"),
+      expected: false,
+    },
     { name: "Kubernetes says nothing", fields: {}, use: heldOn("n1"), expected: false },
-  ])("is $expected where $name", ({ fields, use, expected }) => {
+  ] as const)("is $expected where $name", ({ fields, use, expected }) => {
     expect(disagrees(sightOf({ claim: claimWith(fields), ...(use && { use }) }))).toBe(expected);
   });
 });

@@ -163,6 +163,12 @@ describe("claimFilter", () => {
       world: { claim: { upstream, status: mountedStatus(["n1"]) } },
       found: true,
     },
+    {
+      name: "mounted and called unused by Mooring alone",
+      query: "disagrees=true",
+      world: { claim: { upstream: { ...upstream, owner: "mooring" as const } }, held: ["n1"] },
+      found: false,
+    },
     { name: "unused for both", query: "disagrees=true", world: { claim: { upstream, status: unused } }, found: false },
     { name: "unused for both", query: "disagrees=false", world: { claim: { upstream, status: unused } }, found: true },
     { name: "that waits", query: "waiting=true", world: { awaited }, found: true },
