@@ -2,7 +2,7 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
 import type { MountRead } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
-import type { Decision, NodeState } from "./core/node-state.ts";
+import { type Decision, type NodeState, shownHolds } from "./core/node-state.ts";
 import type { WakeUp } from "./sources/wake-up.ts";
 
 interface MeasureParts {
@@ -87,7 +87,7 @@ function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => 
     "How long ago the last read ended in which absences count; nothing before the first.",
     ({ read }) => read && ageSeconds(read.endedAt),
   );
-  gauge("mooring_holds", "Volumes that the mount table shows.", ({ holds }) => holds.size);
+  gauge("mooring_holds", "Volumes that the mount table shows.", shownHolds);
   gauge(
     "mooring_unacknowledged_releases",
     "Ends of use that the aggregator has not settled yet.",

@@ -14,6 +14,7 @@ import {
   loseSight,
   type NodeState,
   type PodFacts,
+  shownHolds,
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import type { LookCost } from "./core/read-pace.ts";
@@ -177,8 +178,8 @@ export class Observer {
       if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendSight(this.#state, unchanged);
       read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, { ...known, read, unchanged });
-      this.#noteBlindness(read.incomplete);
       this.#state = state;
+      this.#noteBlindness(read.incomplete);
       if (read.incomplete === undefined) this.#hasUnseen = false;
       this.#measures.decided(decisions);
       await this.#keep();
@@ -187,8 +188,8 @@ export class Observer {
       return decisions;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      this.#noteBlindness(messageOf(error));
       this.#state = loseSight(this.#state);
+      this.#noteBlindness(messageOf(error));
       return undefined;
     } finally {
       const tookMs = this.#now() - begunAt;
@@ -216,7 +217,7 @@ export class Observer {
     if (why === this.#blindness) return;
     const { logger } = this.#parts;
     if (why !== undefined) logger.warn({ why }, "mount table cannot be believed, absence does not count");
-    else logger.info({ holds: this.#state.holds.size }, "mount table is read completely");
+    else logger.info({ holds: shownHolds(this.#state) }, "mount table is read completely");
     this.#blindness = why;
   }
 }

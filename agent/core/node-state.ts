@@ -100,6 +100,11 @@ export interface Anomaly {
   readonly why: "unmounted-while-running" | "remounted-while-running";
 }
 
+/** How many holds the mount table shows: those that wait for the end of their pod it does not. */
+export function shownHolds({ holds }: NodeState): number {
+  return [...holds.values()].filter(({ suspended }) => suspended === undefined).length;
+}
+
 /** The state of a run that has read nothing yet. */
 export function initialState(
   bootId: string,

@@ -62,6 +62,28 @@ describe("an agent", () => {
     expect(namesIn(bodies.at(-1))).toEqual(["pv-1"]);
   });
 
+  it("says how many volumes the first read has shown, not how many were known before it", async () => {
+    const others = ["pv-2", "pv-3"].map((pv) => HOLD.replace("pv-1", pv));
+
+    const { logger } = await startAgent({ mounts: [TOKEN, HOLD, ...others] });
+
+    const line = logger.lines.find(({ message }) => message === "mount table is read completely");
+    expect(line?.fields).toMatchObject({ holds: 3 });
+  });
+
+  it("does not count as shown what waits for the end of its pod", async () => {
+    const { table, wakeUp, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
+    const count = async (): Promise<string | undefined> =>
+      /^mooring_holds (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+    const before = await count();
+
+    table.unmount(HOLD);
+    wakeUp.change();
+    await advance(1_000);
+
+    expect([before, await count()]).toEqual(["1", "0"]);
+  });
+
   it("shows what it knows to somebody on this very node", async () => {
     const { logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
