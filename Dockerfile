@@ -27,8 +27,8 @@ LABEL org.opencontainers.image.title="Mooring" \
 COPY --from=build /image /
 COPY --from=build /app /app
 ENV PATH=/usr/local/bin NODE_ENV=production
-# Nobody. A number, so that the kubelet can tell that it is not root.
-USER 65534:65534
+# The aggregator's; the manifests give the agent another one. A number, so that the kubelet can tell that it is not root.
+USER 60872:60872
 WORKDIR /
 EXPOSE 8443 9808
 # Flags of Node.js for each command are in .ci/image/node-flags.json.

@@ -43,6 +43,10 @@ function put(root: string, path: string, from = path): void {
   copyFileSync(realpathSync(from), target);
 }
 
+function linesOf(all: readonly string[], line: (one: string) => string): string {
+  return all.map((one) => `${line(one)}\n`).join("");
+}
+
 function layOut(root: string): readonly string[] {
   const libraries = loadedLibraries();
   for (const path of libraries) put(root, path);
@@ -51,8 +55,15 @@ function layOut(root: string): readonly string[] {
   put(root, "/usr/local/LICENSE", OWN_LICENCE);
   for (const path of LICENCES.filter(existsSync)) put(root, path);
   mkdirSync(join(root, "etc"), { recursive: true });
-  writeFileSync(join(root, "etc/passwd"), "root:x:0:0:root:/:/nologin\nnobody:x:65534:65534:nobody:/:/nologin\n");
-  writeFileSync(join(root, "etc/group"), "root:x:0:\nnobody:x:65534:\n");
+  const users = ["root:x:0", "mooring-agent:x:60871", "mooring-aggregator:x:60872"];
+  writeFileSync(
+    join(root, "etc/passwd"),
+    linesOf(users, (user) => `${user}:${user.split(":")[2]}::/:/nologin`),
+  );
+  writeFileSync(
+    join(root, "etc/group"),
+    linesOf(users, (group) => `${group}:`),
+  );
   writeFileSync(join(root, "etc/nsswitch.conf"), "hosts: files dns\n");
   for (const name of ["dev", "proc", "sys", "tmp"]) mkdirSync(join(root, name), { recursive: true });
   chmodSync(join(root, "tmp"), 0o1777);

@@ -49,7 +49,7 @@ export const AGENT_SETTINGS = {
   }),
   prepareJournal: switchSetting({
     name: "prepare-journal",
-    description: "give the journal's directory to user and group 65534, and end; needs root and CHOWN",
+    description: "give the journal's directory to user and group 60871, and end; needs root and CHOWN",
   }),
   heartbeat: durationSetting(
     { name: "heartbeat", description: "a report at least this often, plus or minus a fifth" },

@@ -128,17 +128,16 @@ describe("a cluster of two real nodes", () => {
     expect(tables[2]?.[0]?.split(" ")[4]).toBe(volume);
   });
 
-  it("shows a pod that mounts the node's /proc the boot ID and the mount table of that node", async () => {
-    const volumes = { "/host/proc": { hostPath: { path: "/proc" } } };
+  it("shows a pod that mounts the first process's mount table that of its node, and the node's boot ID in its own /proc", async () => {
+    const volumes = { "/host/mountinfo": { hostPath: { path: "/proc/1/mountinfo", type: "File" } } };
     await apply(cluster, pod({ name: "prober", node: "node-1", line: "sleep 3600", volumes }));
     await running("prober");
-    const read = (file: string): Promise<string> =>
-      kubectl(cluster, "exec", "prober", "--", "cat", `/host/proc/${file}`);
+    const read = (file: string): Promise<string> => kubectl(cluster, "exec", "prober", "--", "cat", file);
 
-    expect((await read("sys/kernel/random/boot_id")).trim()).toBe(node("node-1").bootId());
+    expect((await read("/proc/sys/kernel/random/boot_id")).trim()).toBe(node("node-1").bootId());
     // What another pod mounts in between shows up in one of the two reads.
     await eventually("one table", async () => {
-      const table = await read("1/mountinfo");
+      const table = await read("/host/mountinfo");
       expect(table).toBe(readFileSync(`/proc/${node("node-1").pid()}/mountinfo`, "utf8"));
     });
   });

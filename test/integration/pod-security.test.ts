@@ -123,7 +123,18 @@ describe("the namespace of the agents", () => {
       }),
     },
     {
-      name: "the node's /proc to write to",
+      name: "the whole of the node's /proc",
+      change: (spec) => ({ ...spec, volumes: [...(spec.volumes ?? []), { ...bind, hostPath: { path: "/proc" } }] }),
+    },
+    {
+      name: "the environment of the node's first process",
+      change: (spec) => ({
+        ...spec,
+        volumes: [...(spec.volumes ?? []), { ...bind, hostPath: { path: "/proc/1/environ" } }],
+      }),
+    },
+    {
+      name: "the node's mount table to write to",
       change: container(({ volumeMounts = [] }) => ({
         volumeMounts: volumeMounts.map(({ readOnly: _, ...mount }) => mount),
       })),
@@ -162,9 +173,9 @@ describe("the namespace of the agents", () => {
     },
     { name: "a root for good", change: container(confined({ runAsUser: 0, runAsNonRoot: false })) },
     {
-      name: "a root at the begin that sees /proc",
+      name: "a root at the begin that sees the mount table",
       change: init(({ volumeMounts = [] }) => ({
-        volumeMounts: [...volumeMounts, { name: "host-proc", mountPath: "/host/proc", readOnly: true }],
+        volumeMounts: [...volumeMounts, { name: "mountinfo", mountPath: "/host/mountinfo", readOnly: true }],
       })),
     },
     { name: "a root beside the agent for good", change: init(() => ({ restartPolicy: "Always" })) },

@@ -20,7 +20,7 @@ describe("the Dockerfile", () => {
     expect(commands.filter((command) => !Array.isArray(JSON.parse(command)))).toEqual([]);
   });
 
-  it("runs as nobody, by a number", () => {
-    expect(all("USER")).toEqual(["65534:65534"]);
+  it("runs as a user of its own, by a number", () => {
+    expect(all("USER")).toEqual(["60872:60872"]);
   });
 });

@@ -40,8 +40,8 @@ describe("what the programs are told", () => {
       config: {
         node: "value-of-spec.nodeName",
         podUid: "value-of-metadata.uid",
-        mountInfo: "/host/proc/1/mountinfo",
-        bootId: "/host/proc/sys/kernel/random/boot_id",
+        mountInfo: "/host/mountinfo",
+        bootId: "/proc/sys/kernel/random/boot_id",
         kubeconfig: undefined,
       },
     });

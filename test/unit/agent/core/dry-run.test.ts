@@ -9,7 +9,7 @@ const { node, survey } = findingsOf();
 describe("processOf", () => {
   it.each([
     { path: "/proc/1/mountinfo", process: "1" },
-    { path: "/host/proc/1/mountinfo", process: "1" },
+    { path: "/node/proc/1/mountinfo", process: "1" },
     { path: "/proc/4711/mountinfo", process: "4711" },
     { path: "/proc/self/mountinfo", process: "self" },
     { path: "/proc/thread-self/mountinfo", process: "thread-self" },
