@@ -111,16 +111,19 @@ class Aggregator {
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;
     this.#ports = ports;
-    this.#cluster = createCluster(ports, {
-      onClaim: (key) => this.#term?.reconciler.enqueue(key),
-      onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
-      onPodEnded: (end) => this.#onPodEnded(end),
-      onPodsListed: () => this.#term?.reconciler.onPodsListed(),
-      onPodPlaced: (pod) => this.#term?.reconciler.onPodPlaced(pod),
-      onRejected: (pod) => this.#rejections.onRejected(pod),
-      onNode: (name) => this.#term?.standings.onNode(name),
-      onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
-    });
+    this.#cluster = createCluster(
+      { ...ports, agents: config.agents },
+      {
+        onClaim: (key) => this.#term?.reconciler.enqueue(key),
+        onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
+        onPodEnded: (end) => this.#onPodEnded(end),
+        onPodsListed: () => this.#term?.reconciler.onPodsListed(),
+        onPodPlaced: (pod) => this.#term?.reconciler.onPodPlaced(pod),
+        onRejected: (pod) => this.#rejections.onRejected(pod),
+        onNode: (name) => this.#term?.standings.onNode(name),
+        onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
+      },
+    );
     this.#rejections = new Rejections(
       { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames },
       config.holdRejectionsAt,

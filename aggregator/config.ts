@@ -16,8 +16,15 @@ import {
   switchSetting,
 } from "../common/runtime/settings.ts";
 import { BLIND_GAP_SETTINGS, type BlindGapSetting } from "./core/claim-gap.ts";
+import type { AgentAccount } from "./core/reporter.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
-import { REPORT_SETTINGS, type ReportConfig, readReportConfig, reportProblems } from "./report-settings.ts";
+import {
+  agentAccountIn,
+  REPORT_SETTINGS,
+  type ReportConfig,
+  readReportConfig,
+  reportProblems,
+} from "./report-settings.ts";
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
@@ -113,6 +120,8 @@ export interface AggregatorConfig {
   readonly healthListen: Address | undefined;
   /** Nothing where reports are taken from this machine alone. */
   readonly reports: ReportConfig | undefined;
+  /** Whose pods are agents. */
+  readonly agents: AgentAccount;
   readonly silentAfterMs: number;
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
@@ -150,6 +159,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     listen: get(AGGREGATOR_SETTINGS.listen),
     healthListen: get(AGGREGATOR_SETTINGS.healthListen),
     reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
+    agents: agentAccountIn(reader),
     silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),

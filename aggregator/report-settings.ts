@@ -8,6 +8,7 @@ import {
   textSetting,
 } from "../common/runtime/settings.ts";
 import { type IssuerConfig, LOOK_EVERY_MS } from "./certificates/certificate-issuer.ts";
+import type { AgentAccount } from "./core/reporter.ts";
 
 const HOUR_MS = 3_600_000;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -51,8 +52,7 @@ export const REPORT_SETTINGS = {
 /** Who brings reports, and what they see. */
 export interface ReportConfig {
   readonly listen: Address;
-  /** The agents' service account. */
-  readonly agents: { readonly namespace: string; readonly account: string };
+  readonly agents: AgentAccount;
   readonly certificate:
     | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
     | ({ readonly kind: "issued" } & IssuerConfig);
@@ -61,12 +61,18 @@ export interface ReportConfig {
 /** The kubelet shows a changed ConfigMap to a pod within two minutes (its sync period and its cache). */
 const OVERLAP_MS = HOUR_MS;
 
+/** The account that `--agent-account` names. */
+export function agentAccountIn({ get }: SettingsReader): AgentAccount {
+  const [namespace = "", account = ""] = get(REPORT_SETTINGS.agentAccount).split("/");
+  return { namespace, account };
+}
+
 /** `podNamespace` is where the aggregator runs. Nothing without an address of reports. */
-export function readReportConfig({ get }: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
+export function readReportConfig(reader: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
+  const { get } = reader;
   const listen = get(REPORT_SETTINGS.reportListen);
   if (listen === undefined) return undefined;
-  const [namespace = "", account = ""] = get(REPORT_SETTINGS.agentAccount).split("/");
-  const agents = { namespace, account };
+  const agents = agentAccountIn(reader);
   const [certificateFile, keyFile] = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
   if (certificateFile !== undefined && keyFile !== undefined)
     return { listen, agents, certificate: { kind: "files", certificateFile, keyFile } };
@@ -77,7 +83,7 @@ export function readReportConfig({ get }: SettingsReader, podNamespace: string |
     certificateMs: get(REPORT_SETTINGS.tlsCertificateLifetime),
     overlapMs: OVERLAP_MS,
   };
-  const issuer = { namespace: own, agentNamespace: namespace, names, times, lookEveryMs: LOOK_EVERY_MS };
+  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times, lookEveryMs: LOOK_EVERY_MS };
   return { listen, agents, certificate: { kind: "issued", ...issuer } };
 }
 

@@ -8,12 +8,15 @@ export interface TokenVerdict {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Whose tokens count, and for whom they are made. */
-export interface ReporterRule {
-  readonly audience: string;
-  /** The service account of the agents. */
+/** The service account of the agents: who has it is an agent, in whatever words anybody else says to be one. */
+export interface AgentAccount {
   readonly namespace: string;
   readonly account: string;
+}
+
+/** Whose tokens count, and for whom they are made. */
+export interface ReporterRule extends AgentAccount {
+  readonly audience: string;
 }
 
 /** Who a token speaks for. */

@@ -8,6 +8,7 @@ import type { ClaimOrder } from "../core/claim-order.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
+import type { AgentAccount } from "../core/reporter.ts";
 import type { SortedList } from "../core/sorted-list.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
@@ -54,7 +55,11 @@ export interface Cluster extends Directory {
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-export function createCluster(parts: KubeParts, listener: ClusterListener): Cluster {
+interface ClusterParts extends KubeParts {
+  readonly agents: AgentAccount;
+}
+
+export function createCluster(parts: ClusterParts, listener: ClusterListener): Cluster {
   const pods = createPods(parts, listener);
   const volumes = createVolumes(parts, listener.onClaim);
   const nodes = createNodes(parts, { ...listener, volumes });

@@ -5,8 +5,9 @@ import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { claimKeysOf } from "../core/references.ts";
+import type { AgentAccount } from "../core/reporter.ts";
 import { KeptPod, PodValues } from "./kept-pod.ts";
-import { projectPod } from "./projections.ts";
+import { podProjection } from "./projections.ts";
 
 type StoredPod = Pod & Stored;
 
@@ -59,7 +60,11 @@ export interface PodListener {
 /** So many vanished pods are remembered: their mounts and releases may still be to come. */
 const REMEMBERED_PODS = 20_000;
 
-export function createPods(parts: KubeParts, listener: PodListener): Pods {
+interface PodsParts extends KubeParts {
+  readonly agents: AgentAccount;
+}
+
+export function createPods(parts: PodsParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
   const agents = new IndexMap();
@@ -88,9 +93,10 @@ export function createPods(parts: KubeParts, listener: PodListener): Pods {
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
+  const project = podProjection(parts.agents);
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
-  const informer = createInformer(parts, { collection, project: projectPod, keep, onChange, onReplaced });
+  const informer = createInformer(parts, { collection, project, keep, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
     informer,

@@ -3,6 +3,7 @@ import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejecti
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import { migratedHandle } from "../core/migrated-volumes.ts";
+import type { AgentAccount } from "../core/reporter.ts";
 import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
 
 /** API objects to the few fields that decisions need. Each throws `ValiError` for what is not such an object. */
@@ -29,6 +30,7 @@ const podSchema = v.object({
   }),
   spec: v.object({
     nodeName: v.optional(v.string()),
+    serviceAccountName: v.optional(v.string()),
     volumes: v.optional(
       v.array(
         v.object({
@@ -52,11 +54,16 @@ const podSchema = v.object({
   ),
 });
 
-/** On the pods of Mooring's agent, wherever it is installed (manifests). */
+/** On the pods of Mooring's agent (manifests). Anybody can put it on a pod of their own. */
 const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
 
+/** How pods are read where agents have that account. */
+export function podProjection(agents: AgentAccount): (object: unknown) => Projected<Pod> {
+  return (object) => projectPod(object, agents);
+}
+
 /** A generic ephemeral volume's claim is called `<pod>-<volume>`. */
-export function projectPod(object: unknown): Projected<Pod> {
+function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
   const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
     claim === undefined ? [] : [claim.claimName],
@@ -76,11 +83,22 @@ export function projectPod(object: unknown): Projected<Pod> {
     ephemeralClaims: ephemeral.length > 0 ? ephemeral : undefined,
     isTerminal: status.phase === "Succeeded" || status.phase === "Failed",
     hasStarted: statuses.some(hasStarted),
-    isAgent: meta.labels?.[AGENT.label] === AGENT.value ? true : undefined,
+    isAgent: isAgent(meta, spec.serviceAccountName, agents) ? true : undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
     deletedAtMs: deletedAt(meta),
     rejection: rejectionMark({ ...status, annotations: meta.annotations }),
   };
+}
+
+/** By the label alone a tenant could say that a node has an agent, whose word would then be waited for. */
+function isAgent(
+  { namespace, labels }: v.InferOutput<typeof podSchema>["metadata"],
+  serviceAccountName: string | undefined,
+  agents: AgentAccount,
+): boolean {
+  return (
+    labels?.[AGENT.label] === AGENT.value && namespace === agents.namespace && serviceAccountName === agents.account
+  );
 }
 
 /**

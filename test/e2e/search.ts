@@ -15,7 +15,8 @@ export const SEARCH = String.raw`
     try {
       const bytes = Buffer.alloc(MOST_BYTES);
       let length = 0;
-      for (let more = 1; more > 0 && length < MOST_BYTES; length += more) more = fs.readSync(file, bytes, length);
+      for (let more = 1; more > 0 && length < MOST_BYTES; length += more)
+        more = fs.readSync(file, bytes, length, MOST_BYTES - length, null);
       return bytes.latin1Slice(0, length);
     } finally {
       fs.closeSync(file);

@@ -135,6 +135,23 @@ describe("nodes without an agent on a real API server", () => {
     expect(await standingOf("quiet")).toBe("silent");
   });
 
+  it("a tenant's pod that calls itself an agent holds up no claim of the node", async () => {
+    await createNode("tenanted", { hasLease: true });
+    const metadata = { name: "no-agent", labels: { "app.kubernetes.io/name": "mooring-agent" } };
+    const spec = { nodeName: "tenanted", containers: [{ name: "main", image: "none" }] };
+    await cluster.api.create("/api/v1/namespaces/shop/pods", { metadata, spec });
+    await cluster.createClaims(["on-tenanted"]);
+    await start();
+    await runPod("tenanted-0", { claim: "on-tenanted", node: "tenanted" });
+    await cluster.claimThat("on-tenanted", "referenced", isReferenced);
+    await standsAs("tenanted", "agentless");
+
+    await cluster.api.remove("/api/v1/namespaces/shop/pods/tenanted-0");
+
+    const { status } = await cluster.claimThat("on-tenanted", "unused", isUnused);
+    expect(status?.reason).toBe("NoPodUsing");
+  });
+
   it("on another operating system a pod's end counts at once", async () => {
     await createNode("panes", { labels: { "kubernetes.io/os": "windows" } });
     await cluster.createClaims(["on-panes"]);

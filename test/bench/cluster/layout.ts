@@ -18,7 +18,7 @@ const SINGLE = 16;
 const DOUBLE = 2;
 /** The pod of a node that is its agent's. */
 const AGENT = SINGLE + DOUBLE;
-export const AGENT_NAMESPACE = "mooring";
+export const AGENT_NAMESPACE = "mooring-agents";
 /** The pods of a node that have finished, as jobs do, and are still there; they name no claim. */
 const FINISHED = 3;
 /** So many claims of a node are in use; the others were used once, or never. */

@@ -28,7 +28,7 @@ export function podObject(place: PodPlace, claims: readonly string[]): V1Pod {
     },
     spec: {
       nodeName: nodeName(node),
-      serviceAccountName: "default",
+      serviceAccountName: place.isAgent ? "mooring-agent" : "default",
       restartPolicy: place.isFinished ? "Never" : "Always",
       priority: 0,
       containers: [container("app", claims), container("metrics-proxy", [])],

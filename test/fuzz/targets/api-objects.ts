@@ -12,7 +12,7 @@ import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.t
 import { reachOf } from "../../../aggregator/core/blind-gap.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
-import { projectPod, projectVolume } from "../../../aggregator/sources/projections.ts";
+import { podProjection, projectVolume } from "../../../aggregator/sources/projections.ts";
 import { readIdentity } from "../../../common/kube/identity.ts";
 import { projectLease } from "../../../common/kube/lease.ts";
 import { retryAfterMs } from "../../../common/kube/retry-after.ts";
@@ -27,6 +27,8 @@ import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
 import { CLAIM, LEASE, NODE, POD, STATUS, VOLUME } from "../seeds.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
+
+const projectPod = podProjection({ namespace: "mooring-agents", account: "mooring-agent" });
 
 const PROJECTIONS: readonly ((object: unknown) => unknown)[] = [
   ...[projectPod, projectVolume, projectNode, projectAttachment, projectClaim, projectNodePod, projectLease],

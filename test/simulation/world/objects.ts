@@ -51,7 +51,11 @@ export function agentPodObject(name: string, node: string): NewObject {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name, namespace: AGENTS, labels: { "app.kubernetes.io/name": "mooring-agent" } },
-    spec: { nodeName: node, containers: [{ name: "agent", image: "mooring" }] },
+    spec: {
+      nodeName: node,
+      serviceAccountName: "mooring-agent",
+      containers: [{ name: "agent", image: "mooring" }],
+    },
     status: podStatus("Running"),
   };
 }

@@ -10,6 +10,7 @@ describe("readAggregatorCommand", () => {
         listen: { host: "127.0.0.1", port: 9809 },
         healthListen: undefined,
         reports: undefined,
+        agents: { namespace: "mooring-agents", account: "mooring-agent" },
         claimMetrics: false,
         silentAfterMs: 90_000,
         agentlessAfterMs: 600_000,

@@ -132,11 +132,11 @@ function populate({ api }: Engine): void {
   api.create("pods", {
     metadata: {
       name: "agent",
-      namespace: "mooring",
+      namespace: "mooring-agents",
       uid: AGENT_POD,
       labels: { "app.kubernetes.io/name": "mooring-agent" },
     },
-    spec: { nodeName: NODE },
+    spec: { nodeName: NODE, serviceAccountName: "mooring-agent" },
     status: { phase: "Running" },
   });
 }

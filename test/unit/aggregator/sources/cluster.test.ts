@@ -27,6 +27,8 @@ class WatchedCollection {
   }
 }
 
+const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
+
 interface Fixture {
   readonly cluster: Cluster;
   readonly told: string[];
@@ -52,7 +54,7 @@ function fixture(): Fixture {
   const client = createKubeClient(createFakeConnection(transport), { clock });
   const told: string[] = [];
   const cluster = createCluster(
-    { client, clock, random: createFakeRandom(), logger: createFakeLogger() },
+    { client, clock, random: createFakeRandom(), logger: createFakeLogger(), agents: AGENTS },
     {
       onClaim: (key) => told.push(`look at ${key}`),
       onClaimGone: ({ key }) => told.push(`${key} is gone`),
@@ -103,10 +105,12 @@ function podParts(
   }: PodFields = {},
 ) {
   const labels = agent ? { "app.kubernetes.io/name": "mooring-agent" } : {};
+  const place = agent ? AGENTS : { namespace: "shop", account: "default" };
   return {
-    metadata: { namespace: "shop", name, uid, resourceVersion: String(version), labels },
+    metadata: { namespace: place.namespace, name, uid, resourceVersion: String(version), labels },
     spec: {
       ...(isPlaced && { nodeName: "n1" }),
+      serviceAccountName: place.account,
       volumes: volumes.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
     },
     status: { phase, containerStatuses: [{ state: { running: {} } }] },

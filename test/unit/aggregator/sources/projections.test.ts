@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { projectPod, projectVolume } from "../../../../aggregator/sources/projections.ts";
+import { podProjection, projectVolume } from "../../../../aggregator/sources/projections.ts";
+
+const projectPod = podProjection({ namespace: "mooring-agents", account: "mooring-agent" });
 
 const metadata = {
   name: "web-0",
@@ -10,6 +12,7 @@ const metadata = {
   creationTimestamp: "2026-03-01T12:00:00Z",
   labels: { app: "web" },
 };
+const NAME = "app.kubernetes.io/name";
 const waiting = { name: "app", ready: false, state: { waiting: { reason: "ContainerCreating" } }, lastState: {} };
 const running = { name: "app", ready: true, state: { running: { startedAt: "2026-03-01T12:00:05Z" } }, lastState: {} };
 const ended = { name: "app", ready: false, state: { terminated: { exitCode: 0, reason: "Completed" } }, lastState: {} };
@@ -67,15 +70,31 @@ describe("projectPod", () => {
   });
 
   it.each([
-    { name: "Mooring's agent", labels: { "app.kubernetes.io/name": "mooring-agent", x: "y" }, isAgent: true },
+    { name: "Mooring's agent", change: {}, isAgent: true },
     {
-      name: "another of Mooring's pods",
-      labels: { "app.kubernetes.io/name": "mooring-aggregator" },
+      name: "a tenant's pod with the agent's label",
+      change: { namespace: "shop", account: "default" },
       isAgent: undefined,
     },
-    { name: "a pod without labels", labels: undefined, isAgent: undefined },
-  ])("knows $name: $isAgent", ({ labels, isAgent }) => {
-    expect(projectPod({ metadata: { ...metadata, labels }, spec: {} }).isAgent).toBe(isAgent);
+    {
+      name: "a tenant's pod with the label and an account of the agent's name",
+      change: { namespace: "shop" },
+      isAgent: undefined,
+    },
+    { name: "a pod of another account beside the agents", change: { account: "default" }, isAgent: undefined },
+    { name: "a pod beside the agents without an account", change: { account: undefined }, isAgent: undefined },
+    { name: "another of Mooring's pods", change: { labels: { [NAME]: "mooring-aggregator" } }, isAgent: undefined },
+    { name: "a pod without labels", change: { labels: undefined }, isAgent: undefined },
+  ])("takes $name for an agent: $isAgent", ({ change, isAgent }) => {
+    const labels = { [NAME]: "mooring-agent", x: "y" };
+    const pod = { namespace: "mooring-agents", account: "mooring-agent", labels, ...change };
+
+    const projected = projectPod({
+      metadata: { ...metadata, namespace: pod.namespace, labels: pod.labels },
+      spec: { serviceAccountName: pod.account },
+    });
+
+    expect(projected.isAgent).toBe(isAgent);
   });
 
   it.each([
