@@ -125,7 +125,7 @@ class Aggregator {
       },
     );
     this.#rejections = new Rejections(
-      { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames },
+      { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames, podByUid: this.#cluster.podByUid },
       config.holdRejectionsAt,
     );
     this.#leadership = this.#newLeadership();

@@ -10,6 +10,7 @@ interface RejectionsParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly nodeNames: () => readonly string[];
+  readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
 }
 
 /** Whether rejections are held is found out after this time at the latest: thousands of answers a minute say so. Milliseconds. */
@@ -39,12 +40,12 @@ export class Rejections {
     this.#limit = limit;
   }
 
-  onRejected({ uid, node, rejection }: Pick<Pod, "uid" | "node" | "rejection">): void {
+  onRejected({ key, uid, node, rejection }: Pick<Pod, "key" | "uid" | "node" | "rejection">): void {
     const nowMs = this.#parts.nowMs();
     // An annotation that names no time, or one to come, is of now.
     const atMs = Math.min(rejection?.atMs ?? nowMs, nowMs);
     if (nowMs - atMs >= FLEET_WINDOW_MS) return;
-    this.#rejected.set(uid, { node, atMs });
+    this.#rejected.set(uid, { node, namespace: namespaceIn(key), atMs });
     this.#newSince += 1;
     this.#forgetOld(nowMs);
   }
@@ -58,7 +59,11 @@ export class Rejections {
     }
     const atMs = this.#parts.nowMs();
     this.#newSince += podUids.filter((uid) => known?.has(uid) !== true).length;
-    this.#waiting.set(node, new Map(podUids.map((uid) => [uid, known?.get(uid) ?? { node, atMs }])));
+    const waiting = (uid: string): WrongPod => {
+      const namespace = namespaceIn(this.#parts.podByUid(uid)?.key ?? "");
+      return known?.get(uid) ?? { node, namespace, atMs };
+    };
+    this.#waiting.set(node, new Map(podUids.map((uid) => [uid, waiting(uid)])));
   }
 
   /** How many were rejected in the last ten minutes. */
@@ -109,6 +114,10 @@ export class Rejections {
   #forgetOld(nowMs: number): void {
     for (const [uid, { atMs }] of this.#rejected) if (nowMs - atMs >= FLEET_WINDOW_MS) this.#rejected.delete(uid);
   }
+}
+
+function namespaceIn(key: string): string {
+  return key.slice(0, key.indexOf("/"));
 }
 
 /** What metrics tell of rejections; only who leads is told what waits and tells whether they are held. */

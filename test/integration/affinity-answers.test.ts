@@ -6,7 +6,9 @@ import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
-const PODS = "/api/v1/namespaces/shop/pods";
+const NAMESPACES = "/api/v1/namespaces";
+/** Whose pods are wrong beside those of the namespace shop. */
+const TEAMS = ["team-a", "team-b"];
 const ZONE = "topology.kubernetes.io/zone";
 const LIMIT = 3;
 
@@ -19,41 +21,53 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   cluster = await startBareCluster(owner);
+  for (const name of TEAMS) {
+    await cluster.api.create(NAMESPACES, { metadata: { name } });
+    await cluster.api.create(`${NAMESPACES}/${name}/serviceaccounts`, { metadata: { name: "default" } }).catch(() => {
+      // The controller manager was faster.
+    });
+  }
   aggregator = await start();
 });
 afterEach(async () => {
-  for (const name of made.splice(0)) await cluster.removePod(name);
+  for (const path of made.splice(0)) await cluster.api.remove(path);
 });
 afterAll(async () => {
   await owner.close();
   signals[Symbol.dispose]();
 });
 
-function start(): Promise<RunningAggregator> {
-  return cluster.startAggregator(["--hold-rejections-at", String(LIMIT)]);
+function start(limit = LIMIT): Promise<RunningAggregator> {
+  return cluster.startAggregator(["--hold-rejections-at", String(limit)]);
 }
 
-async function restart(): Promise<void> {
+async function restart(limit = LIMIT): Promise<void> {
   await aggregator.stop();
-  aggregator = await start();
+  aggregator = await start(limit);
 }
 
-/** Pods of the test that runs. */
+/** Paths of the pods of the test that runs. */
 const made: string[] = [];
 
+interface PodPlace {
+  readonly claim: string;
+  readonly node: string;
+  readonly namespace?: string;
+}
+
 /** A pod that nobody runs, bound to the node. */
-async function createPod(name: string, { claim, node }: { readonly claim: string; readonly node: string }) {
+async function createPod(name: string, { claim, node, namespace = "shop" }: PodPlace): Promise<void> {
   const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
   const spec = { nodeName: node, containers: [{ name: "main", image: "none" }], volumes };
-  await cluster.api.create(PODS, { metadata: { name }, spec });
-  made.push(name);
+  await cluster.api.create(`${NAMESPACES}/${namespace}/pods`, { metadata: { name }, spec });
+  made.push(`${NAMESPACES}/${namespace}/pods/${name}`);
 }
 
 /** As an agent does it: everything in one patch. */
-async function reject(name: string): Promise<void> {
+async function reject(name: string, namespace = "shop"): Promise<void> {
   const metadata = { annotations: { "mooring.dev/rejected": JSON.stringify({ level: 0 }) } };
   const status = { phase: "Failed", reason: "VolumeNodeAffinity", message: "Pod was rejected: for a test" };
-  await cluster.api.patch(`${PODS}/${name}/status`, { metadata, status });
+  await cluster.api.patch(`${NAMESPACES}/${namespace}/pods/${name}/status`, { metadata, status });
 }
 
 function inZone(zone: string): object {
@@ -124,20 +138,26 @@ describe("what agents are told, on a real API server", () => {
     await untilNamed("one", []);
   });
 
-  it("holds rejections for all nodes from the limit on, and still does after it was restarted", async () => {
+  it("holds rejections for all nodes when several namespaces have too many, and still does after it was restarted", async () => {
     await restart();
     await cluster.createClaims(["held"]);
-    for (const name of ["held-0", "held-1", "held-2"]) await createPod(name, { claim: "held", node: "two" });
+    const names = ["held-0", "held-1", "held-2", "held-3", "held-4"];
+    for (const name of names) await createPod(name, { claim: "held", node: "two" });
+    for (const namespace of TEAMS) await createPod("held", { claim: "held", node: "two", namespace });
     const holdOf = async (node: string): Promise<string | undefined> => (await answerTo(node)).holdRejections;
     const isHeld = {
       limitMs: 10_000,
       check: async () => expect(await holdOf("three")).toContain("were rejected"),
     };
-    await reject("held-0");
-    await reject("held-1");
+    for (const name of names) await reject(name);
+    const rejected = {
+      limitMs: 10_000,
+      check: async () => expect(await aggregator.metric("mooring_fleet_rejections_recent")).toBe(names.length),
+    };
+    await waitUntil(owner, { what: "the rejections of one namespace", ...rejected });
     const before = await holdOf("three");
 
-    await reject("held-2");
+    for (const namespace of TEAMS) await reject("held", namespace);
     await waitUntil(owner, { what: "a hold", ...isHeld });
     const lines = aggregator.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
     const gauge = await aggregator.metric("mooring_fleet_rejections_held");
@@ -152,7 +172,7 @@ describe("what agents are told, on a real API server", () => {
   });
 
   it("holds rejections before any is made when too many pods wait wrongly, from its first answer on", async () => {
-    await restart();
+    await restart(1);
     await cluster.api.create("/api/v1/nodes", { metadata: { name: "four", labels: { [ZONE]: "a" } } });
     await cluster.createClaims(["waiting"]);
     for (const name of ["waiting-0", "waiting-1", "waiting-2"])
@@ -167,11 +187,11 @@ describe("what agents are told, on a real API server", () => {
       expect(named.volumes).toHaveLength(1);
     };
     await waitUntil(owner, { what: "the volume's name", limitMs: 10_000, everyMs: 50, check });
-    await restart();
+    await restart(1);
     const first = await firstAnswerTo("another");
 
     expect(before).toBeUndefined();
-    expect(named.holdRejections).toContain("3 pods on 1 of");
-    expect(first.holdRejections).toContain("3 pods on 1 of");
+    expect(named.holdRejections).toContain("1 pods on 1 of");
+    expect(first.holdRejections).toContain("1 pods on 1 of");
   });
 });

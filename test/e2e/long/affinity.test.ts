@@ -91,8 +91,8 @@ describe("Mooring that is rolled out and enforces affinity (--reject-attached --
 });
 
 describe("the aggregator", () => {
-  it("holds the rejections of all nodes when they are too many (--hold-rejections-at=2), until it is told otherwise", async () => {
-    await setHold("2");
+  it("holds the rejections of all nodes when they are too many (--hold-rejections-at=1), until it is told otherwise", async () => {
+    await setHold("1");
     for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "holds all rejections" });
     const held = await misplaceLocal(stage, "held", PLACES);
     await trial.pause(3 * GRACE_MS);

@@ -1,4 +1,5 @@
-import { type Attack, create, fenced, get, patch, remove, ruled, unseen, write } from "./attack.ts";
+import { AGGREGATOR_OWN_ATTACKS } from "./aggregator-own-attacks.ts";
+import { type Attack, create, get, patch, remove, ruled, unseen, write } from "./attack.ts";
 import { AGGREGATOR_EVENT_ATTACKS } from "./event-attacks.ts";
 import { OURS, SHOP, THEIRS } from "./victims.ts";
 
@@ -161,102 +162,11 @@ const WRITES: readonly Attack[] = [
   ),
 ];
 
-const POD = "/api/v1/namespaces/mooring/pods/mooring-aggregator-node-1";
-const LEASE = "the aggregator must not write another Lease than";
-const SECRET = "the aggregator must not write another Secret than";
-const AUTHORITY = "the aggregator must not write another ConfigMap than";
-const LABEL = "the aggregator must not change anything of a pod but the label mooring.dev/role";
-const AUTHORITIES = "/api/v1/namespaces/mooring-agents/configmaps";
-
-function lent(name: string, ask: Attack["ask"], rule: string): Attack {
-  return fenced("aggregator", name, { ask, rule });
-}
-
-/** RBAC gives the verb and the namespace, but cannot say this. */
-function open(name: string, ask: Attack["ask"], rule: string): Attack {
-  return ruled("aggregator", name, { ask, rule: `mooring-fence: ${rule}` });
-}
-
-const OWN_THINGS: readonly Attack[] = [
-  lent(
-    "renews a kubelet's Lease",
-    patch(apis("coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1"), {
-      spec: { holderIdentity: "evil" },
-    }),
-    LEASE,
-  ),
-  open(
-    "makes another Lease",
-    create(apis("coordination.k8s.io/v1/namespaces/mooring/leases"), { metadata: { name: "other" } }),
-    LEASE,
-  ),
-  lent(
-    "makes itself leader elsewhere",
-    create(apis("coordination.k8s.io/v1/namespaces/kube-system/leases"), { metadata: { name: "mooring-aggregator" } }),
-    LEASE,
-  ),
-  lent(
-    "labels a pod of another namespace",
-    patch(`${SHOP}/pods/waiting`, { metadata: { labels: { "mooring.dev/role": "leader" } } }),
-    "the aggregator must not change a pod of another namespace",
-  ),
-  open("labels its pod otherwise", patch(POD, { metadata: { labels: { app: "bank" } } }), LABEL),
-  open("gives its pod another role", patch(POD, { metadata: { labels: { "mooring.dev/role": "admin" } } }), LABEL),
-  open("takes its pod's name away", patch(POD, { metadata: { labels: { "app.kubernetes.io/name": null } } }), LABEL),
-  open("annotates its pod", patch(POD, { metadata: { annotations: { a: "b" } } }), LABEL),
-  open("holds its pod by a finalizer", patch(POD, { metadata: { finalizers: ["evil.example.com/x"] } }), LABEL),
-  open(
-    "replaces its pod's image",
-    patch(POD, { spec: { containers: [{ name: "main", image: "evil" }] } }, "strategic"),
-    LABEL,
-  ),
-  lent(
-    "makes a secret in another namespace",
-    create(`${SHOP}/secrets`, {
-      metadata: { name: "mooring-aggregator-tls" },
-      type: "kubernetes.io/tls",
-      data: { "tls.crt": "", "tls.key": "" },
-    }),
-    SECRET,
-  ),
-  lent("changes another secret", patch(`${SHOP}/secrets/password`, { stringData: { password: "evil" } }), SECRET),
-  lent(
-    "makes a secret of another name",
-    create("/api/v1/namespaces/mooring/secrets", { metadata: { name: "other" } }),
-    SECRET,
-  ),
-  lent(
-    "orders a token by a secret",
-    create("/api/v1/namespaces/mooring/secrets", {
-      metadata: {
-        name: "mooring-aggregator-ca",
-        annotations: { "kubernetes.io/service-account.name": "mooring-aggregator" },
-      },
-      type: "kubernetes.io/service-account-token",
-    }),
-    SECRET,
-  ),
-  lent(
-    "changes a config map of another namespace",
-    patch(`${SHOP}/configmaps/settings`, { data: { a: "evil" } }),
-    AUTHORITY,
-  ),
-  lent("makes another config map beside the agents", create(AUTHORITIES, { metadata: { name: "other" } }), AUTHORITY),
-  lent(
-    "tells agents more than its authority",
-    create(AUTHORITIES, {
-      metadata: { name: "mooring-aggregator-ca" },
-      data: { "ca.crt": "x", "settings.json": "{}" },
-    }),
-    AUTHORITY,
-  ),
-];
-
 /** What the aggregator must not do. */
 export const AGGREGATOR_ATTACKS: readonly Attack[] = [
   ...CONDITIONS,
   ...CLAIMS,
   ...WRITES,
-  ...OWN_THINGS,
+  ...AGGREGATOR_OWN_ATTACKS,
   ...AGGREGATOR_EVENT_ATTACKS,
 ];

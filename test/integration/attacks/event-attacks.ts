@@ -31,6 +31,7 @@ const RULES = {
   reason: "Mooring must not write an event for a reason that it does not have",
   pod: "an agent must not write an event about anything but a pod or its controller",
   claim: "the aggregator must not write an event about anything but a claim",
+  lasting: "Mooring must not change finalizers or owners",
 } as const;
 
 function agent(name: string, change: object, rule: keyof typeof RULES): Attack {
@@ -46,6 +47,8 @@ function aggregator(name: string, change: object, rule: keyof typeof RULES): Att
     rule: `mooring-fence: ${RULES[rule]}`,
   });
 }
+
+const HELD = { metadata: { ...AGENT_EVENT.metadata, finalizers: ["evil.example.com/x"] } };
 
 function about(apiVersion: string, kind: string, namespace = "shop"): object {
   return { regarding: { apiVersion, kind, name: "x", namespace } };
@@ -67,6 +70,7 @@ export const AGENT_EVENT_ATTACKS: readonly Attack[] = [
     { reason: "VolumeNodeAffinityBackOff", ...about("storage.k8s.io/v1", "StorageClass") },
     "pod",
   ),
+  agent("holds the deletion of a namespace up by an event", HELD, "lasting"),
   write("agent", "writes an event of the old kind", {
     method: "POST",
     path: `${SHOP}/events`,
@@ -85,4 +89,5 @@ export const AGGREGATOR_EVENT_ATTACKS: readonly Attack[] = [
     about("v1", "PersistentVolumeClaim", "mooring"),
     "claim",
   ),
+  aggregator("holds the deletion of a namespace up by an event", HELD, "lasting"),
 ];

@@ -6,12 +6,19 @@ import { createFakeLogger } from "../../fakes/logger.ts";
 const MINUTE = 60_000;
 const LIMIT = 3;
 
+/** Each of a namespace of its own, unless its UID names one. */
+function keyOf(uid: string): string {
+  return uid.includes("/") ? uid : `team-${uid}/${uid}`;
+}
+
 function counting(limit = LIMIT) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
-  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, limit);
+  const podByUid = (uid: string) => ({ key: keyOf(uid) });
+  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames, podByUid }, limit);
   const reject = (uid: string, ageMs: number | undefined = 0): void =>
     rejections.onRejected({
+      key: keyOf(uid),
       uid,
       node: "n1",
       rejection: { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 },
@@ -78,6 +85,16 @@ describe("Rejections", () => {
 
     expect(said).toEqual([false, false, true, true]);
     expect([rejections.count(), rejections.waiting()]).toEqual([0, 4]);
+  });
+
+  it("are not held by one namespace, whose pods wait or are rejected", () => {
+    const { rejections } = counting(10);
+    for (let node = 0; node < 60; node += 1) rejections.onWaiting(`n${node}`, [`shop/${node}`]);
+    for (let pod = 60; pod < 120; pod += 1)
+      rejections.onRejected({ key: `shop/${pod}`, uid: `shop/${pod}`, node: "n1", rejection: undefined });
+
+    expect(rejections.hold()).toBeUndefined();
+    expect([rejections.count(), rejections.waiting()]).toEqual([60, 60]);
   });
 
   it("may be made of pods that have waited for ten minutes, as of old ones that are found", async () => {

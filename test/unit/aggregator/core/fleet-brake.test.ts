@@ -4,13 +4,17 @@ import { FLEET_WINDOW_MS, type FleetHold, nextHold } from "../../../../aggregato
 const NOW = 1_000_000_000;
 const LIMIT = 50;
 
-/** So many rejections, dealt out over so many nodes. */
-function rejections(count: number, nodes: number) {
-  return Array.from({ length: count }, (_, index) => ({ node: `n${index % nodes}`, atMs: NOW }));
+/** So many rejections, dealt out over so many nodes and namespaces. */
+function rejections(count: number, nodes: number, namespaces: number) {
+  return Array.from({ length: count }, (_, index) => ({
+    node: `n${index % nodes}`,
+    namespace: `team-${index % namespaces}`,
+    atMs: NOW,
+  }));
 }
 
-function holdAfter(held: FleetHold | undefined, count: number, { on = 1, of = 1_000, limit = LIMIT } = {}) {
-  return nextHold(held, { recent: rejections(count, on), nodes: of, nowMs: NOW }, limit);
+function holdAfter(held: FleetHold | undefined, count: number, { on = 1, of = 1_000, limit = LIMIT, by = count } = {}) {
+  return nextHold(held, { recent: rejections(count, on, by), nodes: of, nowMs: NOW }, limit);
 }
 
 describe("nextHold", () => {
@@ -24,6 +28,16 @@ describe("nextHold", () => {
     { name: "one on each of more than a fifth of the nodes", count: 11, scene: { on: 11, of: 50 }, isHeld: true },
     { name: "one on each of four nodes of four", count: 4, scene: { on: 4, of: 4 }, isHeld: false },
     { name: "one on each of five nodes of five", count: 5, scene: { on: 5, of: 5 }, isHeld: true },
+    { name: "the limit in one namespace", count: 50, scene: { by: 1 }, isHeld: false },
+    { name: "any number in one namespace, on all nodes", count: 1_000, scene: { on: 1_000, by: 1 }, isHeld: false },
+    { name: "the limit in two namespaces", count: 50, scene: { by: 2 }, isHeld: true },
+    {
+      name: "one on each of a fifth of the nodes, in one namespace",
+      count: 11,
+      scene: { on: 11, of: 50, by: 1 },
+      isHeld: false,
+    },
+    { name: "a limit of one, in one namespace", count: 1, scene: { limit: 1, by: 1 }, isHeld: true },
   ])("begins to hold or does not: $name", ({ count, scene, isHeld }) => {
     expect(holdAfter(undefined, count, scene) !== undefined).toBe(isHeld);
   });
@@ -53,6 +67,7 @@ describe("nextHold", () => {
       isHeld: true,
     },
     { name: "there are half as many nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 55 }, isHeld: false },
+    { name: "all are of one namespace", ageMs: FLEET_WINDOW_MS, count: 90, scene: { on: 90, by: 1 }, isHeld: false },
     { name: "nothing is to be held any more", ageMs: 0, count: 90, scene: { limit: 0 }, isHeld: false },
   ])("lets go or does not: $name", ({ ageMs, count, scene, isHeld }) => {
     const held = { sinceMs: NOW - ageMs, why: "as it was said first" };
