@@ -182,8 +182,11 @@ describe("the probe of the e2e tier", () => {
     expect(missing).toEqual(["root: nodes are made of mounts, network links and cgroups", ...missingForImages()]);
   });
 
-  it("names what the kernel does not let this root do", async () => {
-    const missing = await missingAs("--map-root-user");
+  it.each([
+    { name: "with the programs of this machine", flags: ["--map-root-user"] },
+    { name: "without most of them", flags: ["--map-root-user", "env", "PATH=/nowhere"] },
+  ])("names what the kernel does not let this root do $name", async ({ flags }) => {
+    const missing = await missingAs(...flags);
 
     expect(missing).toContainEqual(
       expect.stringMatching(

@@ -22,16 +22,30 @@ const PROGRAMS = {
   runc: "runc",
 } as const;
 
+/** Something of the kernel that is tried, and the programs that the trial itself takes. */
+interface Trial {
+  readonly needs: readonly (keyof typeof PROGRAMS)[];
+  readonly run: () => Promise<string | undefined>;
+}
+
 /**
  * What keeps this machine from running nodes and from looking at their mounts, in words; nothing when all is there. It tries each in
- * namespaces of its own.
+ * namespaces of its own; what cannot be tried for lack of a program is not named: the program is.
  */
 export async function missingForNodes(owner: Owner): Promise<readonly string[]> {
   if (process.getuid?.() !== 0) return ["root: nodes are made of mounts, network links and cgroups"];
-  const programs = missingPrograms((name) => findProgram(name, systemPath()) !== undefined);
-  if (programs.length > 0) return [...programs, ...reasons(await Promise.all([busybox()]))];
-  const kernel = [namespaces(), overlay(owner.folder), network(), cgroups(owner), mountEvents(), loopDevices()];
-  return reasons(await Promise.all([busybox(), ...kernel]));
+  const isHere = (name: string): boolean => findProgram(name, systemPath()) !== undefined;
+  const trials: readonly Trial[] = [
+    { needs: [], run: busybox },
+    { needs: ["unshare"], run: namespaces },
+    { needs: ["unshare", "mount", "ip"], run: () => overlay(owner.folder) },
+    { needs: ["unshare", "ip", "nft"], run: network },
+    { needs: [], run: () => cgroups(owner) },
+    { needs: [], run: mountEvents },
+    { needs: ["losetup"], run: loopDevices },
+  ];
+  const outcomes = await Promise.all(trials.filter(({ needs }) => needs.every(isHere)).map(({ run }) => run()));
+  return [...missingPrograms(isHere), ...outcomes.filter((outcome) => outcome !== undefined)];
 }
 
 /** Throws a HarnessError that names what is missing, and what the caller knows to be missing `besides`. */
@@ -111,8 +125,4 @@ async function attempt(what: string, work: () => Promise<unknown>): Promise<stri
   } catch (error) {
     return `${what}: ${explain(error).replaceAll(/\s+/g, " ").slice(0, 300)}`;
   }
-}
-
-function reasons(outcomes: readonly (string | undefined)[]): readonly string[] {
-  return outcomes.filter((outcome) => outcome !== undefined);
 }
