@@ -8,7 +8,7 @@ import { createSystemClock } from "../../common/runtime/clock.ts";
 import { readPage } from "../pages/page.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
 import { waitUntil } from "../process/wait.ts";
-import { footprintOf, machineState, NO_FOOTPRINT } from "./footprint.ts";
+import { firewallOfClusters, footprintOf, NO_FOOTPRINT } from "./footprint.ts";
 import { apply, type KubectlTarget, kubectl } from "./kubectl.ts";
 import { pod } from "./objects.ts";
 
@@ -92,7 +92,7 @@ describe("npm run node", () => {
     "rolls Mooring out, which tells what the page about it says, leaves nothing when Ctrl-C ends it, and is gone within seconds",
     async () => {
       const parent = scratch();
-      const before = await machineState();
+      const before = await firewallOfClusters();
       const held = await hold(parent, []);
       const reader = await readerOf(held);
       expect(await readyNodes(held)).toEqual(["node-1", "node-2"]);
@@ -110,7 +110,7 @@ describe("npm run node", () => {
       expect(code).toBe(130);
       expect(await footprintOf(held.folder)).toEqual(NO_FOOTPRINT);
       expect(readdirSync(parent)).toEqual([]);
-      expect(await machineState()).toEqual(before);
+      expect(await firewallOfClusters()).toEqual(before);
       expect(took).toBeLessThan(10_000);
     },
     LIMIT_MS,
@@ -118,7 +118,7 @@ describe("npm run node", () => {
 
   it("ends with all that ran in it when it is killed, and the next one removes the rest", async () => {
     const parent = scratch();
-    const before = await machineState();
+    const before = await firewallOfClusters();
     const killed = await hold(parent);
     const volumes = { "/memory": { emptyDir: { medium: "Memory" } } };
     await apply(killed, pod({ name: "writer", node: "node-1", line: "sleep 3600", volumes }));
@@ -149,7 +149,7 @@ describe("npm run node", () => {
     expect(await next.ended).toBe(143);
     expect(await footprintOf(next.folder)).toEqual(NO_FOOTPRINT);
     expect(readdirSync(parent)).toEqual([]);
-    expect(await machineState()).toEqual(before);
+    expect(await firewallOfClusters()).toEqual(before);
   });
 
   it("runs beside another one", async () => {

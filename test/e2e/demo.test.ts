@@ -4,7 +4,7 @@ import { type SpawnedDemo, spawnDemo } from "../demo/spawned.ts";
 import { buildImage } from "../image/image.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
-import { footprintOf, machineState, NO_FOOTPRINT } from "./footprint.ts";
+import { firewallOfClusters, footprintOf, NO_FOOTPRINT } from "./footprint.ts";
 
 const LIMIT_MS = 600_000;
 
@@ -35,7 +35,7 @@ describe("npm run demo -- --node", () => {
   it(
     "holds from its first step to its last, and leaves nothing behind",
     async () => {
-      const before = await machineState();
+      const before = await firewallOfClusters();
       using demo = spawnDemo(["--node"]);
       const folder = await runFolder(demo);
 
@@ -47,7 +47,7 @@ describe("npm run demo -- --node", () => {
       expect(code).toBe(0);
       expect(demo.left()).toEqual([]);
       expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
-      expect(await machineState()).toEqual(before);
+      expect(await firewallOfClusters()).toEqual(before);
     },
     LIMIT_MS,
   );
@@ -55,7 +55,7 @@ describe("npm run demo -- --node", () => {
   it(
     "leaves nothing when Ctrl-C ends it while a container does not want to end",
     async () => {
-      const before = await machineState();
+      const before = await firewallOfClusters();
       using demo = spawnDemo(["--node"]);
       const folder = await runFolder(demo);
       await demo.printed("npm run claims");
@@ -66,7 +66,7 @@ describe("npm run demo -- --node", () => {
       expect(await demo.ended).toBe(130);
       expect(demo.left()).toEqual([]);
       expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
-      expect(await machineState()).toEqual(before);
+      expect(await firewallOfClusters()).toEqual(before);
     },
     LIMIT_MS,
   );

@@ -2,8 +2,8 @@ import { deepStrictEqual } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isAbandonedLoop, listLoops, VOLUMES_FOLDER } from "../csi/loop-devices.ts";
+import { namesClusterAddress } from "../node/addresses.ts";
 import { runCommand } from "../node/commands.ts";
-import { KUBELET_SYSCTLS } from "../node/node-init.ts";
 import { hierarchiesIn } from "../process/cgroups.ts";
 import { pidsWithEnvironment } from "../process/identity.ts";
 import { RUN_VARIABLE } from "../process/run-folder.ts";
@@ -18,9 +18,6 @@ export interface Footprint {
   /** Loop devices that show volumes of the run, or of any run that is over. */
   readonly loops: readonly string[];
 }
-
-/** What a cluster must not change, whichever else run on the machine: the firewall and the kernel's settings. */
-export type MachineState = Readonly<Record<string, string>>;
 
 export const NO_FOOTPRINT: Footprint = { processes: [], mounts: [], links: [], routes: [], cgroups: [], loops: [] };
 
@@ -42,18 +39,17 @@ export async function footprintOf(folder: string): Promise<Footprint> {
   };
 }
 
-/** Throws, with the difference, where something of a run that is over is left, or the machine's state is not what it was before. */
-export async function checkNothingLeft(folder: string, before: MachineState): Promise<void> {
-  const left = { ...(await footprintOf(folder)), ...(await machineState()) };
-  deepStrictEqual(left, { ...NO_FOOTPRINT, ...before });
+/** Throws, with the difference, where something of a run that is over is left, or the firewall's rules for clusters are not what they were before. */
+export async function checkNothingLeft(folder: string, before: readonly string[]): Promise<void> {
+  const left = { ...(await footprintOf(folder)), firewall: await firewallOfClusters() };
+  deepStrictEqual(left, { ...NO_FOOTPRINT, firewall: before });
 }
 
-export async function machineState(): Promise<MachineState> {
-  const settings = Object.keys(KUBELET_SYSCTLS).map((name) => [name, readFileSync(join("/proc/sys", name), "utf8")]);
-  const forwarding = readFileSync("/proc/sys/net/ipv4/ip_forward", "utf8");
+/** The rules of this machine's firewall that name addresses of clusters: those of others, a kubelet's or a container runtime's, come and go. */
+export async function firewallOfClusters(): Promise<readonly string[]> {
   // Without their counters, which any packet moves.
   const rules = await runCommand({ command: "nft", args: ["--stateless", "list", "ruleset"] });
-  return { ...Object.fromEntries(settings), forwarding, rules };
+  return rules.split("\n").filter(namesClusterAddress);
 }
 
 function ip(...args: readonly string[]): Promise<string> {

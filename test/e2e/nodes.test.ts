@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { checkPort } from "../node/checks.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
 import { runCommand } from "../node/commands.ts";
+import { KUBELET_SYSCTLS } from "../node/node-init.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -140,6 +141,22 @@ describe("a cluster of two real nodes", () => {
       const table = await read("/host/mountinfo");
       expect(table).toBe(readFileSync(`/proc/${node("node-1").pid()}/mountinfo`, "utf8"));
     });
+  });
+
+  it("has network and kernel settings of its own: what kubelet would write are files of the node", () => {
+    const pid = node("node-1").pid();
+    const settings = Object.keys(KUBELET_SYSCTLS)
+      .map((name) => `/proc/sys/${name}`)
+      .filter((path) => existsSync(path));
+
+    const mountPoints = readFileSync(`/proc/${pid}/mountinfo`, "utf8")
+      .split("\n")
+      .map((line) => line.split(" ")[4]);
+    const [network, networkOfMachine] = [pid, "self"].map((process) => readlinkSync(`/proc/${process}/ns/net`));
+
+    expect(settings).not.toEqual([]);
+    expect(mountPoints).toEqual(expect.arrayContaining(settings));
+    expect(network).not.toBe(networkOfMachine);
   });
 
   it("starts no pod while kubelet is frozen, and does afterwards", async () => {

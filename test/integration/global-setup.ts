@@ -7,8 +7,8 @@ import { findBinaries } from "../control-plane/binaries.ts";
 import { type ControlPlane, FIRST_DATA, startControlPlane } from "../control-plane/control-plane.ts";
 import { HarnessError } from "../process/errors.ts";
 import { BUNDLE } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { ownTier } from "../process/own-tier.ts";
+import type { Owner } from "../process/owner.ts";
 
 const run = promisify(execFile);
 
@@ -31,32 +31,19 @@ export interface ManifestTools {
 }
 
 /** Starts the control plane that all integration tests share; vitest calls the returned function at the end. */
-export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  const owner = await openOwner();
-  const signals = closeOnSignals(owner);
-  // The test processes begin after this: what they leave when vitest kills them goes with this run.
-  const { TMPDIR: before } = process.env;
-  process.env.TMPDIR = owner.folder;
-  const tearDown = async (): Promise<void> => {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-    delete process.env[FIRST_DATA];
-    delete process.env[BUNDLE];
-    await owner.close();
-    signals[Symbol.dispose]();
-  };
-  try {
+export default function setUp(project: TestProject): Promise<() => Promise<void>> {
+  return ownTier(async (owner) => {
+    owner.defer(() => {
+      delete process.env[FIRST_DATA];
+      delete process.env[BUNDLE];
+    });
     const [[plane, firstData], bundle] = await Promise.all([startBoth(owner), makeBundle(owner)]);
     process.env[FIRST_DATA] = firstData;
     process.env[BUNDLE] = bundle;
     project.provide("kubeconfig", plane.kubeconfig);
     project.provide("kubectl", plane.kubectl);
     project.provide("manifestTools", await manifestTools(owner));
-    return tearDown;
-  } catch (error) {
-    await tearDown();
-    throw error;
-  }
+  });
 }
 
 /** The tier's control plane, and what those of single files begin with. */

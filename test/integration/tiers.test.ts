@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { missingForImages } from "../image/buildah.ts";
+import { adviceOn } from "../node/preconditions.ts";
 import { type Started, startNode } from "../unit/tooling/started.ts";
 
 const TIERS = fileURLToPath(new URL("../../.ci/tiers.mjs", import.meta.url));
@@ -193,5 +194,25 @@ describe("the probe of the e2e tier", () => {
         /^the kernel's events of mounts \(Linux 6\.15\): fanotify_init for mounts failed with errno \d+/,
       ),
     );
+  });
+});
+
+describe("a tier that this machine cannot run", () => {
+  it("says what is missing, and nothing else", async () => {
+    const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
+    // Who has no privileges on this machine is nobody there, and cannot run nodes, whatever is installed.
+    const asNobody = ["--user", process.execPath, vitest, "run", "--project=e2e", "--reporter=default"];
+    const running = promisify(execFile)("unshare", asNobody);
+
+    const said = await running.then(
+      () => expect.fail("it passed"),
+      ({ stdout, stderr }) => ({ code: running.child.exitCode, stdout, stderr }),
+    );
+
+    expect(said).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/^[^\n]*\n[^\n]*RUN[^\n]*\n\n$/),
+      stderr: `mooring: ${adviceOn(["root: nodes are made of mounts, network links and cgroups"])}\n`,
+    });
   });
 });

@@ -73,6 +73,12 @@ export function parseSubnet(text: string): Subnet | undefined {
   return match?.[1] === undefined || bits === 0 ? undefined : { first: toNumber(match[1]), bits };
 }
 
+/** Whether a text, such as a rule of a firewall, names an address or a subnet that only clusters have. */
+export function namesClusterAddress(text: string): boolean {
+  const subnets = (text.match(/[\d.]+(?:\/\d+)?/g) ?? []).flatMap((word) => parseSubnet(word) ?? []);
+  return subnets.some((subnet) => subnet.bits >= RANGE.bits && overlap(subnet, RANGE));
+}
+
 function slotSubnet(slot: number): Subnet {
   return { first: RANGE.first + slot * 2 ** (32 - CLUSTER_BITS), bits: CLUSTER_BITS };
 }

@@ -79,7 +79,7 @@ function closeOnCrash(owner: Owner): Disposable {
 }
 
 /** A harness error is a message for the person at the terminal; anything else is a bug and shows its stack. */
-function printError(error: unknown): void {
+export function printError(error: unknown): void {
   const stack = error instanceof Error ? error.stack : String(error);
   const text = error instanceof HarnessError ? error.message : stack;
   // After SIGHUP the terminal may be gone, and a failed write must not disturb the clean-up.

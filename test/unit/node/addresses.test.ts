@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CLUSTER_SLOTS, freeSlots, NODE_LIMIT, parseSubnet, planAddresses } from "../../node/addresses.ts";
+import {
+  CLUSTER_SLOTS,
+  freeSlots,
+  NODE_LIMIT,
+  namesClusterAddress,
+  parseSubnet,
+  planAddresses,
+} from "../../node/addresses.ts";
 
 describe("planAddresses", () => {
   it("gives the machine, the DNS server and each node an address, and each node a subnet for its pods", () => {
@@ -67,5 +74,18 @@ describe("parseSubnet", () => {
     { name: "an address of the other version is none", text: "fd00::/64", subnet: undefined },
   ])("$name", ({ text, subnet }) => {
     expect(parseSubnet(text)).toEqual(subnet);
+  });
+});
+
+describe("namesClusterAddress", () => {
+  it.each([
+    { name: "a rule for pods of a cluster does", rule: "ip saddr != 198.18.16.0/20 masquerade", names: true },
+    { name: "a rule for the address of a pod does", rule: "dnat to 198.19.255.7:8080", names: true },
+    { name: "one of two addresses is enough", rule: "ip saddr 10.244.0.0/16 ip daddr 198.18.1.2 accept", names: true },
+    { name: "a rule for pods of another kubelet does not", rule: "ip daddr 10.244.0.5 accept", names: false },
+    { name: "a rule for wider subnets does not", rule: "ip saddr { 198.0.0.0/8, 0.0.0.0/0 } drop", names: false },
+    { name: "a rule without addresses does not", rule: 'iifname "eth0.1" counter drop comment "1.2"', names: false },
+  ])("$name", ({ rule, names }) => {
+    expect(namesClusterAddress(rule)).toBe(names);
   });
 });
