@@ -1,5 +1,6 @@
 // Runs on any Node.js >= 18: installs the packages when the lock file changed, then hands over to the Node.js that the lock
 // file pins. Usage: node .ci/launch.mjs <script or node option> [arguments]
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,10 +31,21 @@ function pinnedNode() {
   );
 }
 
-function handOver() {
+async function handOver() {
   const binary = pinnedNode();
   const path = [join(modules, ".bin"), dirname(binary), process.env.PATH ?? ""].join(delimiter);
-  return run({ command: [binary, ...process.argv.slice(2)], options: { env: { ...process.env, PATH: path } } });
+  const options = { env: { ...process.env, PATH: path } };
+  const code = await run({ command: [binary, ...process.argv.slice(2)], options });
+  if (code === 127) requireLibraries(binary);
+  return code;
+}
+
+/** A bare Debian lacks a library that the pinned Node.js takes; Debian calls its package after the library and its version. */
+function requireLibraries(binary) {
+  const { stderr } = spawnSync(binary, ["--version"], { encoding: "utf8" });
+  const [, name, version] = /shared libraries: (lib\S+)\.so\.(\d+)/.exec(stderr ?? "") ?? [];
+  if (name === undefined) return;
+  throw new StartError(`the pinned Node.js needs the library ${name}.so.${version}: apt-get install ${name}${version}`);
 }
 
 async function main() {

