@@ -9,6 +9,12 @@ const ALONE = ["test/integration/faults.test.ts"];
 /** So many files at once: on two cores, most of them wait; with six, some that measure would. Each control plane wants a gigabyte. */
 const WORKERS = 5;
 
+/**
+ * What takes so long hangs, also on a machine that does other things as well. How soon something has to happen is for the rows to say, of the
+ * time that the machine gave (test/process/starvation.ts).
+ */
+const HANGS_MS = 300_000;
+
 const env = {
   // Every start of a program of Mooring's would compile it, which takes longer than all else that it does at its start.
   NODE_COMPILE_CACHE: new URL("node_modules/.cache/compiled", import.meta.url).pathname,
@@ -25,6 +31,7 @@ export default defineConfig({
     // The name of a row is a sentence: print all of it.
     taskTitleValueFormatTruncate: 0,
     sequence: { sequencer: LongestFirst },
+    teardownTimeout: HANGS_MS,
     projects: [
       {
         test: {
@@ -33,21 +40,22 @@ export default defineConfig({
           exclude: [...TIMED, ...ALONE],
           globalSetup: "test/integration/global-setup.ts",
           env,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: HANGS_MS,
+          hookTimeout: HANGS_MS,
           isolate: false,
           maxWorkers: WORKERS,
         },
       },
       // No module has state of its own, so files may share a process: a new one for each of them took 20 s instead of 8.
-      // They run beside the files that wait and measure. The default limit of 5 s is too short for properties on a machine that does other things as well.
+      // They run beside the files that wait and measure.
       {
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts"],
           env,
           isolate: false,
-          testTimeout: 30_000,
+          testTimeout: HANGS_MS,
+          hookTimeout: HANGS_MS,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
@@ -57,8 +65,8 @@ export default defineConfig({
           name: "integration-timed",
           include: TIMED,
           env,
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          testTimeout: HANGS_MS,
+          hookTimeout: HANGS_MS,
           isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
@@ -69,8 +77,8 @@ export default defineConfig({
           name: "integration-alone",
           include: ALONE,
           env,
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          testTimeout: HANGS_MS,
+          hookTimeout: HANGS_MS,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },
@@ -81,8 +89,8 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/*.test.ts"],
           globalSetup: "test/e2e/global-setup.ts",
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 3 * HANGS_MS,
+          hookTimeout: 3 * HANGS_MS,
           fileParallelism: false,
         },
       },
@@ -92,8 +100,8 @@ export default defineConfig({
           name: "e2e-long",
           include: ["test/e2e/long/*.test.ts"],
           globalSetup: "test/e2e/global-setup.ts",
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 3 * HANGS_MS,
+          hookTimeout: 3 * HANGS_MS,
           fileParallelism: false,
         },
       },

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { missingIn } from "./cache.ts";
 import { COMPONENTS, type Component, type ComponentName, MODULES } from "./components.ts";
 
-const VERSION_LIMIT_MS = 10_000;
+const VERSION_LIMIT_MS = 60_000;
 
 /** What programs say of their version; nothing where one said none. */
 export type Versions = ReadonlyMap<ComponentName, string | undefined>;

@@ -1,4 +1,5 @@
 import type { Owner } from "../process/owner.ts";
+import { startLimit } from "../process/starvation.ts";
 import { judge } from "./judge.ts";
 import { earliestEnd } from "./judged.ts";
 import type { CrashRecord, TrueUse } from "./record.ts";
@@ -24,8 +25,8 @@ export async function untilTold(
   uses: readonly TrueUse[],
 ): Promise<void> {
   const until = async (holds: () => boolean, limitMs: number, lookMs: number): Promise<void> => {
-    const lastMs = clock.monotonicMs() + limitMs;
-    while (!holds() && clock.monotonicMs() < lastMs && !signal.aborted) await clock.sleep(lookMs, signal);
+    const isOver = startLimit(limitMs, { clock });
+    while (!holds() && !isOver() && !signal.aborted) await clock.sleep(lookMs, signal);
   };
   await until(() => uses.every((use) => isTold(record(), use)), TOLD_LIMIT_MS, LOOK_MS.told);
   const named = (): boolean => uses.every(({ claim }) => !isLost(record(), { claim, atMs: clock.wallMs() }));

@@ -9,6 +9,7 @@ import { requireNodes } from "../node/preconditions.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import { watchStarvation } from "../process/starvation.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
 import { DEMO_PACE, runClaimsCommand } from "../stand-in/mooring.ts";
@@ -66,6 +67,7 @@ function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Wo
     plane: cluster.plane,
     nodes: [nodes[0].name, nodes[1].name],
     limitMs: LIMIT_MS,
+    starvation: watchStarvation(owner),
     runPod: (pod) => runNodePod({ ...seen, node: nodes[pod.on], driver: drivers[pod.on] }, pod),
     aggregator: leadingAggregator(seen),
     agents: [agentOn(seen, nodes[0].name), agentOn(seen, nodes[1].name)],

@@ -1,4 +1,5 @@
 import type { Owner } from "../process/owner.ts";
+import { watchStarvation } from "../process/starvation.ts";
 import type { StandInKubelet } from "../stand-in/kubelet.ts";
 import { type Program, runClaimsCommand } from "../stand-in/mooring.ts";
 import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring, volumeOf } from "../stand-in/stage.ts";
@@ -26,6 +27,7 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
     api,
     nodes: [kubelets[0].node, kubelets[1].node],
     limitMs: LIMIT_MS,
+    starvation: watchStarvation(owner),
     runPod: (pod) => runPod(kubelets[pod.on], pod),
     aggregator: partOf(mooring.aggregator),
     agents: [partOf(mooring.agents[0]), partOf(mooring.agents[1])],

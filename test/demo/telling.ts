@@ -87,7 +87,7 @@ export async function checkUnmount(world: World, printer: Printer, known: KnownE
   printer.line("note", `unmounted at ${unmounted}, published as ${published}, ${uncertainty}`);
   const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
   check(printer, isLate, "not before the truth: the idle time is never too long");
-  const limitMs = firstReadMs ?? truth.notAfterMs + BUDGET_MS;
+  const limitMs = (firstReadMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, releasedAtMs);
   const limit = firstReadMs === undefined ? "and within 1.5 s of it" : "and not after the first complete read since";
   check(printer, releasedAtMs <= limitMs, limit);
   return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];

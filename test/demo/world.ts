@@ -1,5 +1,6 @@
 import type { ControlPlane } from "../control-plane/control-plane.ts";
 import type { Owner } from "../process/owner.ts";
+import type { Starvation } from "../process/starvation.ts";
 import type { ClusterApi } from "../stand-in/cluster-api.ts";
 import type { Moment } from "../stand-in/kubelet.ts";
 
@@ -15,6 +16,8 @@ export interface World {
   readonly nodes: readonly [string, string];
   /** Longest wait for anything that a step expects. Milliseconds. */
   readonly limitMs: number;
+  /** What the machine made everybody wait since the world began. */
+  readonly starvation: Starvation;
   /** Runs a pod until its node has the claim mounted. */
   readonly runPod: (pod: NewPod) => Promise<PodInUse>;
   /** The aggregator, or the one of several that leads. */

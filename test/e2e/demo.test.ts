@@ -6,8 +6,6 @@ import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { firewallOfClusters, footprintOf, NO_FOOTPRINT } from "./footprint.ts";
 
-const LIMIT_MS = 600_000;
-
 let owner: Owner;
 let signals: Disposable;
 
@@ -32,42 +30,34 @@ async function runFolder(demo: SpawnedDemo): Promise<string> {
 }
 
 describe("npm run demo -- --node", () => {
-  it(
-    "holds from its first step to its last, and leaves nothing behind",
-    async () => {
-      const before = await firewallOfClusters();
-      using demo = spawnDemo(["--node"]);
-      const folder = await runFolder(demo);
+  it("holds from its first step to its last, and leaves nothing behind", async () => {
+    const before = await firewallOfClusters();
+    using demo = spawnDemo(["--node"]);
+    const folder = await runFolder(demo);
 
-      const code = await demo.ended;
+    const code = await demo.ended;
 
-      expect(demo.stderr()).toBe("");
-      expect(demo.stdout()).toContain("All steps hold");
-      expect(demo.stdout()).toContain("DISAGREES");
-      expect(code).toBe(0);
-      expect(demo.left()).toEqual([]);
-      expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
-      expect(await firewallOfClusters()).toEqual(before);
-    },
-    LIMIT_MS,
-  );
+    expect(demo.stderr()).toBe("");
+    expect(demo.stdout()).toContain("All steps hold");
+    expect(demo.stdout()).toContain("DISAGREES");
+    expect(code).toBe(0);
+    expect(demo.left()).toEqual([]);
+    expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
+    expect(await firewallOfClusters()).toEqual(before);
+  });
 
-  it(
-    "leaves nothing when Ctrl-C ends it while a container does not want to end",
-    async () => {
-      const before = await firewallOfClusters();
-      using demo = spawnDemo(["--node"]);
-      const folder = await runFolder(demo);
-      await demo.printed("npm run claims");
-      expect(await footprintOf(folder)).not.toEqual(NO_FOOTPRINT);
+  it("leaves nothing when Ctrl-C ends it while a container does not want to end", async () => {
+    const before = await firewallOfClusters();
+    using demo = spawnDemo(["--node"]);
+    const folder = await runFolder(demo);
+    await demo.printed("npm run claims");
+    expect(await footprintOf(folder)).not.toEqual(NO_FOOTPRINT);
 
-      demo.child.kill("SIGINT");
+    demo.child.kill("SIGINT");
 
-      expect(await demo.ended).toBe(130);
-      expect(demo.left()).toEqual([]);
-      expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
-      expect(await firewallOfClusters()).toEqual(before);
-    },
-    LIMIT_MS,
-  );
+    expect(await demo.ended).toBe(130);
+    expect(demo.left()).toEqual([]);
+    expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);
+    expect(await firewallOfClusters()).toEqual(before);
+  });
 });

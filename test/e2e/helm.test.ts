@@ -103,7 +103,7 @@ describe("helm install, as docs/install.md has it", () => {
     expect(cluster.nodes.map(({ path }) => existsSync(path(JOURNAL)))).toEqual([true, true]);
     for (const namespace of ["mooring", "mooring-agents"])
       for (const text of await answers(namespace, "readyz?verbose")) expect(text).toContain("[+]state ok: ready");
-  }, 180_000);
+  });
 
   it("has agents whose reports are accepted, by their tokens", async () => {
     for (const text of await answers("mooring-agents", "metrics"))
@@ -156,5 +156,5 @@ describe("helm uninstall, and what the page does with the rest", () => {
     // The page says so: a rejected pod keeps the annotation until it is deleted.
     expect(marked.map(({ kind, metadata: { name } }) => `${kind} ${name}`)).toEqual(["Pod misplaced"]);
     expect(cluster.nodes.map(({ path }) => existsSync(path(JOURNAL)))).toEqual([false, false]);
-  }, 180_000);
+  });
 });

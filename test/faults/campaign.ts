@@ -1,5 +1,6 @@
 import { messageOf } from "../../common/runtime/errors.ts";
 import type { Owner } from "../process/owner.ts";
+import { startLimit } from "../process/starvation.ts";
 import type { FaultKind } from "./fault.ts";
 import { gapsOfSide, lateOf, type Measure, problemsOf } from "./judgement.ts";
 import type { Gap, Pace } from "./pacing.ts";
@@ -81,8 +82,8 @@ async function storm(
   const comparing = compareAll({ world, owner }, scenes, signal);
   const hits = await rage({ world, scenes, clock }, plan, owner.signal);
   const proxies = scenes.flatMap(({ sides }) => sides.map(({ proxy }) => proxy));
-  const until = clock.monotonicMs() + HIT_LIMIT_MS;
-  while (proxies.some((proxy) => proxy.waiting().length > 0) && clock.monotonicMs() < until) {
+  const isOver = startLimit(HIT_LIMIT_MS, { clock });
+  while (proxies.some((proxy) => proxy.waiting().length > 0) && !isOver()) {
     await clock.sleep(LOOK_MS, owner.signal);
   }
   over.abort();
@@ -111,10 +112,10 @@ async function compareAll(
 /** Waits until everybody knows everything; answers what they do not know at the limit. */
 async function settle({ world, owner, calmLimitMs }: Campaign, scenes: readonly Scene[]): Promise<readonly string[]> {
   const { clock, signal } = owner;
-  const until = clock.monotonicMs() + calmLimitMs;
+  const isOver = startLimit(calmLimitMs, { clock });
   for (;;) {
     const late = (await Promise.all(scenes.map((scene) => lateOf(world, scene)))).flat();
-    if (late.length === 0 || clock.monotonicMs() > until || signal.aborted) return late;
+    if (late.length === 0 || isOver() || signal.aborted) return late;
     await clock.sleep(LOOK_MS, signal);
   }
 }

@@ -10,7 +10,7 @@ it("the demo's story holds from its first step to its last, and leaves nothing b
   expect(demo.stdout()).toContain("All steps hold");
   expect(code).toBe(0);
   expect(demo.left()).toEqual([]);
-}, 120_000);
+});
 
 it("the demo cleans up after Ctrl-C", async () => {
   using demo = spawnDemo([]);
@@ -20,7 +20,7 @@ it("the demo cleans up after Ctrl-C", async () => {
 
   expect(await demo.ended).toBe(130);
   expect(demo.left()).toEqual([]);
-}, 60_000);
+});
 
 it("the demo refuses a flag that it does not know", async () => {
   using demo = spawnDemo(["--kepp"]);

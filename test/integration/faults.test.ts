@@ -54,7 +54,7 @@ describe(`informers, queue and writes through storms of faults (seeds ${seeds.jo
         reports.push(await wage({ world, owner, speed: SPEED, seeds: some, plan, pace: PACE, calmLimitMs: 30_000 }));
       }
     },
-    120_000 * Math.ceil(seeds.length / SIDE_BY_SIDE),
+    300_000 * Math.ceil(seeds.length / SIDE_BY_SIDE),
   );
   afterAll(async () => {
     await owner.close();

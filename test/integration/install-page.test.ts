@@ -44,30 +44,26 @@ describe("docs/install.md, word by word on an empty cluster", () => {
   it.each([
     { way: "kubectl", install: () => page.block("### With kubectl"), remove: () => "kubectl delete -k manifests/mine" },
     { way: "Helm", install: () => page.block("### With Helm"), remove: () => "helm uninstall mooring" },
-  ])(
-    "$way installs all, and what it says of removing leaves nothing",
-    { timeout: 200_000 },
-    async ({ install, remove }) => {
-      await reader.follow(install());
-      const installed = await tracesIn(cluster);
+  ])("$way installs all, and what it says of removing leaves nothing", async ({ install, remove }) => {
+    await reader.follow(install());
+    const installed = await tracesIn(cluster);
 
-      expect(page.block("## Remove")).toContain(remove());
-      await reader.follow(remove());
-      await reader.follow(page.block("## Remove", 1));
+    expect(page.block("## Remove")).toContain(remove());
+    await reader.follow(remove());
+    await reader.follow(page.block("## Remove", 1));
 
-      expect(installed).toEqual(
-        expect.arrayContaining([
-          "DaemonSet mooring-agents/mooring-agent",
-          "Deployment mooring/mooring-aggregator",
-          "ValidatingAdmissionPolicyBinding /mooring-fence.mooring.dev",
-          "ValidatingAdmissionPolicyBinding /mooring-pods.mooring.dev",
-        ]),
-      );
-      const check = async (): Promise<void> => {
-        const left = await tracesIn(cluster);
-        if (left.length > 0) throw new Error(left.join(", "));
-      };
-      await waitUntil(owner, { what: "nothing of it", limitMs: 90_000, check });
-    },
-  );
+    expect(installed).toEqual(
+      expect.arrayContaining([
+        "DaemonSet mooring-agents/mooring-agent",
+        "Deployment mooring/mooring-aggregator",
+        "ValidatingAdmissionPolicyBinding /mooring-fence.mooring.dev",
+        "ValidatingAdmissionPolicyBinding /mooring-pods.mooring.dev",
+      ]),
+    );
+    const check = async (): Promise<void> => {
+      const left = await tracesIn(cluster);
+      if (left.length > 0) throw new Error(left.join(", "));
+    };
+    await waitUntil(owner, { what: "nothing of it", limitMs: 90_000, check });
+  });
 });

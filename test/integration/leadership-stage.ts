@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+import { startStopwatch } from "../process/starvation.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 import { type Replica, Replicas } from "./replicas.ts";
@@ -102,12 +103,11 @@ export class LeadershipStage {
     expect(BigInt(reached)).toBeGreaterThanOrEqual(BigInt(metadata.resourceVersion));
   }
 
-  /** How long it takes from now until the replica leads and acknowledges reports. */
+  /** How long it takes from now until the replica leads and acknowledges reports, of the time that the machine gives. */
   async takenOver(next: Replica, limitMs: number): Promise<number> {
-    const { clock } = this.owner;
-    const begunAt = clock.monotonicMs();
+    const spentMs = startStopwatch(this.owner);
     await this.until("an acknowledgement", limitMs, async () => expect((await put(next)).status).toBe(200));
-    return clock.monotonicMs() - begunAt;
+    return spentMs();
   }
 
   async #create(pod: string, options: { readonly through?: number } = {}): Promise<Replica> {

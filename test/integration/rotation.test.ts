@@ -162,7 +162,7 @@ function failures(): readonly unknown[] {
 }
 
 describe("certificates that are renewed while agents report", () => {
-  it("cost not one report, whoever signs them", { timeout: 280_000 }, async () => {
+  it("cost not one report, whoever signs them", async () => {
     const issuer = { ...parts, nowMs: () => owner.clock.wallMs() + aheadMs };
     const config = { ...PLACES, names: NAMES, times: TIMES, lookEveryMs: 200 };
     inBackground((signal) => keepCertificates(issuer, config, signal));

@@ -35,7 +35,7 @@ beforeAll(async () => {
   owner = await openOwner();
   cluster = await startBareCluster(owner);
   await plantInCluster();
-}, 120_000);
+});
 afterAll(() => owner.close());
 
 /** Annotations, environments, volume attributes and mount options, wherever the API takes a text. */
@@ -200,7 +200,7 @@ describe("what a real agent and a real aggregator write at the most talkative le
     await logged(agent, "mount table cannot be believed, absence does not count");
     await Promise.all([look(aggregator), look(agent), look(lost)]);
     shown.push(JSON.stringify(await cluster.api.get("/apis/events.k8s.io/v1/events")));
-  }, 180_000);
+  });
 
   function lostKubeconfig(server: string): string {
     const path = join(owner.folder, "lost-kubeconfig");

@@ -23,7 +23,7 @@ const RUNNER = `
   /** Stays until a signal; not for ever, should the test be killed. */
   export function stay(onSignal) {
     if (onSignal !== undefined) process.on("SIGTERM", () => { onSignal(); process.exit(0); });
-    setTimeout(() => process.exit(1), 10_000);
+    setTimeout(() => process.exit(1), 120_000);
     console.error("it runs");
   }`;
 /** Stands for npm, which takes half a second to begin: runs the script that `npm run --silent` names. */

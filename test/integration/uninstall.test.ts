@@ -54,7 +54,7 @@ describe("what is left on claims", () => {
     return { ...others, metadata: { ...fields, managers: [...new Set(owners.map(({ manager }) => manager))] } };
   }
 
-  it("goes by the account of the manifests, and nothing else does", { timeout: 150_000 }, async () => {
+  it("goes by the account of the manifests, and nothing else does", async () => {
     const names = ["idle", "used", "foreign"];
     await cluster.createClaims(names, { "shop.example/owner": "team-a" });
     await cluster.createPod("server", "used");

@@ -7,7 +7,7 @@ import { systemPath } from "../node/commands.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const OUTPUT_LIMIT = 64 * 1024 * 1024;
-const LOOK_LIMIT_MS = 60_000;
+const LOOK_LIMIT_MS = 240_000;
 
 /** Somebody at a terminal who does what a page says. */
 export interface Reader {

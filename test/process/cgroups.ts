@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { codeOf } from "./errors.ts";
 import { ownerOf } from "./run-folder.ts";
+import { startLimit } from "./starvation.ts";
 
 const REMOVE_LIMIT_MS = 5_000;
 const BLOCK_LIMIT_MS = 1_000;
@@ -53,9 +54,9 @@ export function createCgroup(folder: string, name: string): string {
  * The cgroup of a run is `cgroupOf` its folder.
  */
 export async function removeCgroups(clock: Clock, path: string): Promise<boolean> {
-  const until = clock.monotonicMs() + REMOVE_LIMIT_MS;
+  const isOver = startLimit(REMOVE_LIMIT_MS, { clock });
   while (!tryRemoveAll(path)) {
-    if (clock.monotonicMs() > until) return false;
+    if (isOver()) return false;
     await clock.sleep(20);
   }
   return true;

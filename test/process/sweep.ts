@@ -5,6 +5,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { cgroupOf, removeCgroups, removeCgroupsNow } from "./cgroups.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
+import { startLimit } from "./starvation.ts";
 
 /** An unfinished run folder belongs to a process that was killed within its first moments, once it is this old. */
 const UNFINISHED_LIMIT_MS = 60_000;
@@ -54,11 +55,11 @@ export function endRunNow(sweep: Sweep, folder: string): void {
 
 /** Kills what still runs of the run in `folder`, and waits until it is gone (at most 5 s). */
 async function endProcesses({ table, clock, say }: Sweep, folder: string): Promise<void> {
-  const until = clock.monotonicMs() + KILL_LIMIT_MS;
+  const isOver = startLimit(KILL_LIMIT_MS, { clock });
   for (;;) {
     const pids = runningOf(table, folder);
     if (pids.length === 0) return;
-    if (clock.monotonicMs() > until) return say(`processes ${pids.join(", ")} of ${folder} do not end`);
+    if (isOver()) return say(`processes ${pids.join(", ")} of ${folder} do not end`);
     for (const pid of pids) kill(pid);
     await clock.sleep(20);
   }

@@ -1,6 +1,7 @@
 import { describeExit, type OwnedChild } from "./child.ts";
 import { explain, HarnessError } from "./errors.ts";
 import type { Owner } from "./owner.ts";
+import { startLimit } from "./starvation.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 150;
@@ -9,7 +10,7 @@ const LONGEST_PAUSE_MS = 150;
 export interface Awaited {
   /** Names it in messages: `kube-apiserver`. */
   readonly what: string;
-  /** How long it may take, in ms. */
+  /** How long it may take of the time that the machine gives, in ms; four times as long in any case. */
   readonly limitMs: number;
   /** The process that makes it ready: when it ends, waiting is over. */
   readonly child?: OwnedChild;
@@ -24,7 +25,7 @@ export async function waitUntil(owner: Pick<Owner, "clock" | "signal">, awaited:
   const { clock, signal } = owner;
   const { what, limitMs, child, check, everyMs } = awaited;
   let pauseMs = everyMs ?? FIRST_PAUSE_MS;
-  const until = clock.monotonicMs() + limitMs;
+  const isOver = startLimit(limitMs, { clock });
   for (;;) {
     const reason = await check().then(() => undefined, explain);
     if (reason === undefined) return;
@@ -34,7 +35,7 @@ export async function waitUntil(owner: Pick<Owner, "clock" | "signal">, awaited:
         `${what} ended with ${describeExit(await child.exited)} before it was ready${logOf(child)}`,
       );
     }
-    if (clock.monotonicMs() > until) {
+    if (isOver()) {
       throw new HarnessError(`${what} is not ready after ${limitMs / 1000} s: ${reason}${logOf(child)}`);
     }
     await clock.sleep(pauseMs, signal);

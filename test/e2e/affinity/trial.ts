@@ -76,8 +76,9 @@ export class Trial {
 
   /** What is wrong with its rejection, and then also what befell it. */
   faultsOf({ uid }: Pick<Misplaced, "uid">): readonly string[] {
-    const states = this.stage.pods.states(uid);
-    const faults = rejectionFaults(states, this.stage.owner.clock.wallMs());
+    const { pods, owner, starvation } = this.stage;
+    const states = pods.states(uid);
+    const faults = rejectionFaults(states, { nowMs: owner.clock.wallMs(), starvation });
     return faults.length === 0 ? [] : [...faults, historyOf(states)];
   }
 

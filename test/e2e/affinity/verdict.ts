@@ -1,3 +1,4 @@
+import type { Starvation } from "../../process/starvation.ts";
 import type { PodState } from "./pod-log.ts";
 
 /** What a rejected pod's status says, as the kubelet would say it (KEP-5381). */
@@ -30,8 +31,14 @@ export function isRejected({ phase, annotations }: PodState): boolean {
   return phase === "Failed" && ANNOTATION in annotations;
 }
 
-/** What is wrong with a pod that had to be rejected, each a sentence; empty when it was, properly, and still is at `nowMs`. */
-export function rejectionFaults(states: readonly PodState[], nowMs: number): readonly string[] {
+/** Until when a pod is looked at, and what the machine made everybody wait till then. */
+interface Watched {
+  readonly nowMs: number;
+  readonly starvation: Starvation;
+}
+
+/** What is wrong with a pod that had to be rejected, each a sentence; empty when it was, properly, and still is now. */
+export function rejectionFaults(states: readonly PodState[], { nowMs, starvation }: Watched): readonly string[] {
   const begin = states.findIndex(isRejected);
   const first = states[begin];
   if (first === undefined) return [`it is ${states.at(-1)?.phase ?? "nowhere"}`];
@@ -40,8 +47,10 @@ export function rejectionFaults(states: readonly PodState[], nowMs: number): rea
     ...(first.reason === REASON ? [] : [`its reason was ${first.reason || "missing"} at first`]),
     ...(first.message.startsWith(MESSAGE_PREFIX) ? [] : [`its message was "${first.message}"`]),
     ...states.slice(0, begin).flatMap(({ phase }) => (phase === "Pending" ? [] : [`it was ${phase} before`])),
-    ...lossesIn(after, nowMs).flatMap(({ tookMs, as }) =>
-      tookMs > TAKEN_BACK_LIMIT_MS ? [`it was ${as} again for ${(tookMs / 1000).toFixed(1)} s`] : [],
+    ...lossesIn(after, nowMs).flatMap(({ fromMs, tookMs, as }) =>
+      tookMs > TAKEN_BACK_LIMIT_MS + starvation(fromMs, fromMs + tookMs)
+        ? [`it was ${as} again for ${(tookMs / 1000).toFixed(1)} s`]
+        : [],
     ),
     ...states.flatMap(({ restarts, isReady }) => (restarts > 0 || isReady ? ["a container of it ran"] : [])),
   ];
@@ -67,6 +76,7 @@ export function takenBackMs(states: readonly PodState[], nowMs: number): readonl
 interface Loss {
   /** What it was at first. */
   readonly as: string;
+  readonly fromMs: number;
   readonly tookMs: number;
 }
 
@@ -75,7 +85,10 @@ function lossesIn(states: readonly PodState[], nowMs: number): readonly Loss[] {
   const losses: Loss[] = [];
   let lost: PodState | undefined;
   const end = (ms: number): void => {
-    if (lost !== undefined) losses.push({ as: `${lost.phase} ${lost.reason}`.trim(), tookMs: ms - lost.seenMs });
+    if (lost !== undefined) {
+      const { phase, reason, seenMs } = lost;
+      losses.push({ as: `${phase} ${reason}`.trim(), fromMs: seenMs, tookMs: ms - seenMs });
+    }
     lost = undefined;
   };
   for (const state of states) {

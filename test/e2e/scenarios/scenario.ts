@@ -20,6 +20,10 @@ export interface Truth extends Moment {
   readonly claim?: string;
   /** Where something stood still that Mooring needs: when it was back. From there on it has its usual time. */
   readonly outageUntilMs?: number;
+  /** Where Mooring is told to wait before it looks: for how long, on top of its usual time. */
+  readonly waitsMs?: number;
+  /** The machine drew the use out: a read may have shown a mount that none was to show. */
+  readonly isDrawnOut?: boolean;
   /** From here on it was always in use until then; nothing where only its end is known. */
   readonly beganMs?: number | undefined;
   /** Who used it; nobody where a pod only named it. */
@@ -48,8 +52,6 @@ export interface Scenario {
   /** A sentence. */
   readonly name: string;
   readonly expected: Expected;
-  /** How long it may take, milliseconds; as any other test unless told. */
-  readonly limitMs?: number;
   /**
    * Makes the claim, whose name ends with `-data`, and all that uses it; returns when the last use is over. The answer comes from an
    * oracle that shares nothing with Mooring; nothing where the claim was never used, or still is.

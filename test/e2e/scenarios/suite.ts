@@ -43,8 +43,8 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
       signals[Symbol.dispose]();
     });
 
-    for (const [index, { name: scenario, expected, play, limitMs }] of scenarios.entries()) {
-      it(scenario, limitMs === undefined ? {} : { timeout: limitMs }, async () => {
+    for (const [index, { name: scenario, expected, play }] of scenarios.entries()) {
+      it(scenario, async () => {
         const first = `case-${index + 1}-data`;
         const truth = await play(stage, first);
         const claim = truth?.claim ?? first;

@@ -108,7 +108,8 @@ function finalFaults({ expected, truth, states, starvation }: Case, final: Sayin
   if (status !== expected.status || reason !== expected.reason)
     return [`${status} ${reason} is not ${expected.status} ${expected.reason}`];
   if (truth === undefined) return useFaults(expected, truth, lastUseIn(states));
-  const isSeen = wasHidden(truth, starvation) ? undefined : expected.isSeen;
+  const mayDiffer = truth.isDrawnOut === true || wasHidden(truth, starvation);
+  const isSeen = mayDiffer ? undefined : expected.isSeen;
   return [...lateFaults(truth, final, starvation), ...useFaults({ ...expected, isSeen }, truth, lastUseIn(states))];
 }
 
@@ -122,8 +123,10 @@ function wasHidden({ beganMs, byMs }: Truth, starvation: Starvation): boolean {
 
 function lateFaults(truth: Truth, { status, reason, sinceMs }: Saying, starvation: Starvation): readonly string[] {
   if (status !== "True") return [];
-  const dueMs = Math.max(truth.byMs, truth.outageUntilMs ?? 0);
-  const [lateMs, starvedMs] = [sinceMs - dueMs, starvation(dueMs, sinceMs)];
+  const { byMs, outageUntilMs = 0, waitsMs = 0 } = truth;
+  // The machine may also take its time while Mooring waits: what the wait is for comes later then.
+  const beginMs = Math.max(byMs, outageUntilMs);
+  const [lateMs, starvedMs] = [sinceMs - beginMs - waitsMs, starvation(beginMs, sinceMs)];
   if (lateMs <= BUDGET_MS + starvedMs) return [];
   return [`${reason} is dated ${seconds(lateMs)} after the end, ${seconds(starvedMs)} of it for want of the machine`];
 }

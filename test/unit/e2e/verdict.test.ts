@@ -258,6 +258,20 @@ describe("judge, of a machine that had no time for its processes", () => {
       faults: ["Unmounted is dated 4.000 s after the end, 2.000 s of it for want of the machine"],
     },
     {
+      name: "nothing in a time that is as late as that made it while Mooring had to wait",
+      share: 0.5,
+      truth: { ...TRUTH, waitsMs: 1_500 },
+      sinceMs: 16_010,
+      faults: [],
+    },
+    {
+      name: "a time that is later than that and the wait",
+      share: 0.5,
+      truth: { ...TRUTH, waitsMs: 1_500 },
+      sinceMs: 16_020,
+      faults: ["Unmounted is dated 4.510 s after the end, 3.005 s of it for want of the machine"],
+    },
+    {
       name: "a time before the end, whatever the machine did",
       share: 1,
       sinceMs: 9_900,

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type PressureSample, parsePressure, starvedBetween } from "../../process/starvation.ts";
+import {
+  countStarvation,
+  type PressureSample,
+  parsePressure,
+  startLimit,
+  startStopwatch,
+  starvedBetween,
+} from "../../process/starvation.ts";
 
 /** Of the processor and of the disk, each 100 ms. */
 const SAMPLES: readonly PressureSample[] = [
@@ -49,5 +56,62 @@ describe("the kernel's record of pressure", () => {
 
   it("is refused when it does not say so", () => {
     expect(() => parsePressure("full avg10=0.00 total=7\n")).toThrow("no record of pressure");
+  });
+});
+
+/** A machine on which 100 s and some waits have been, and what passes on it. */
+function createMachine(): Parameters<typeof startStopwatch>[0] & {
+  readonly pass: (tookMs: number, waitedMs: number) => void;
+} {
+  let [nowMs, waitedMs] = [100_000, 7_000];
+  return {
+    clock: { monotonicMs: () => nowMs },
+    waited: () => [waitedMs, 40],
+    pass: (tookMs, moreMs) => {
+      nowMs += tookMs;
+      waitedMs += moreMs;
+    },
+  };
+}
+
+describe("what takes time on a machine", () => {
+  it("is measured without what everybody waited meanwhile", () => {
+    const machine = createMachine();
+    const [starvedMs, spentMs] = [countStarvation(machine), startStopwatch(machine)];
+
+    machine.pass(500, 300);
+    machine.pass(100, 50);
+
+    expect([starvedMs(), spentMs()]).toEqual([350, 250]);
+  });
+
+  it("is never less than nothing, though records of several processors may say so", () => {
+    const machine = createMachine();
+    const [starvedMs, spentMs] = [countStarvation(machine), startStopwatch(machine)];
+
+    machine.pass(500, 600);
+
+    expect([starvedMs(), spentMs()]).toEqual([500, 0]);
+  });
+
+  it.each([
+    { name: "does not hang within its limit", tookMs: 1_000, waitedMs: 0, hangs: false },
+    { name: "hangs beyond its limit on a quiet machine", tookMs: 1_001, waitedMs: 0, hangs: true },
+    { name: "has what the machine took besides", tookMs: 1_800, waitedMs: 800, hangs: false },
+    { name: "hangs when the machine gave it more than its limit", tookMs: 1_800, waitedMs: 799, hangs: true },
+    { name: "has four times its limit at most", tookMs: 4_000, waitedMs: 4_000, hangs: false },
+    {
+      name: "hangs after four times its limit, whatever the machine gave",
+      tookMs: 4_001,
+      waitedMs: 4_001,
+      hangs: true,
+    },
+  ])("$name", ({ tookMs, waitedMs, hangs }) => {
+    const machine = createMachine();
+    const isOver = startLimit(1_000, machine);
+
+    machine.pass(tookMs, waitedMs);
+
+    expect(isOver()).toBe(hangs);
   });
 });

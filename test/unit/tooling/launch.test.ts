@@ -13,7 +13,7 @@ const fillModules = 'require("node:fs").mkdirSync("node_modules", { recursive: t
 const quickNpm = `${recordCall}${fillModules}`;
 /** Stays until SIGUSR2, so that a test decides when the installation is over; not for ever, should the test be killed. */
 const patientNpm = `${recordCall}console.log("npm runs as " + process.pid + ".");
-  setTimeout(() => process.exit(1), 10_000);
+  setTimeout(() => process.exit(1), 120_000);
   process.on("SIGUSR2", () => { ${fillModules} process.exit(0); });`;
 
 let folder = "";

@@ -18,7 +18,6 @@ const DAEMON_SET = `/apis/apps/v1/namespaces/${AGENT.namespace}/daemonsets/moori
 const LABEL = "mooring.test/agent";
 /** Longer than a node without a report counts as one that reports (`--silent-after`), and than any Lease. */
 const AWAY_MS = 100_000;
-const AWAY_LIMIT_MS = 300_000;
 
 /**
  * A time in which nobody watched a node: neither a replica nor its agent, before its boot. Whatever could have been used there counts as used
@@ -30,7 +29,6 @@ export const UNWATCHED_BOOT: readonly Scenario[] = [
     // Whose it was gets lost: until the agent's first read it may have been anybody's.
     name: "a node that boots anew, with another boot ID, while there is no aggregator",
     expected: { ...UNMOUNTED, isSeen: undefined },
-    limitMs: AWAY_LIMIT_MS,
     play: async (stage, claim) => {
       const node = "node-2";
       const bootId = stage.node(node).bootId();
@@ -71,7 +69,6 @@ export const ABSENCES: readonly Scenario[] = [
     // Agents tell how long ago it was: published late, the time is no later than ever.
     name: "no aggregator for longer than anything waits, and a use that ends at the begin of that",
     expected: UNMOUNTED,
-    limitMs: AWAY_LIMIT_MS,
     play: async (stage, claim) => {
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await runPod(stage, { name: claim, node: "node-2", claim });

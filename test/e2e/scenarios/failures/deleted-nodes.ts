@@ -47,8 +47,7 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
       await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "NodeGone" });
       await boot(stage, node);
       await untilSighted(stage, () => agentOn(stage, node));
-      const outageUntilMs = Math.max(truth.byMs + SILENT_AFTER_MS, deletedMs + NODE_GONE_AFTER_MS);
-      return { ...truth, outageUntilMs };
+      return { ...truth, waitsMs: Math.max(SILENT_AFTER_MS, deletedMs + NODE_GONE_AFTER_MS - truth.byMs) };
     },
   },
 ];

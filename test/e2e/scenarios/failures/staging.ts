@@ -51,7 +51,8 @@ async function requireStaged(stage: Stage, volume: string, { afterMs, byMs }: Tr
   const [{ live }] = v.parse(staged, await listOf(stage, `/v1/volumes?name=${volume}`)).items;
   const staging = live.stagedOn.items.find(({ node }) => node === NODE);
   const sinceMs = parseTimestamp(staging?.unusedSince ?? "");
-  const isRight = sinceMs !== undefined && sinceMs >= afterMs && sinceMs <= byMs + BUDGET_MS;
+  const isRight =
+    sinceMs !== undefined && sinceMs >= afterMs && sinceMs <= byMs + BUDGET_MS + stage.starvation(byMs, sinceMs);
   if (!isRight || live.heldOn.items.length > 0)
     throw new HarnessError(`${volume} is listed as ${JSON.stringify(live)}`);
 }

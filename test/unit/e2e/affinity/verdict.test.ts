@@ -9,6 +9,7 @@ import {
   timeToRejection,
   touchFaults,
 } from "../../../e2e/affinity/verdict.ts";
+import { NO_STARVATION } from "../../../process/starvation.ts";
 
 const PENDING: PodState = {
   seenMs: 0,
@@ -90,7 +91,16 @@ describe("rejectionFaults", () => {
       faults: ["it was Running before", "a container of it ran"],
     },
   ])("$name", ({ states, faults }) => {
-    expect(rejectionFaults(states, 100_000)).toEqual(faults);
+    expect(rejectionFaults(states, { nowMs: 100_000, starvation: NO_STARVATION })).toEqual(faults);
+  });
+
+  it.each([
+    { name: "has that time besides", waitedMs: 1_000, faults: [] },
+    { name: "has no more than that", waitedMs: 999, faults: ["it was Pending again for 6.0 s"] },
+  ])("a kubelet that a busy machine keeps waiting $name", ({ waitedMs, faults }) => {
+    const states = [FAILED, { ...PENDING, seenMs: 9_000 }, { ...FAILED, seenMs: 15_000 }];
+
+    expect(rejectionFaults(states, { nowMs: 100_000, starvation: () => waitedMs })).toEqual(faults);
   });
 });
 
