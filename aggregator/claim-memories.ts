@@ -1,3 +1,4 @@
+import { isOlder } from "../common/kube/resource-version.ts";
 import { SharedValues } from "../common/kube/shared-values.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
@@ -97,7 +98,7 @@ export class ClaimMemories {
 
   #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
     const written = this.#memories.get(key)?.written;
-    const isUnseen = written?.uid === uid && BigInt(written.resourceVersion) > BigInt(resourceVersion);
+    const isUnseen = written?.uid === uid && isOlder(resourceVersion, written.resourceVersion);
     return isUnseen ? written : undefined;
   }
 

@@ -4,7 +4,7 @@ import { storedNodes } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import type { BlindTime, NodeRelease, NodeView } from "./node-view.ts";
-import type { UseEnd } from "./use-end.ts";
+import { type UseEnd, widthOf } from "./use-end.ts";
 
 /** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
@@ -74,7 +74,7 @@ function firstReadEnd(node: string, { status, releases, fleet }: Stored): readon
   if (last === undefined || releases.some((release) => isReadBy(release, view, last))) return [];
   const { toMs: byMs } = last;
   const id = `${view.bootId}/first-read/${view.instance}`;
-  const widthMs = Math.max(0, byMs - status.sinceMs + KNOWN_LATE_MS);
+  const widthMs = widthOf(byMs - status.sinceMs + KNOWN_LATE_MS);
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
 }

@@ -2,6 +2,7 @@ import type { NodeReport, Release } from "../../common/storage/node-report.ts";
 import { isUseHold, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./node-view.ts";
 import type { ReportClock } from "./report-clock.ts";
+import { widthOf } from "./use-end.ts";
 
 /** How a report follows what is known of its node: on the same clock, in another boot, or on a clock that has gone back. */
 export type Succession = "same-clock" | "other-boot" | "set-back";
@@ -55,7 +56,7 @@ function toNodeRelease(
 
 /** By how much an end may be earlier that was not before `fromMs`; nothing where that is not known. */
 function widthBetween(fromMs: number | undefined, byMs: number): number | undefined {
-  return fromMs === undefined ? undefined : Math.max(0, byMs - fromMs);
+  return fromMs === undefined ? undefined : widthOf(byMs - fromMs);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
+import { isUpTo } from "./coverage.ts";
 import type { NodeView } from "./node-view.ts";
 import type { AssumedEnd, Standing } from "./standing.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
@@ -131,7 +132,7 @@ function wordOn(reference: EndedReference, { viewOf, standingOf, assumedEnd }: N
  * tell how the pod's mounts ended. Resource versions of one resource are decimal numbers that can be compared (KEP-5504).
  */
 function isReadAfter({ podsResourceVersion: reached }: NodeView, { gone }: EndedReference): boolean {
-  return reached !== undefined && BigInt(reached) >= BigInt(gone);
+  return reached !== undefined && isUpTo(gone, reached);
 }
 
 /** What the node's pod watch has to reach for its word to count on each of these ends there; nothing when it has. */
@@ -139,10 +140,11 @@ export function versionToReach(
   pending: readonly EndedReference[],
   { node, podsResourceVersion = "0" }: NodeView,
 ): string | undefined {
-  const versions = pending.filter((reference) => reference.node === node).map(({ gone }) => BigInt(gone));
-  const reached = BigInt(podsResourceVersion);
-  const latest = versions.reduce((most, version) => (version > most ? version : most), reached);
-  return latest > reached ? String(latest) : undefined;
+  const ends = pending.filter((reference) => reference.node === node);
+  const later = (version: string, { gone }: EndedReference): string =>
+    isUpTo(version, gone) && !isUpTo(gone, version) ? gone : version;
+  const latest = ends.reduce(later, podsResourceVersion);
+  return latest === podsResourceVersion ? undefined : latest;
 }
 
 /** The end of use that an ended reference stands for. Nothing where the mount table tells it better, or what is stored. */

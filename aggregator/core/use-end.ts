@@ -1,4 +1,5 @@
 import type { Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import { CENTURY_MS } from "../../common/storage/timestamp.ts";
 
 /** The end of one use of a claim, from whatever it is known. Milliseconds of the API server's wall clock. */
 export interface UseEnd {
@@ -15,6 +16,14 @@ export interface UseEnd {
   /** False for a reference that never led to a mount: it ends a reference, but nobody used the volume. */
   readonly wasUse: boolean;
 }
+
+/** By how much an end may be earlier; nothing where that is as good as not known, which what is stored could not say either. */
+export function widthOf(ms: number): number | undefined {
+  return ms < LONGEST_WIDTH_MS ? Math.max(0, ms) : undefined;
+}
+
+/** Rounded up with its time it is still less than a century. */
+const LONGEST_WIDTH_MS = CENTURY_MS - 2;
 
 /** Each receipt dates a release anew. The date that is stored is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { KubeClient } from "../../common/kube/client.ts";
 import { list } from "../../common/kube/list.ts";
-import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { LeaseRenewal } from "../core/kubelet-lease.ts";
 
 /** The Leases by which kubelets tell that they live. */
@@ -15,9 +15,10 @@ const PAGE = { limit: "500" };
 /** The kubelet's default (`nodeLeaseDurationSeconds`). */
 const DURATION_S = 40;
 
+const seconds = v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS / 1000));
 const lease = v.object({
   metadata: v.object({ name: v.string(), resourceVersion: v.optional(v.string()) }),
-  spec: v.optional(v.object({ renewTime: v.nullish(v.string()), leaseDurationSeconds: v.nullish(v.number()) }), {}),
+  spec: v.optional(v.object({ renewTime: v.nullish(v.string()), leaseDurationSeconds: v.nullish(seconds) }), {}),
 });
 
 const collection = {

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
-import { parseTimestamp } from "../../common/storage/timestamp.ts";
+import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import { migratedHandle } from "../core/migrated-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
@@ -121,7 +121,9 @@ function deletedAt({
   deletionGracePeriodSeconds,
 }: v.InferOutput<typeof podSchema>["metadata"]): number | undefined {
   const endMs = deletionTimestamp ? parseTimestamp(deletionTimestamp) : undefined;
-  return endMs === undefined ? undefined : endMs - (deletionGracePeriodSeconds ?? 0) * 1_000;
+  const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
+  // A grace of centuries overflows in the API server, and the time beside it is any time.
+  return endMs === undefined || !(Math.abs(graceMs) < CENTURY_MS) ? undefined : endMs - graceMs;
 }
 
 const volumeSchema = v.object({

@@ -62,6 +62,8 @@ interface Tenure {
   readonly inherited: Inheritance;
 }
 
+/** The field has 32 bits: nobody could take a Lease whose number is the largest already. */
+const MOST_TRANSITIONS = 2 ** 31 - 1;
 /** Clean ends are to be quick: a Lease that could not be given back in this time runs out. Milliseconds. */
 const RELEASE_LIMIT_MS = 2_000;
 /** Waits differ by a fifth in either direction, so that standbys do not ask in step. */
@@ -154,7 +156,7 @@ export class Elector {
     const base = this.#change(identity);
     const { holder = "", transitions = 0 } = lease ?? {};
     const isOther = holder !== identity && lease?.acquireTime !== undefined;
-    const change = { ...base, acquireTime: base.renewTime, transitions: transitions + (isOther ? 1 : 0) };
+    const change = { ...base, acquireTime: base.renewTime, transitions: Math.min(transitions + (isOther ? 1 : 0), MOST_TRANSITIONS) };
     const made = await (lease === undefined ? leases.create(change, signal) : leases.update(lease, change, signal));
     if (made.kind === "conflict") return undefined;
     this.#note(made.lease);

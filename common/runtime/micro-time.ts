@@ -1,4 +1,12 @@
-/** An instant as RFC 3339 with six fractional digits: the API server takes `MicroTime` fields, those of Leases and events, in no other form. */
+/** RFC 3339 has four digits for a year. */
+const EARLIEST_MS = Date.parse("0000-01-01T00:00:00Z");
+const LATEST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/**
+ * An instant as RFC 3339 with six fractional digits: the API server takes `MicroTime` fields, those of Leases and events, in no other
+ * form. What cannot be written so becomes the nearest that can, and what is no number the first.
+ */
 export function formatMicroTime(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace("Z", "000Z");
+  const ms = epochMs >= EARLIEST_MS ? Math.min(epochMs, LATEST_MS) : EARLIEST_MS;
+  return new Date(ms).toISOString().replace("Z", "000Z");
 }

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "./timestamp.ts";
+import { CENTURY_MS, formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 
 /** The field manager that owns our condition and annotations, by server-side apply. */
 export const FIELD_MANAGER = "mooring-aggregator";
@@ -93,7 +93,7 @@ const lastUse = v.object({
   pod: v.optional(v.string()),
   podUID: v.optional(v.string()),
   releasedAt: v.string(),
-  uncertaintyMs: v.nullable(v.pipe(v.number(), v.minValue(0))),
+  uncertaintyMs: v.nullable(v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS))),
   evidence: v.picklist(["mount-table", "pod-status", "node-gone"]),
 });
 

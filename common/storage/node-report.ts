@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { nodeFacts } from "./node-facts.ts";
+import { CENTURY_MS, LATEST_MS } from "./timestamp.ts";
 
 /**
  * The whole contract between an agent and the aggregator: the state of one node, idempotent, not a stream of events. All
@@ -27,7 +28,10 @@ export const MAX_MARKS = 8;
 
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253));
 const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128));
-const stamp = v.pipe(v.number(), v.finite(), v.minValue(0));
+/** Of a boot clock that runs for less than a century: whatever is dated by two of them and the present time is a moment that can be written. */
+const stamp = v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS));
+/** Milliseconds since the epoch. */
+const moment = v.pipe(v.number(), v.minValue(0), v.maxValue(LATEST_MS));
 
 const volume = v.variant("by", [
   v.strictObject({ by: v.literal("name"), name }),
@@ -92,8 +96,7 @@ const blind = v.pipe(
  */
 const mark = v.strictObject({
   at: stamp,
-  /** Milliseconds since the epoch. */
-  ms: stamp,
+  ms: moment,
 });
 
 const marks = v.pipe(
@@ -198,8 +201,8 @@ const answer = v.strictObject({
   look: v.optional(v.literal(true)),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
-  /** What the API server's wall clock showed when the message came, never too late. Milliseconds since the epoch. */
-  nowMs: v.optional(stamp),
+  /** What the API server's wall clock showed when the message came, never too late. */
+  nowMs: v.optional(moment),
   /**
    * The PVs that pods of the node name by their claims and whose node affinity is not known to admit it, by the Node's labels: an agent
    * watches no PVs. They stand in every answer as long as that is so; what is new has another resource version, or is new to that

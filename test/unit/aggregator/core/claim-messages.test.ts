@@ -170,6 +170,15 @@ describe("the message of a use that ended", () => {
     expect(endMessage(end)).toBe(text);
   });
 
+  it("can be made of any numbers", () => {
+    fc.assert(
+      fc.property(fc.double(), fc.option(fc.double(), { nil: undefined }), (byMs, widthMs) => {
+        expect(endMessage(endWith({ byMs, widthMs }))).not.toBe("");
+        expect(gapMessage({ fromMs: byMs, toMs: widthMs ?? byMs }, true)).not.toBe("");
+      }),
+    );
+  });
+
   it("is the same when it is made again of what was written, to the millisecond", () => {
     const span = fc.record({
       byMs: fc.double({ min: NOON, max: NOON + 90_000, noNaN: true }),

@@ -26,6 +26,7 @@ describe("createNodeLeases", () => {
       lease("n2", { renewTime: "2026-11-21T12:00:00.123456Z" }),
       lease("n3", { renewTime: null }),
       lease("n4", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 40 }),
+      lease("n9", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 1e18 }),
     ];
     const { ask } = leasesOf(json({ metadata: { resourceVersion: "9" }, items: [...items, { kind: "Lease" }] }));
 

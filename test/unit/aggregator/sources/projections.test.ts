@@ -109,6 +109,17 @@ describe("projectPod", () => {
     expect(pod.rejection?.level).toBe(level);
   });
 
+  it.each([
+    { name: "that has thirty seconds left", seconds: 30, ms: Date.parse("2026-11-21T09:59:30Z") },
+    { name: "at once", seconds: 0, ms: Date.parse("2026-11-21T10:00:00Z") },
+    { name: "with a grace that no clock can bear", seconds: Number.MAX_SAFE_INTEGER, ms: undefined },
+    { name: "with a grace as far back", seconds: -Number.MAX_SAFE_INTEGER, ms: undefined },
+  ])("knows when a pod's deletion was asked for $name", ({ seconds, ms }) => {
+    const deletion = { deletionTimestamp: "2026-11-21T10:00:00Z", deletionGracePeriodSeconds: seconds };
+
+    expect(projectPod({ metadata: { ...metadata, ...deletion }, spec: {} }).deletedAtMs).toBe(ms);
+  });
+
   it("a pod that is not bound has no node, and one without volumes no claims", () => {
     const pod = projectPod({ metadata, spec: { nodeName: "", containers: [] } });
 

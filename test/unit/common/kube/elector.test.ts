@@ -109,6 +109,11 @@ describe("an elector", () => {
     { name: "that nobody has made yet", lease: undefined, transitions: 0 },
     { name: "that was given back", lease: leaseWith({ holder: "" }), transitions: 4 },
     { name: "that it took itself before an answer was lost", lease: leaseWith({ holder: "me" }), transitions: 3 },
+    {
+      name: "that changed hands as often as its number can tell",
+      lease: leaseWith({ holder: "", transitions: 2_147_483_647 }),
+      transitions: 2_147_483_647,
+    },
   ])("takes a Lease at once $name", async ({ lease, transitions }) => {
     const { elector, leases } = await started(lease);
 

@@ -10,7 +10,7 @@ import {
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
 import { straysBeside } from "../../../../common/storage/claim-strays.ts";
-import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
+import { CENTURY_MS, parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 const UID = "claim-uid-1";
 
@@ -179,6 +179,9 @@ describe("readClaimStatus", () => {
     { name: "has a time that is none", text: good.replace("2026-11-21T10:00:00Z", "soon") },
     { name: "has an unknown evidence", text: good.replace("mount-table", "hearsay") },
     { name: "has a negative uncertainty", text: good.replace("null", "-1") },
+    { name: "has an uncertainty of a century", text: good.replace("null", String(CENTURY_MS)) },
+    { name: "has an uncertainty that no date could bear", text: good.replace("null", "1e18") },
+    { name: "has an endless uncertainty", text: good.replace("null", "1e999") },
     { name: "is a list", text: "[]" },
   ])("knows no last use where the annotation $name", ({ text }) => {
     const annotations = text === undefined ? {} : { [LAST_USE]: text };

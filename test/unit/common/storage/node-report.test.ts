@@ -5,6 +5,7 @@ import {
   MAX_ANSWER_VOLUMES,
   MAX_REPORT_ENTRIES,
 } from "../../../../common/storage/node-report.ts";
+import { CENTURY_MS, LATEST_MS } from "../../../../common/storage/timestamp.ts";
 
 const HASH = "0123456789abcdef".repeat(4);
 const HOLD = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 10 };
@@ -160,6 +161,26 @@ describe("decodeNodeMessage", () => {
     { name: "with an unknown field in a span", change: { blind: [{ to: 11, why: "x" }] }, field: "blind.0.why" },
     { name: "that has watched for longer than it says it was blind", change: { observedSince: 3 }, field: "body" },
     { name: "that was blind after its read", change: { observedSince: 22, blind: [{ to: 22 }] }, field: "body" },
+    { name: "sent after a century of its boot", change: { sentAt: CENTURY_MS }, field: "sentAt" },
+    {
+      name: "of a read that ended when no date could tell",
+      change: { read: { beganAt: 20, endedAt: 1e17 } },
+      field: "read.endedAt",
+    },
+    { name: "with a hold since then", change: { holds: [{ ...HOLD, since: 9e15 }] }, field: "holds.0.since" },
+    { name: "with a hold seen then", change: { holds: [{ ...HOLD, seenAt: 9e15 }] }, field: "holds.0.seenAt" },
+    { name: "with a release by then", change: { releases: [{ ...RELEASE, by: 9e15 }] }, field: "releases.0.by" },
+    {
+      name: "with a mark of a boot clock that no boot has",
+      change: { marks: [{ at: 9e15, ms: 0 }] },
+      field: "marks.0.at",
+    },
+    {
+      name: "with a mark of a time after the year 9999",
+      change: { marks: [{ at: 5, ms: LATEST_MS + 1 }] },
+      field: "marks.0.ms",
+    },
+    { name: "with a mark of a time before 1970", change: { marks: [{ at: 5, ms: -1 }] }, field: "marks.0.ms" },
     { name: "with a time as text", change: { sentAt: "30" }, field: "sentAt" },
     { name: "without a read", change: { read: undefined }, field: "read" },
     { name: "of a read that ended before it began", change: { read: { beganAt: 22, endedAt: 21 } }, field: "body" },
@@ -276,6 +297,7 @@ describe("decodeReportAnswer", () => {
     { name: "a list of numbers", input: { forget: [1] } },
     { name: "a version that is no number", input: { forget: [], reach: "soon" } },
     { name: "a time that is none", input: { forget: [], nowMs: -1 } },
+    { name: "a time after the year 9999", input: { forget: [], nowMs: LATEST_MS + 1 } },
     { name: "a volume without a name", input: { forget: [], volumes: [{ name: "", resourceVersion: "12" }] } },
     { name: "a volume without a version", input: { forget: [], volumes: [{ name: "pv-a" }] } },
     {

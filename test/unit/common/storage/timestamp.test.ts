@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "../../../../common/storage/timestamp.ts";
+import { formatMillisecondsUp, formatSecondsUp, LATEST_MS, parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 /** Milliseconds with three digits behind the point. */
 const instant = fc.integer({ min: 0, max: 4e15 }).map((microseconds) => microseconds / 1_000);
@@ -42,6 +42,32 @@ describe("timestamps", () => {
         const once = formatSecondsUp(ms);
 
         expect(formatSecondsUp(parseTimestamp(once) ?? Number.NaN)).toBe(once);
+      }),
+    );
+  });
+
+  it.each([
+    { name: "before the year 0", ms: -1e14, expected: "0000-01-01T00:00:00Z" },
+    { name: "far before any date", ms: -1e18, expected: "0000-01-01T00:00:00Z" },
+    { name: "without a begin", ms: Number.NEGATIVE_INFINITY, expected: "0000-01-01T00:00:00Z" },
+    { name: "in the last second of the year 9999", ms: 253_402_300_799_000, expected: "9999-12-31T23:59:59Z" },
+    { name: "after it", ms: 253_402_300_799_001, expected: "9999-12-31T23:59:59Z" },
+    { name: "after any date", ms: 1e18, expected: "9999-12-31T23:59:59Z" },
+    { name: "without an end", ms: Number.POSITIVE_INFINITY, expected: "9999-12-31T23:59:59Z" },
+    { name: "that is none", ms: Number.NaN, expected: "9999-12-31T23:59:59Z" },
+  ])("are the nearest that can be written for an instant $name", ({ ms, expected }) => {
+    expect(formatSecondsUp(ms)).toBe(expected);
+    expect(formatMillisecondsUp(ms)).toBe(expected.replace("Z", ".000Z"));
+  });
+
+  it("can be written of any number, are read again, and none is earlier than a number that can be a time", () => {
+    fc.assert(
+      fc.property(fc.double(), (ms) => {
+        for (const text of [formatSecondsUp(ms), formatMillisecondsUp(ms)]) {
+          const read = parseTimestamp(text) ?? Number.NaN;
+
+          expect(read).toBeGreaterThanOrEqual(Math.min(Number.isNaN(ms) ? LATEST_MS : ms, LATEST_MS));
+        }
       }),
     );
   });
