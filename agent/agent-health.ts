@@ -15,7 +15,7 @@ interface HealthParts {
   readonly observer: Observer;
   readonly pods: Informer<NodePod>;
   readonly sender: Pick<ReportSender, "acceptedAt" | "signs">;
-  readonly enforcement: Pick<Enforcement, "check" | "signs">;
+  readonly enforcement: Pick<Enforcement, "check" | "signs" | "internalErrors">;
 }
 
 interface HealthFacts {
@@ -53,6 +53,7 @@ export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health
       reports: () => checkReports(parts, facts),
       journal: () => checkJournal(parts),
       affinity: enforcement.check,
+      "internal-errors": enforcement.internalErrors,
     },
   };
 }

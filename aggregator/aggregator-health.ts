@@ -1,6 +1,7 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, type Checks, degraded, PASSED } from "../common/runtime/health.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import type { Health } from "../common/runtime/observability.ts";
 import { pulseCheck } from "../common/runtime/pulse.ts";
 import type { Leadership } from "./leadership.ts";
@@ -17,6 +18,7 @@ interface HealthParts {
   readonly leadership: Pick<Leadership, "check" | "signs">;
   /** The present time of leading. */
   readonly term: () => Term | undefined;
+  readonly internalErrors: Pick<InternalErrors, "check">;
   /** What agents see; nothing where reports are taken from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
 }
@@ -30,7 +32,7 @@ const SILENT_SHARE = 0.1;
 
 /** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
-  const { clock, cluster, leadership, term, certificate } = parts;
+  const { clock, cluster, leadership, term, internalErrors, certificate } = parts;
   const lasting = (signs: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
     pulseCheck(clock, { signs, longestMs });
   const watches = Object.entries(cluster.informers).map(([resource, { signs }]) => [
@@ -50,6 +52,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       cluster: () => checkStart(parts),
       nodes: () => withSilence(checkNodes(term()), term()),
       writes: () => checkTerm(term()),
+      "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
     },

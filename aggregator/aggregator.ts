@@ -3,6 +3,7 @@ import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
+import { createInternalErrors, type InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
 import type { LevelControl, Logger } from "../common/runtime/logger.ts";
@@ -43,6 +44,9 @@ export interface AggregatorPorts {
   readonly listen: Listen;
   readonly client: KubeClient;
 }
+
+/** What a bug can end alone: what is done for one claim, node, release or report. */
+const WORK = ["claims", "writes", "nodes", "kubelets", "releases", "reports"] as const;
 
 /** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };
@@ -99,6 +103,7 @@ class Aggregator {
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
   readonly #measures: Measures;
+  readonly #internalErrors: InternalErrors;
   /** Nothing where reports are taken from this machine alone. */
   readonly reporting: ReportServing | undefined;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
@@ -141,6 +146,7 @@ class Aggregator {
     );
     this.#identity = createClusterIdentity(ports);
     this.#measures = createMeasures(ports.metrics);
+    this.#internalErrors = createInternalErrors(ports, WORK);
     this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
     registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
     registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
@@ -180,6 +186,7 @@ class Aggregator {
       cluster: this.#cluster,
       leadership: this.#leadership,
       term: () => this.#term,
+      internalErrors: this.#internalErrors,
       certificate: this.reporting && (() => this.#checkCertificate()),
     });
   }
@@ -212,6 +219,7 @@ class Aggregator {
         unstored: this.#unstored,
         clusterUid: this.#identity.uid,
         measures: this.#measures,
+        internalErrors: this.#internalErrors,
         onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
         nowMs: () => this.#nowMs(),
       },
@@ -251,7 +259,11 @@ class Aggregator {
 
   onReport(report: NodeMessage): ReportOutcome {
     // It may have lost the lead since the report began to come.
-    return this.turnAway() ?? this.#term?.onReport(report) ?? NOT_LEADING;
+    const away = this.turnAway();
+    if (away !== undefined) return away;
+    const errors = this.#internalErrors.in("reports");
+    const outcome = errors.attempt(report.node, () => this.#term?.onReport(report) ?? NOT_LEADING);
+    return outcome ?? { kind: "failed" };
   }
 
   #whyNoReports(): TurnedAway | undefined {

@@ -107,19 +107,30 @@ export class FleetState {
   }
 
   accept(message: NodeMessage, receipt: Receipt): FleetChange {
+    const change = this.weigh(message, receipt);
+    if (change.kind === "accepted") this.take(message, change);
+    return change;
+  }
+
+  /** What a message changes once it is taken; until then the fleet stays as it is. */
+  weigh(message: NodeMessage, receipt: Receipt): FleetChange {
     const known = this.#views.get(message.node);
     const isSetBack = known !== undefined && this.#isSetBack(known, message);
     const result = acceptMessage(known, message, { ...receipt, isSetBack });
     if (result.kind !== "accepted") return result;
     const { view } = result;
-    this.#hear(message);
     // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
     const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
-    this.#texts.share([view.holds, ...view.releases.values()]);
-    this.#put(known, view);
     const setBackMs = isSetBack ? known.read.endedAt - view.read.endedAt : undefined;
     return { kind: "accepted", view, touched, ...(setBackMs !== undefined && { setBackMs }) };
+  }
+
+  /** Takes a message as it was weighed just before. */
+  take(message: NodeMessage, { view }: Extract<FleetChange, { kind: "accepted" }>): void {
+    this.#hear(message);
+    this.#texts.share([view.holds, ...view.releases.values()]);
+    this.#put(this.#views.get(view.node), view);
   }
 
   /** Notes a message that is older than what is known, and tells whether it counts all the same. */

@@ -1,6 +1,7 @@
 import { WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import { isFresh, isRenewed, type LeaseRenewal } from "./core/kubelet-lease.ts";
@@ -11,6 +12,7 @@ interface QuestionParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly leases: NodeLeases;
+  readonly internalErrors: InternalErrors;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -33,7 +35,7 @@ export class KubeletQuestions {
   constructor(parts: QuestionParts, onAlive: (node: string) => void) {
     this.#parts = parts;
     this.#onAlive = onAlive;
-    this.#queue = new WorkQueue(parts, 1);
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("kubelets") }, 1);
   }
 
   /** Works until the signal is aborted. */

@@ -1,5 +1,6 @@
 import { type QueueObserver, WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
@@ -44,6 +45,7 @@ export interface ReconcilerParts {
   readonly unstored: UnstoredClaims;
   /** Called before each decision, so that it takes into account that pods were listed anew. */
   readonly onDecision: () => void;
+  readonly internalErrors: InternalErrors;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -72,7 +74,11 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts, undefined, parts.queues?.claims);
+    this.#queue = new WorkQueue(
+      { ...parts, errors: parts.internalErrors.in("claims") },
+      undefined,
+      parts.queues?.claims,
+    );
     const { fleet, standings } = parts;
     this.#words = {
       viewOf: (node) => fleet.view(node),
@@ -84,6 +90,7 @@ export class Reconciler {
     this.#homeless = new HomelessReleases(parts);
     const { nowMs } = parts;
     this.answers = new ReportAnswers({
+      errors: parts.internalErrors.in("releases"),
       memories: this.#memories,
       awaited: this.#awaited,
       homeless: this.#homeless,
@@ -193,10 +200,18 @@ export class Reconciler {
 
   /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
   onReport(node: string, touched: readonly Fact[]): void {
-    const { cluster } = this.#parts;
+    this.onTouched(node, this.keysOf(touched));
+  }
+
+  /** The claims that facts belong to. */
+  keysOf(facts: readonly Fact[]): readonly string[] {
+    return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
+  }
+
+  /** The same as `onReport`, for the claims that its facts are known to belong to. */
+  onTouched(node: string, touched: readonly string[]): void {
     const waiting = this.#awaited.heard(node);
-    const touchedKeys = touched.flatMap((fact) => claimsOf(fact, cluster)).map(({ key }) => key);
-    for (const key of new Set([...waiting, ...touchedKeys, ...cluster.assumedOn(node)])) this.enqueue(key);
+    for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
   /**

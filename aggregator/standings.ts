@@ -1,5 +1,6 @@
 import { type QueueObserver, WorkQueue } from "../common/kube/work-queue.ts";
 import type { Clock } from "../common/runtime/clock.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
@@ -39,6 +40,7 @@ export interface StandingsParts {
   readonly cluster: NodeDirectory;
   readonly fleet: FleetState;
   readonly leases: NodeLeases;
+  readonly internalErrors: InternalErrors;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly onChange: (change: StandingChange) => void;
@@ -84,7 +86,7 @@ export class Standings {
   constructor(parts: StandingsParts, limits: StandingLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#queue = new WorkQueue(parts, 1, parts.queues?.nodes);
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues?.nodes);
     this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
   }
 

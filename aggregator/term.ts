@@ -2,15 +2,17 @@ import type { KubeClient } from "../common/kube/client.ts";
 import { createBreather } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
-import { runTogether } from "../common/runtime/lifecycle.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
+import { runAll, runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
-import type { NodeMessage } from "../common/storage/node-report.ts";
+import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import type { Volume } from "./core/cluster-objects.ts";
+import type { NodeView } from "./core/node-view.ts";
 import { newUnmounts } from "./core/unmount-latency.ts";
 import { FleetState } from "./fleet-state.ts";
 import type { Measures } from "./measures.ts";
@@ -38,6 +40,7 @@ export interface TermParts {
   readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
   readonly clusterUid: () => string | undefined;
+  readonly internalErrors: InternalErrors;
   /** Nothing where nobody measures. */
   readonly measures?: Measures;
   /** Which pods of a node wait for a volume that excludes it. */
@@ -148,12 +151,13 @@ export class Term {
    * large clusters it takes a while, in which there is more to do. Half a count would say less than the one before it: it is handed on whole.
    */
   async #countWaiting(signal: AbortSignal): Promise<void> {
-    const { cluster, clock, onWaiting } = this.#parts;
+    const { cluster, clock, onWaiting, internalErrors } = this.#parts;
+    const errors = internalErrors.in("reports");
     const breathe = createBreather(clock, signal);
     const counted = new Map<string, readonly string[]>();
     this.#isCounting = true;
     for (const node of cluster.nodeNames()) {
-      counted.set(node, cluster.misfits(node).waiting);
+      counted.set(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
       const pause = breathe();
       if (pause !== undefined) await pause;
       if (signal.aborted) return;
@@ -187,38 +191,45 @@ export class Term {
     const wasExpected = this.fleet.anyExpected !== undefined;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
     const before = this.fleet.view(report.node);
-    const change = this.fleet.accept(report, receipt);
+    const change = this.fleet.weigh(report, receipt);
     if (change.kind === "stale") {
       logger.info({ node: report.node, why: change.why }, "stale report dropped");
       return change;
     }
     if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
+    // Before anything is changed: a report in which a bug shows is refused as a whole.
+    const effects = {
+      reach: this.reconciler.answers.awaitedVersion(change.view),
+      keys: this.reconciler.keysOf(change.touched),
+      unmounts: change.touched.length === 0 ? [] : newUnmounts(before, change.view, cluster),
+      misfits: cluster.misfits(report.node),
+    };
+    this.fleet.take(report, change);
     const { setBackMs } = change;
     if (setBackMs !== undefined)
       logger.warn(
         { node: report.node, setBackMs: Math.round(setBackMs) },
         "node's boot clock went back, taken as it is now",
       );
-    this.#gaps.onReport(report, receipt, setBackMs !== undefined);
-    if (change.touched.length > 0) {
-      this.#api.onReport(change.view);
-      this.#parts.measures?.unmounted(newUnmounts(before, change.view, cluster));
-    }
-    const reach = this.reconciler.answers.awaitedVersion(change.view);
-    const look = this.#gaps.isAwaited(report.node) || undefined;
-    this.standings.onReport(report.node);
-    this.reconciler.onReport(report.node, change.touched);
-    if (wasExpected && this.fleet.anyExpected === undefined) this.reconciler.onAllHeard();
-    const settled = this.reconciler.answers.settled(change.view);
-    this.fleet.settle(report.node, settled);
+    runAll([
+      () => this.#gaps.onReport(report, receipt, setBackMs !== undefined),
+      () => change.touched.length > 0 && this.#api.onReport(change.view),
+      () => this.#parts.measures?.unmounted(effects.unmounts),
+      () => this.standings.onReport(report.node),
+      () => this.reconciler.onTouched(report.node, effects.keys),
+      () => wasExpected && this.fleet.anyExpected === undefined && this.reconciler.onAllHeard(),
+      () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
+    ]);
+    const { reach, misfits } = effects;
     const nowMs = time.latestMs - time.widthMs;
-    const { volumes: named, waiting } = cluster.misfits(report.node);
-    this.#parts.onWaiting(report.node, waiting);
-    const volumes = [...named];
-    return {
-      kind: "accepted",
-      answer: { forget: [...settled], ...(reach && { reach }), ...(look && { look }), nowMs, volumes },
-    };
+    return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
+  }
+
+  #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
+    const look = this.#gaps.isAwaited(view.node) || undefined;
+    const settled = this.reconciler.answers.settled(view);
+    this.fleet.settle(view.node, settled);
+    return { kind: "accepted", answer: { forget: [...settled], ...(look && { look }), ...told } };
   }
 
   /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */

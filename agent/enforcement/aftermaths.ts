@@ -1,11 +1,13 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Aftermath, PodRejector } from "../sinks/pod-rejector.ts";
 import type { Subject } from "./subjects.ts";
 
 interface AftermathParts {
+  readonly internalErrors: InternalErrors;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -46,7 +48,7 @@ export class Aftermaths {
 
   constructor(parts: AftermathParts) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts);
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("rejections") });
   }
 
   begin(subject: Subject): void {

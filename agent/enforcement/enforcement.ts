@@ -1,5 +1,6 @@
 import type { StoreChange } from "../../common/kube/store.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
+import { createInternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
 import { wrongNode } from "../core/affinity/brakes.ts";
 import type { NodePod } from "../sources/node-pods.ts";
@@ -11,31 +12,42 @@ export interface Enforcement {
   readonly onPodChange: (change: StoreChange<NodePod>) => void;
   readonly onAnswer: (answer: ReportAnswer) => void;
   readonly check: () => CheckResult;
+  /** Which pods cannot be judged for a bug. */
+  readonly internalErrors: () => CheckResult;
   /** Changes with each end of what is being done, and is nothing while nothing is. */
   readonly signs: () => number | undefined;
   /** For `/debug/verdicts`. */
   readonly describe: () => object;
 }
 
+/** What a bug can end alone: what is done for one pod. */
+const WORK = ["placement", "placement-news", "rejections", "removals"] as const;
+
 /** With the mode `off` nothing is watched, read or kept. */
-export function createEnforcement(parts: EnforcerParts, options: EnforcerOptions): Enforcement {
+export function createEnforcement(parts: Omit<EnforcerParts, "internalErrors">, options: EnforcerOptions): Enforcement {
   const { mode } = options.config;
+  const all = createInternalErrors(parts, WORK);
+  const internalErrors = (): CheckResult => all.check();
   if (mode === "off") {
     return {
       tasks: [],
       onPodChange: () => {},
       onAnswer: () => {},
       check: () => ({ ok: true, detail: mode }),
+      internalErrors,
       signs: () => undefined,
       describe: () => ({ mode, pods: [] }),
     };
   }
-  const enforcer = new Enforcer(parts, options);
+  const enforcer = new Enforcer({ ...parts, internalErrors: all }, options);
+  const errors = all.in("placement-news");
   return {
     tasks: enforcer.tasks(),
-    onPodChange: (change) => enforcer.onPodChange(change),
-    onAnswer: (answer) => enforcer.onAnswer(answer),
+    // What fails here must not keep the watch of pods, or the reports, from going on.
+    onPodChange: (change) => errors.attempt(change.object.key, () => enforcer.onPodChange(change)),
+    onAnswer: (answer) => errors.attempt("answer", () => enforcer.onAnswer(answer)),
     check: () => checkOf(enforcer, options),
+    internalErrors,
     signs: () => enforcer.signs,
     describe: () => ({ mode, ...enforcer.state(), survey: enforcer.survey(), pods: enforcer.describe() }),
   };

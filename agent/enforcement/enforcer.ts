@@ -3,6 +3,7 @@ import type { EventRecorder } from "../../common/kube/events.ts";
 import type { Informer } from "../../common/kube/informer.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { jitter } from "../../common/runtime/random.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
@@ -33,6 +34,7 @@ export interface EnforcerParts extends KubeParts {
   readonly events: EventRecorder;
   readonly pods: Informer<NodePod>;
   readonly nodeState: () => NodeState;
+  readonly internalErrors: InternalErrors;
   /** Has the aggregator asked soon whether rejections are held: labels that all nodes lose, each agent sees by itself, at once. */
   readonly askForReport: () => void;
 }
@@ -74,7 +76,7 @@ export class Enforcer {
     const { node, rule, config } = options;
     this.#parts = parts;
     this.#options = options;
-    this.#queue = new WorkQueue(parts);
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("placement") });
     this.#ownNode = createOwnNode(parts, node, () => {
       this.#attention.onNode();
       parts.askForReport();

@@ -1,6 +1,7 @@
 import type { Informer } from "../../common/kube/informer.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
@@ -9,6 +10,7 @@ import { Subject } from "./subjects.ts";
 import type { Telling } from "./telling.ts";
 
 interface RemovalParts {
+  readonly internalErrors: InternalErrors;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -48,7 +50,7 @@ export class Removals {
 
   constructor(parts: RemovalParts) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts);
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("removals") });
   }
 
   /** What the agent's account may not do, as far as it has tried. */

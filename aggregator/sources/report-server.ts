@@ -27,6 +27,8 @@ export type ReportOutcome =
   | { readonly kind: "unknown" }
   /** The same, but too many others were asked for theirs: it is asked at its next heartbeat. */
   | { readonly kind: "later" }
+  /** A bug showed in what was made of it. */
+  | { readonly kind: "failed" }
   | TurnedAway;
 
 /** Who takes reports. */
@@ -84,11 +86,12 @@ function taken(
   { query, hold }: { readonly query: URLSearchParams; readonly hold: string | undefined },
 ): RouteAnswer {
   reports.increment({ outcome: outcome.kind });
+  if (outcome.kind === "failed") return { status: 500, body: "internal error\n" };
   return json(answerFor(query, { ...answerOf(outcome), ...(hold !== undefined && { holdRejections: hold }) }));
 }
 
 /** What the sender is told of its own message. */
-function answerOf(outcome: Taken): ReportAnswer {
+function answerOf(outcome: Exclude<Taken, { readonly kind: "failed" }>): ReportAnswer {
   if (outcome.kind === "accepted") return outcome.answer;
   if (outcome.kind === "later") return { forget: [] };
   // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be

@@ -1,5 +1,6 @@
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
@@ -32,6 +33,7 @@ export interface ClaimWritesParts {
   readonly unstored: Pick<UnstoredClaims, "note" | "settle" | "forget">;
   /** Nothing where nobody measures. */
   readonly queues?: Readonly<Record<"writes", QueueObserver>>;
+  readonly internalErrors: InternalErrors;
   /** Decides on the newest of everything; nothing for a claim that is gone. */
   readonly decide: (key: string) => DesiredClaim | undefined;
   /** What the API server has now, which a watch may not have shown yet. */
@@ -62,7 +64,8 @@ export class ClaimWrites {
 
   constructor(parts: ClaimWritesParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(parts, MOST_WRITES, parts.queues?.writes);
+    const errors = parts.internalErrors.in("writes");
+    this.#queue = new WorkQueue({ ...parts, errors }, MOST_WRITES, parts.queues?.writes);
     this.#limiter = new WriteLimiter(parts.clock);
     this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
     this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);

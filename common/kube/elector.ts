@@ -156,7 +156,11 @@ export class Elector {
     const base = this.#change(identity);
     const { holder = "", transitions = 0 } = lease ?? {};
     const isOther = holder !== identity && lease?.acquireTime !== undefined;
-    const change = { ...base, acquireTime: base.renewTime, transitions: Math.min(transitions + (isOther ? 1 : 0), MOST_TRANSITIONS) };
+    const change = {
+      ...base,
+      acquireTime: base.renewTime,
+      transitions: Math.min(transitions + (isOther ? 1 : 0), MOST_TRANSITIONS),
+    };
     const made = await (lease === undefined ? leases.create(change, signal) : leases.update(lease, change, signal));
     if (made.kind === "conflict") return undefined;
     this.#note(made.lease);

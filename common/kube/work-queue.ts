@@ -1,5 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
+import { type ErrorRecorder, InternalErrors } from "../runtime/internal-errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import { type BackOff, createBackOff } from "./back-off.ts";
@@ -9,6 +10,8 @@ interface WorkQueueParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Takes what is thrown that is no `MooringError`; the log alone unless told. */
+  readonly errors?: ErrorRecorder | undefined;
 }
 
 /** Who measures a queue. Both in milliseconds. */
@@ -38,7 +41,8 @@ const SLICE_MS = 5;
 
 /**
  * Keys that want work. A key is worked on by one worker at a time; added while it is being worked on, it comes again
- * afterwards; a failure brings it back after a wait that grows. No key is lost.
+ * afterwards; a failure brings it back after a wait that grows. No key is lost. A bug in the work on one key is that key's: it is recorded and
+ * tried again like any failure, and the others go on.
  */
 export class WorkQueue {
   readonly #parts: WorkQueueParts;
@@ -56,11 +60,12 @@ export class WorkQueue {
   readonly #backOffs = new Map<string, BackOff>();
   readonly #marks = new Set<Mark>();
   #ended = 0;
-  #bug: { readonly error: unknown } | undefined;
+  readonly #errors: ErrorRecorder;
   #wake = (): void => {};
 
   constructor(parts: WorkQueueParts, concurrency = 4, observer = NOBODY) {
     this.#parts = parts;
+    this.#errors = parts.errors ?? new InternalErrors(parts.logger).in("work");
     this.#concurrency = concurrency;
     this.#observer = observer;
   }
@@ -113,14 +118,14 @@ export class WorkQueue {
     return isDone;
   }
 
-  /** Works until the signal is aborted. What that cuts short stays wanted. Rejects when a worker throws anything but a `MooringError`: that is a bug. */
+  /** Works until the signal is aborted. What that cuts short stays wanted. */
   async run(work: Work, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const running = new Set<Promise<void>>();
     let busyMs = 0;
     const stop = (): void => this.#wake();
     signal.addEventListener("abort", stop);
-    while (!signal.aborted && this.#bug === undefined) {
+    while (!signal.aborted) {
       // Made before anything is looked at, so that whatever changes meanwhile ends the sleep below.
       const woken = new AbortController();
       // With a reason: without one an error is made, with its stack, for each key.
@@ -140,7 +145,7 @@ export class WorkQueue {
     }
     signal.removeEventListener("abort", stop);
     await Promise.all(running);
-    if (this.#bug !== undefined) throw this.#bug.error;
+    this.#errors.clearAll();
   }
 
   /** Adds the keys whose time has come; answers how many milliseconds remain until the next one. */
@@ -171,6 +176,7 @@ export class WorkQueue {
     try {
       await work(key, signal);
       this.#backOffs.delete(key);
+      this.#errors.clear(key);
     } catch (error) {
       if (!signal.aborted) this.#failed(key, error);
     } finally {
@@ -195,17 +201,14 @@ export class WorkQueue {
   }
 
   #failed(key: string, error: unknown): void {
-    if (!(error instanceof MooringError)) {
-      this.#bug = { error };
-      return;
-    }
     const backOff = this.#backOffs.get(key) ?? createBackOff(this.#parts.random, RETRY);
     this.#backOffs.set(key, backOff);
-    const waitMs = error.retriable ? backOff.next(error) : TERMINAL_RETRY_MS;
-    this.#parts.logger.warn(
-      { key, err: messageOf(error), waitMs: Math.round(waitMs) },
-      "work failed, will be tried again",
-    );
+    const isTerminal = error instanceof MooringError && !error.retriable;
+    const waitMs = isTerminal ? TERMINAL_RETRY_MS : backOff.next(error);
     this.addAfter(key, waitMs);
+    if (error instanceof MooringError) {
+      const fields = { key, err: messageOf(error), waitMs: Math.round(waitMs) };
+      this.#parts.logger.warn(fields, "work failed, will be tried again");
+    } else this.#errors.note(key, error);
   }
 }

@@ -81,3 +81,16 @@ export async function runTogether(
   // The first in time is the cause; the others may have failed because they were stopped.
   if (failures[0] !== undefined) throw failures[0].reason;
 }
+
+/** Runs all steps, whichever fails, and then throws the first failure: what one part was told the others are told, too. */
+export function runAll(steps: readonly (() => unknown)[]): void {
+  const failures: { readonly reason: unknown }[] = [];
+  for (const step of steps) {
+    try {
+      step();
+    } catch (reason) {
+      failures.push({ reason });
+    }
+  }
+  if (failures[0] !== undefined) throw failures[0].reason;
+}

@@ -54,6 +54,7 @@ export const LOG_FIELDS = {
   server: "address of the API server",
   version: "version of the API server or of what runs",
   key: "what a queue works on",
+  where: "work that an internal error ended: the queue, `reports` or `placement`",
   file: "name of a file",
   folder: "folder of files that are followed",
   // Numbers and addresses of this process.

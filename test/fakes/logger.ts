@@ -1,3 +1,4 @@
+import { INTERNAL_ERROR } from "../../common/runtime/internal-errors.ts";
 import { LOG_FIELDS } from "../../common/runtime/log-fields.ts";
 import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 
@@ -15,6 +16,8 @@ export interface FakeLogger extends Logger {
   readonly messages: (least?: LogLine["level"]) => readonly string[];
   /** Keeps nothing of the lines that were written. */
   readonly forget: () => void;
+  /** Throws the first internal error that was logged: a bug that ended no process. */
+  readonly throwBug: () => void;
 }
 
 const LEVELS = ["debug", "info", "warn", "error", "fatal"] as const;
@@ -26,6 +29,10 @@ export function createFakeLogger(): FakeLogger {
     lines,
     forget: () => {
       lines.length = 0;
+    },
+    throwBug: () => {
+      const bug = lines.find(({ message }) => message === INTERNAL_ERROR);
+      if (bug !== undefined) throw bug.fields.err;
     },
     messages: (least = "info") =>
       lines.filter(({ level }) => LEVELS.indexOf(level) >= LEVELS.indexOf(least)).map(({ message }) => message),

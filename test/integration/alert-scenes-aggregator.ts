@@ -6,6 +6,7 @@ const check = (name: string): string => `mooring_health_check{${POD},endpoint="r
 const ofPod = { job: "mooring-aggregator", pod: "a" } as const;
 const writes = (outcome: string): string => `mooring_status_writes_total{${POD},outcome="${outcome}"}`;
 const reports = (outcome: string): string => `mooring_reports_received_total{${POD},outcome="${outcome}"}`;
+const errors = (where: string): string => `mooring_internal_errors_total{${POD},where="${where}"}`;
 const waits = (bound: string): string => `mooring_queue_wait_seconds_bucket{${POD},queue="writes",le="${bound}"}`;
 const EXPIRY = `mooring_certificate_expiry_timestamp_seconds{${POD}}`;
 
@@ -107,6 +108,34 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
     alert: "MooringQueueSlow",
     name: "keeps quiet when all wait for seconds",
     series: { [waits("1")]: "0+100x120", [waits("60")]: "0+100x120", [waits("+Inf")]: "0+100x120" },
+  },
+  {
+    alert: "MooringInternalErrors",
+    name: "fires while work on one claim fails each minute",
+    series: { [errors("claims")]: "0x100 1+1x20", [errors("reports")]: "0x120" },
+    fires: { job: "mooring-aggregator", where: "claims" },
+  },
+  {
+    alert: "MooringInternalErrors",
+    name: "fires for a report that failed once",
+    series: { [errors("reports")]: "0x115 1x5" },
+    fires: { job: "mooring-aggregator", where: "reports" },
+  },
+  {
+    alert: "MooringInternalErrors",
+    name: "fires for an agent's pods",
+    series: { 'mooring_internal_errors_total{job="mooring-agent",pod="c",where="placement"}': "0x115 1x5" },
+    fires: { job: "mooring-agent", where: "placement" },
+  },
+  {
+    alert: "MooringInternalErrors",
+    name: "keeps quiet a quarter of an hour after the last one",
+    series: { [errors("claims")]: "0x50 3x70" },
+  },
+  {
+    alert: "MooringInternalErrors",
+    name: "keeps quiet when a process is started again",
+    series: { [errors("claims")]: "7x110 0x10" },
   },
   {
     alert: "MooringReportsRefused",

@@ -1,3 +1,4 @@
+import { INTERNAL_ERROR } from "../../common/runtime/internal-errors.ts";
 import { createEngine } from "./engine/engine.ts";
 import type { CrashSites } from "./engine/sites.ts";
 import { checkFinal, checkJournals, checkWriteCounts } from "./invariants/final.ts";
@@ -104,6 +105,8 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
     onLog: (process, { level, message, fields }) => {
       // The Lease does not show it when the same one leads again.
       if (message === "leading from now on") found.told?.begin();
+      if (message === INTERNAL_ERROR)
+        found.world?.bugs.push(new BrokenPromise("no-failure", `${process}: ${describeError(fields.err)}`));
       tell?.(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`);
     },
   });

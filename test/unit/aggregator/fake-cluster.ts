@@ -36,7 +36,7 @@ export class FakeCluster implements Cluster {
     [...this.byKey.values()]
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)
       .map(({ key }) => key);
-  readonly podsOf = (claimKey: string): readonly Pod[] =>
+  podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   /** By node. */
   readonly misfitsOf = new Map<string, Misfits>();

@@ -13,6 +13,7 @@ import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim
 import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../common/kube/client.ts";
+import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeMessage } from "../../../common/storage/node-report.ts";
@@ -45,6 +46,8 @@ export class Harness {
   /** Nothing here is a stream. */
   readonly clock: FakeClock = createFakeClock(undefined, 1);
   readonly logger: FakeLogger = createFakeLogger();
+  /** Bugs that work on single claims and nodes met, each with its stack in the log. */
+  readonly internalErrors = new InternalErrors(this.logger);
   readonly cluster = new FakeCluster();
   fleet: FleetState;
   standings: Standings;
@@ -101,7 +104,8 @@ export class Harness {
   get #parts() {
     const { clock, logger, cluster, fleet } = this;
     const nowMs = (): number => clock.wallMs() + this.aheadMs;
-    return { clock, logger, cluster, fleet, random: createFixedRandom(0.5), nowMs };
+    const { internalErrors } = this;
+    return { clock, logger, cluster, fleet, random: createFixedRandom(0.5), nowMs, internalErrors };
   }
 
   #newStandings(): Standings {
@@ -185,9 +189,11 @@ export class Harness {
     return this.start();
   }
 
+  /** Rejects with the first bug that was met. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    this.logger.throwBug();
   }
 
   async enqueueAll(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Node } from "../../../aggregator/core/cluster-objects.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
 import { Standings } from "../../../aggregator/standings.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
+import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
@@ -46,6 +47,7 @@ class World {
           isStoredHolder: (node) => this.holders.has(node),
         },
         leases: { renewals: async (nodes) => this.#renewals(nodes) },
+        internalErrors: new InternalErrors(logger),
         onChange: ({ node, isAboutHolds }) =>
           this.#tell(`${node} ${this.kindOf(node)}${isAboutHolds ? ", its holds" : ""}`),
         onForgotten: (node) => this.#tell(`${node} forgotten`),
@@ -82,6 +84,7 @@ class World {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+    this.logger.throwBug();
   }
 
   async advance(seconds: number): Promise<void> {

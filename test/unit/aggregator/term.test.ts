@@ -6,14 +6,27 @@ import { Term } from "../../../aggregator/term.ts";
 import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
+import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
+import { lastUseWith } from "./core/decisions.ts";
 import { FakeCluster } from "./fake-cluster.ts";
-import { claimWith, mountedStatus, NOON, nodeWith, podWith, reportWith, statusWith, volumeWith } from "./world.ts";
+import {
+  claimWith,
+  holdOf,
+  mountedStatus,
+  NOON,
+  nodeWith,
+  podWith,
+  releaseOf,
+  reportWith,
+  statusWith,
+  volumeWith,
+} from "./world.ts";
 
 /** By how much the API server's clock may show less than it does at the latest. */
 const WIDTH_MS = 40;
@@ -57,10 +70,9 @@ async function leading(
   const waiting: (readonly string[])[] = [];
   const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
   const unstored = new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims });
-  const term = new Term(
-    { ...parts, coverage, unstored, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs },
-    config(),
-  );
+  const internalErrors = new InternalErrors(logger);
+  const beside = { coverage, unstored, internalErrors, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs };
+  const term = new Term({ ...parts, ...beside }, config());
   const stop = new AbortController();
   const running = term.run(ends, stop.signal);
   cleanUps.push(async () => {
@@ -68,7 +80,7 @@ async function leading(
     await running;
   });
   await settle();
-  return { term, clock, statuses, logger, waiting };
+  return { term, internalErrors, clock, statuses, logger, waiting };
 }
 
 function clusterWith(claim: Claim): FakeCluster {
@@ -119,6 +131,71 @@ describe("a time of leading", () => {
     await clock.advance(120_000);
 
     expect(statuses).toEqual([]);
+  });
+
+  it.each([
+    {
+      name: "in what it would change",
+      breakIn: (cluster: FakeCluster) => {
+        cluster.onMisfits = () => {
+          throw new TypeError("a bug");
+        };
+      },
+      isTaken: false,
+    },
+    {
+      name: "in one of those who are told of it",
+      breakIn: (cluster: FakeCluster, { standings }: Term) => {
+        standings.onReport = () => {
+          throw new TypeError("a bug");
+        };
+        cluster.onMisfits = () => {};
+      },
+      isTaken: true,
+    },
+  ])("takes all of a report or nothing where a bug shows $name", async ({ breakIn, isTaken }) => {
+    const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, sinceMs: NOON - 60_000 }) }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { term, statuses, clock } = await leading(cluster);
+    breakIn(cluster, term);
+
+    expect(() => term.onReport(reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
+    await clock.advance(20_000);
+
+    // What the fleet has taken the claim was told of, too.
+    expect(term.fleet.view("n1") !== undefined).toBe(isTaken);
+    expect(statuses.map(({ reason }) => reason)).toEqual(isTaken ? ["Mounted"] : []);
+  });
+
+  it("leaves alone a claim in whose evidence a bug shows, names it, and goes on with the others and with the reports of their nodes", async () => {
+    const release = releaseOf("pod-1", { after: 900, by: 950 });
+    const lastUse = lastUseWith({ releaseId: release.id });
+    const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, reason: "Unmounted", lastUse }) }));
+    const bad = claimWith({ name: "bad", uid: "claim-bad", volume: "pv-bad" });
+    cluster.byKey.set(bad.key, bad);
+    cluster.volumes.set("pv-bad", volumeWith({ key: "pv-bad", claim: { key: bad.key, uid: bad.uid } }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { podsOf } = cluster;
+    let isBroken = true;
+    cluster.podsOf = (key) => {
+      if (isBroken && key === bad.key) throw new TypeError("a bug");
+      return podsOf(key);
+    };
+    const { term, statuses, internalErrors, clock } = await leading(cluster);
+
+    const volume = { by: "name", name: "pv-bad" } as const;
+    const releases = [release, { ...releaseOf("pod-2", { after: 900, by: 960 }), volume }];
+    const outcome = term.onReport(reportWith({ holds: [holdOf("pod-3")], releases }));
+    await clock.advance(20_000);
+    const named = internalErrors.check();
+    const written = statuses.map(({ reason }) => reason);
+    isBroken = false;
+    await clock.advance(120_000);
+
+    expect(outcome).toMatchObject({ kind: "accepted", answer: { forget: [release.id] } });
+    expect(named).toMatchObject({ detail: expect.stringContaining("claims: shop/bad") });
+    expect(written).toEqual(["Mounted"]);
+    expect(statuses.map(({ reason }) => reason)).toContain("Unmounted");
   });
 
   it("ends with its signal, also when it waits for nodes", async () => {

@@ -35,6 +35,30 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
   });
 
+  it("is rejected although a bug shows in the look at another pod, which is named and looked at again", async () => {
+    const { cluster, advance, phase, enforcement, expectBug, logger } = await startScene();
+    expectBug();
+    cluster.put(podAt("bad"), pod("bad"));
+    let isBroken = true;
+    cluster.intercept = ({ path }) => {
+      if (isBroken && path.includes("/pods/bad")) throw new TypeError("a bug");
+      return undefined;
+    };
+
+    cluster.put(podAt("web"), pod("web"));
+    await advance(10_000);
+    const named = enforcement.internalErrors();
+    const phases = [phase("bad"), phase("web")];
+    isBroken = false;
+    await advance(60_000);
+
+    expect(phases).toEqual(["Pending", "Failed"]);
+    expect(named).toMatchObject({ ok: true, detail: "internal errors, see the log; placement: u-bad" });
+    expect(logger.messages("error")).toEqual(["internal error, work on this key will be tried again"]);
+    expect(phase("bad")).toBe("Failed");
+    expect(enforcement.internalErrors()).toEqual({ ok: true });
+  });
+
   it("that was there when the agent began is rejected as well", async () => {
     const { phase } = await startScene({}, (cluster) => cluster.put(podAt("web"), pod("web")));
 

@@ -134,11 +134,13 @@ export async function startScene(
       heartbeatMs: 30_000,
     },
   );
+  let isBugExpected = false;
   const stop = new AbortController();
   const running = Promise.all([pods.run, events.run, ...enforcement.tasks].map((task) => task(stop.signal)));
   cleanUps.push(async () => {
     stop.abort();
     await running;
+    if (!isBugExpected) logger.throwBug();
   });
   // A run begins slowly: nothing is rejected in its first seconds.
   await clock.advance(beginMs);
@@ -150,6 +152,9 @@ export async function startScene(
     reportsAsked: () => reportsAsked,
     table,
     enforcement,
+    expectBug: (): void => {
+      isBugExpected = true;
+    },
     told,
     advance: clock.advance,
     setState: (next: typeof state): void => {

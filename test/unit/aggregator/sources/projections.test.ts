@@ -110,8 +110,8 @@ describe("projectPod", () => {
   });
 
   it.each([
-    { name: "that has thirty seconds left", seconds: 30, ms: Date.parse("2026-11-21T09:59:30Z") },
-    { name: "at once", seconds: 0, ms: Date.parse("2026-11-21T10:00:00Z") },
+    { name: "that has thirty seconds left", seconds: 30, ms: 1_795_255_170_000 },
+    { name: "at once", seconds: 0, ms: 1_795_255_200_000 },
     { name: "with a grace that no clock can bear", seconds: Number.MAX_SAFE_INTEGER, ms: undefined },
     { name: "with a grace as far back", seconds: -Number.MAX_SAFE_INTEGER, ms: undefined },
   ])("knows when a pod's deletion was asked for $name", ({ seconds, ms }) => {

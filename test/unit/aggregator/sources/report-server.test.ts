@@ -86,6 +86,13 @@ describe("reportRoute", () => {
     expect([received, counted, isRead]).toEqual([[], ["unauthenticated"], false]);
   });
 
+  it("answers 500 to a report in which a bug shows, so that it is sent again, and counts it", async () => {
+    const { answer, counted } = await put(valid, { outcome: { kind: "failed" } });
+
+    expect(answer).toEqual({ status: 500, body: "internal error\n" });
+    expect(counted).toEqual(["failed"]);
+  });
+
   it("asks whether the caller may report for the node that the path names", async () => {
     const asked: object[] = [];
     const grant: GrantAccess = async (request) => {

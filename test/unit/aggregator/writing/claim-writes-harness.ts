@@ -6,6 +6,7 @@ import type {
   WriteResult,
 } from "../../../../aggregator/sinks/claim-status-writer.ts";
 import { ClaimWrites } from "../../../../aggregator/writing/claim-writes.ts";
+import { InternalErrors } from "../../../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { createFakeClock, type FakeClock, settle } from "../../../fakes/clock.ts";
@@ -52,6 +53,7 @@ export class WritesHarness {
       },
       policy: () => this.policy,
       unstored: { note: () => {}, settle: () => {}, forget: () => {} },
+      internalErrors: new InternalErrors(logger),
       decide: (key: string) => this.decisionOn(key),
       onRead: (claim: Claim) => void this.seen.set(claim.key, claim),
     };
@@ -90,6 +92,7 @@ export class WritesHarness {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    this.logger.throwBug();
   }
 
   #writer(): ClaimStatusWriter {

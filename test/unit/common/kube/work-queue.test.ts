@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ApiError } from "../../../../common/kube/client.ts";
 import { WorkQueue } from "../../../../common/kube/work-queue.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
+import { INTERNAL_ERROR, InternalErrors } from "../../../../common/runtime/internal-errors.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
@@ -362,25 +363,47 @@ describe("a work queue", () => {
     expect(logger.lines).toMatchObject([{ level: "warn", fields: { key: "bad" } }]);
   });
 
-  it("ends with a bug of a worker, after the other workers", async () => {
-    const { queue, start } = setUp();
-    const gate = createGate();
+  it("records a bug in the work on one key with its stack once, tries that key again with back-off, and goes on with the others", async () => {
+    const { clock, queue, start, logger } = setUp();
+    const [tries, done]: [number[], string[]] = [[], []];
+    const bug = new TypeError("a bug");
     const { ended } = start(async (key) => {
-      if (key === "bug") throw new TypeError("a bug");
-      await gate.work(key);
-    });
-    let isOver = false;
-    void ended.then(() => {
-      isOver = true;
+      if (key !== "bad") return void done.push(key);
+      tries.push(clock.monotonicMs());
+      if (tries.length < 4) throw bug;
     });
 
-    queue.add("a");
-    queue.add("bug");
+    for (const key of ["bad", "a"]) queue.add(key);
+    await clock.advance(10);
+    queue.add("b");
+    await clock.advance(60_000);
+
+    expect(done).toEqual(["a", "b"]);
+    const [first = 0] = tries;
+    expect(tries.map((at) => at - first)).toEqual([0, 50, 150, 350]);
+    expect(logger.lines).toEqual([
+      { level: "error", message: INTERNAL_ERROR, fields: { where: "work", key: "bad", err: bug } },
+    ]);
+    await expect(Promise.race([ended, "goes on"])).resolves.toBe("goes on");
+  });
+
+  it("names no key any more once it has ended", async () => {
+    const { clock, logger } = setUp();
+    const errors = new InternalErrors(logger);
+    const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1), errors: errors.in("claims") });
+    const stop = new AbortController();
+    queue.add("bad");
+    const ended = queue.run(async () => {
+      throw new TypeError("a bug");
+    }, stop.signal);
     await settle();
-    expect(isOver).toBe(false);
-    gate.finish("a");
+    const named = errors.check();
 
-    expect(await ended).toMatchObject({ message: "a bug" });
+    stop.abort();
+    await ended;
+
+    expect(named).toMatchObject({ detail: "internal errors, see the log; claims: bad" });
+    expect(errors.check()).toEqual({ ok: true });
   });
 
   it("ends when it is stopped, after what is being worked on", async () => {

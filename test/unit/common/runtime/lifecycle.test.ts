@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MooringError } from "../../../../common/runtime/errors.ts";
-import { DRAIN_LIMIT_MS, drainInTime, runTogether, tellEnd } from "../../../../common/runtime/lifecycle.ts";
+import { DRAIN_LIMIT_MS, drainInTime, runAll, runTogether, tellEnd } from "../../../../common/runtime/lifecycle.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
@@ -123,5 +123,20 @@ describe("drainInTime", () => {
 
     expect(calls).toBe(late);
     expect(clock.sleeps()).toEqual([]);
+  });
+});
+
+describe("runAll", () => {
+  it("runs every step, and throws the first failure after the last", () => {
+    const run: string[] = [];
+    const fail = (what: string): never => {
+      throw new TypeError(what);
+    };
+
+    const all = (): void =>
+      runAll([() => run.push("a"), () => fail("first"), () => fail("second"), () => run.push("b")]);
+
+    expect(all).toThrow("first");
+    expect(run).toEqual(["a", "b"]);
   });
 });

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatMillisecondsUp, formatSecondsUp, LATEST_MS, parseTimestamp } from "../../../../common/storage/timestamp.ts";
+import {
+  formatMillisecondsUp,
+  formatSecondsUp,
+  LATEST_MS,
+  parseTimestamp,
+} from "../../../../common/storage/timestamp.ts";
 
 /** Milliseconds with three digits behind the point. */
 const instant = fc.integer({ min: 0, max: 4e15 }).map((microseconds) => microseconds / 1_000);
