@@ -166,7 +166,7 @@ class Agent {
       { ...ports, transport: ports.reportTransport, reports },
       {
         // The aggregator may live below a path, behind a gateway.
-        path: reportPath(new URL(config.aggregatorUrl).pathname.replace(/\/+$/, ""), node),
+        path: reportPath(new URL(config.aggregatorUrl).pathname.replace(/(?<!\/)\/+$/, ""), node),
         onAnswer: (answer, sent) => {
           this.#noteAnswer(answer, sent);
           this.#observer.onAnswer(answer);

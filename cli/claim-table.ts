@@ -109,7 +109,7 @@ function awaitedText({ live, isWaiting }: ClaimUse, { isWide }: TableView): stri
 
 /** Which node it is says more than in what state. */
 function shortenAwaited(text: string, room: number): string {
-  return text.length <= room ? text : shortenNode(text.replace(/ \([^)]*\)/, ""), room);
+  return text.length <= room ? text : shortenNode(text.replace(/ \([^()]*\)/, ""), room);
 }
 
 const STATE_TEXT: Readonly<Record<string, string>> = { unheard: "not heard of", read: "to look again" };
@@ -135,7 +135,7 @@ function joined<T>(values: Capped<T> | undefined, toText: (value: T) => string):
 
 /** The domain of a node says the least, so it goes first; a name that is an IP address has none. */
 function shortenNode(text: string, room: number): string {
-  return cutMiddle(text.replace(/^([^.\s]*[a-z][^.\s]*)\.\S+/, "$1"), room);
+  return cutMiddle(text.replace(/^([^a-z.\s]*[a-z][^.\s]*)\.\S+/, "$1"), room);
 }
 
 /** While the claim is mounted the last use that is over is not what anybody looks for: it would pass for the present one. */

@@ -67,7 +67,7 @@ function rootOf(text: string, rule: RootRule): { readonly kubeletRoot: string; r
 }
 
 function withoutSlash(path: string): string {
-  return path.replace(/(?!^)\/+$/, "");
+  return path.replace(/(?<=[^/])\/+$/, "");
 }
 
 function mountedHold(mount: MountEntry, kubeletRoot: string): MountedHold[] {

@@ -26,7 +26,7 @@ export function surveyTable(text: string): TableSurvey {
 }
 
 /** Any plugin's folder: that of a volume has a tilde for the slash in the plugin's name. */
-const POD_VOLUME = /^(.*)\/pods\/[^/]+\/volumes\/[^/]+~[^/]+\//;
+const POD_VOLUME = /^(.*)\/pods\/[^/]+\/volumes\/[^/~]+~[^/]+\//;
 
 function kubeletRootsIn(entries: readonly MountEntry[]): TableSurvey["kubeletRoots"] {
   const roots = new Map<string, number>();

@@ -105,7 +105,7 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map([
 export function durationParameter(name: string): Parameter<number> {
   const parse = (text: string): number | undefined => {
     if (!/^(?:\d{1,9}[smhd])+$/.test(text)) return undefined;
-    return [...text.matchAll(/(\d+)([smhd])/g)].reduce(
+    return [...text.matchAll(/(\d{1,9})([smhd])/g)].reduce(
       (sum, [, count, unit = ""]) => sum + Number(count) * (UNITS_MS.get(unit) ?? 0),
       0,
     );

@@ -153,7 +153,7 @@ export function outcomeOf(error: ApiError, { name }: Pick<WriteTarget, "name">):
   // A group or resource that is not served, and a proxy, say 404 without naming the object.
   if (status === 404) return reason === "NotFound" && details.name === name ? { kind: "gone", message } : undefined;
   // For an object that does not exist an apply says so only in words; it is stated as 409, or as 422 like for another UID.
-  if (status === 409 && NOT_THERE.test(message)) return { kind: "gone", message };
+  if (status === 409 && NOT_THERE.every((words) => message.includes(words))) return { kind: "gone", message };
   if (causes.some((cause) => cause.reason === "FieldManagerConflict")) {
     return { kind: "refused", status, reason: "FieldManagerConflict", message };
   }
@@ -164,10 +164,10 @@ export function outcomeOf(error: ApiError, { name }: Pick<WriteTarget, "name">):
 }
 
 /** k8s.io/apiserver: pkg/endpoints/handlers/patch.go and create.go, for an object with a UID that is not there. */
-const NOT_THERE = /uid mismatch: .*no existing object was found/;
+const NOT_THERE = ["uid mismatch: ", "no existing object was found"] as const;
 
 /**
  * How the authorizer words what no role allows (k8s.io/apiserver: pkg/endpoints/handlers/responsewriters/errors.go). Everything
  * else that is forbidden was forbidden by admission.
  */
-const NOT_ALLOWED = /User ".*" cannot \S+ (?:resource|path) "/s;
+const NOT_ALLOWED = /" cannot \S{1,64} (?:resource|path) "/;

@@ -140,7 +140,7 @@ const MERGE_PATCH = "application/merge-patch+json";
 
 /** At most 253 characters, as every name of an object. A name that is cut must not end with a dot or dash before the next dot. */
 function nameOf(object: string, suffix: string): string {
-  return `${object.slice(0, 192).replace(/[.-]+$/, "")}.${suffix}`;
+  return `${object.slice(0, 192).replace(/(?<=[^.-])[.-]+$/, "")}.${suffix}`;
 }
 
 function isThereAlready(error: MooringError): boolean {

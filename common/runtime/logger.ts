@@ -53,8 +53,9 @@ export function createLogger(
       messageKey: "msg",
       errorKey: "err",
       timestamp: () => stdTimeFunctions.isoTime().replace('"time"', '"ts"'),
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: describeError },
+      formatters: { level: (label) => ({ level: label }), log: boundedFields },
+      // They are plain by then; pino's own would take them for errors.
+      serializers: { err: (value: unknown) => value },
       hooks: { streamWrite: redact },
     },
     sink,
@@ -92,12 +93,35 @@ function levelled(lines: Lines, least: { readonly level: LogLevel }): Logger {
   };
 }
 
+/** What others wrote may be of any length: no text in a line has more characters than this, and no list or object more entries. */
+const LONGEST_TEXT = 4_096;
+const MOST_ENTRIES = 100;
+const DEEPEST = 5;
+
+function boundedFields(fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, bounded(value, DEEPEST)]));
+}
+
+function bounded(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return value.length > LONGEST_TEXT ? cut(value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === 0) return "…";
+  if (value instanceof Error) return bounded(describeError(value), depth);
+  if (Array.isArray(value)) return value.slice(0, MOST_ENTRIES).map((entry) => bounded(entry, depth - 1));
+  const entries = Object.entries(value).slice(0, MOST_ENTRIES);
+  return Object.fromEntries(entries.map(([name, entry]) => [name, bounded(entry, depth - 1)]));
+}
+
+/** Half a secret no longer looks like one. */
+function cut(text: string): string {
+  return `${redact(text).slice(0, LONGEST_TEXT)}…`;
+}
+
 /** The longest chain of causes that is told. */
 const MOST_CAUSES = 5;
 
 /** An error by what it says and where it was made. Its other properties stay out: libraries put whole requests there. */
-function describeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
+function describeError(error: Error): object {
   const causes: string[] = [];
   for (let cause = error.cause; cause instanceof Error && causes.length < MOST_CAUSES; cause = cause.cause)
     causes.push(cause.message);

@@ -80,19 +80,25 @@ const condition = v.object({
   lastTransitionTime: v.string(),
 });
 
+/** Longer than any that Mooring writes: of a text that whoever may edit a claim puts there, no more is ever kept or logged. */
+const shortText = (most: number) => v.pipe(v.string(), v.maxLength(most));
+const nodeName = shortText(253);
+const uidText = shortText(128);
+
 const mountedOn = v.object({
-  claimUID: v.string(),
-  nodes: v.pipe(v.array(v.string()), v.maxLength(MAX_NODES)),
+  claimUID: uidText,
+  nodes: v.pipe(v.array(nodeName), v.maxLength(MAX_NODES)),
   more: v.optional(v.boolean(), false),
 });
 
 const lastUse = v.object({
-  claimUID: v.string(),
-  release: v.string(),
-  node: v.optional(v.string()),
-  pod: v.optional(v.string()),
-  podUID: v.optional(v.string()),
-  releasedAt: v.string(),
+  claimUID: uidText,
+  // An ID that Mooring makes of a boot, a pod and a volume is longer than one that an agent may report.
+  release: shortText(1_024),
+  node: v.optional(nodeName),
+  pod: v.optional(shortText(2 * 253 + 1)),
+  podUID: v.optional(uidText),
+  releasedAt: shortText(64),
   uncertaintyMs: v.nullable(v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS))),
   evidence: v.picklist(["mount-table", "pod-status", "node-gone"]),
 });
@@ -104,7 +110,7 @@ const time = v.pipe(
 );
 
 const blindGap = v.object({
-  claimUID: v.string(),
+  claimUID: uidText,
   blindGap: v.pipe(
     v.object({ from: time, to: time }),
     v.check(({ from, to }) => from <= to),
@@ -182,9 +188,13 @@ function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, 
   return { blindGap: { fromMs: from, toMs: to } };
 }
 
+/** More than the longest that Mooring writes: 32 nodes. Characters. */
+const LONGEST_ANNOTATION = 16_384;
+
 function parseJson(text: string | undefined): unknown {
+  if (text === undefined || text.length > LONGEST_ANNOTATION) return undefined;
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

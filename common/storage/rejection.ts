@@ -47,7 +47,11 @@ export function rejectionMark({ phase, reason, annotations }: RejectablePod): Re
   return { atMs: parseTimestamp(at), level };
 }
 
+/** Longer than any that an agent writes: reasons for people stand there, too. Characters. */
+const LONGEST = 65_536;
+
 function parseJson(text: string): unknown {
+  if (text.length > LONGEST) return undefined;
   try {
     return JSON.parse(text);
   } catch {

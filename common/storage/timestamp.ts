@@ -24,9 +24,13 @@ function written(epochMs: number): string {
   return new Date(epochMs <= LATEST_MS ? Math.max(epochMs, EARLIEST_MS) : LATEST_MS).toISOString();
 }
 
+/** With more digits of a second than anybody writes. */
+const LONGEST = 64;
+
 /** Milliseconds since the epoch of an RFC 3339 text, or nothing when it is none, or a time that could not be written again. */
 export function parseTimestamp(text: string | undefined | null): number | undefined {
-  if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  if (!text || text.length > LONGEST || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text))
+    return undefined;
   const epochMs = Date.parse(text);
   return epochMs >= EARLIEST_MS && epochMs <= LATEST_MS ? epochMs : undefined;
 }

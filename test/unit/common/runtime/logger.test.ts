@@ -76,6 +76,28 @@ describe("a logger", () => {
     expect(JSON.parse(lines[0] ?? "").err).toBe("the gateway answered 403: Bearer [redacted] was not taken");
   });
 
+  it.each([
+    { name: "a text", field: "x".repeat(100_000), told: /"x{4096}…"/ },
+    { name: "a text in an object in a list", field: [{ why: "x".repeat(100_000) }], told: /"x{4096}…"/ },
+    { name: "an error", field: new Error("x".repeat(100_000)), told: /"message":"x{4096}…"/ },
+    { name: "a list", field: Array.from({ length: 10_000 }, () => "entry"), told: /\["entry",.*"entry"\]/ },
+  ])("cuts $name that is too long, so that nobody else can make a line longer", ({ field, told }) => {
+    const { logger, lines } = start();
+
+    logger.warn({ why: field }, "stale report dropped");
+
+    expect(lines[0]).toMatch(told);
+    expect(lines[0]?.length).toBeLessThan(10_000);
+  });
+
+  it("cuts out a secret before it cuts the text in the middle of it", () => {
+    const { logger, lines } = start();
+
+    logger.warn({ err: `${"x".repeat(4_080)} token=${"s3cret".repeat(2_000)}` }, "report not delivered");
+
+    expect(lines[0]).not.toContain("s3cret");
+  });
+
   it("takes constant messages only, which the compiler sees to: what varies belongs into the fields", () => {
     const { logger, parsed } = start("debug");
     const node = String(parsed().length);

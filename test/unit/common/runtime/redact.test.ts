@@ -7,6 +7,8 @@ describe("redact", () => {
   it.each([
     { name: "a token of a service account", text: `the answer was ${JWT}.`, secret: "c2lnbmF0dXJl" },
     { name: "a token that was cut", text: JWT.slice(0, 60), secret: JWT.slice(45, 60) },
+    { name: "a token behind other words with dots", text: `a.b.c.${JWT}`, secret: "c2lnbmF0dXJl" },
+    { name: "a token behind an escaped line break", text: `at\\n${JWT}`, secret: "c2lnbmF0dXJl" },
     { name: "a header with a token", text: "sent Authorization: Bearer abc.def-123", secret: "abc.def" },
     { name: "a header with a password", text: "authorization: basic dXNlcjpwYXNz", secret: "dXNlcjpwYXNz" },
     { name: "a password in an address", text: "cannot reach https://user:hunter2@gateway/x", secret: "hunter2" },

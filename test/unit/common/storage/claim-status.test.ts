@@ -183,6 +183,11 @@ describe("readClaimStatus", () => {
     { name: "has an uncertainty that no date could bear", text: good.replace("null", "1e18") },
     { name: "has an endless uncertainty", text: good.replace("null", "1e999") },
     { name: "is a list", text: "[]" },
+    { name: "is longer than any that Mooring writes", text: `${good}${" ".repeat(16_384)}` },
+    ...(["release", "node", "pod", "podUID"] as const).map((field) => ({
+      name: `has a ${field} that is longer than any`,
+      text: JSON.stringify({ ...JSON.parse(good), [field]: "x".repeat(1_025) }),
+    })),
   ])("knows no last use where the annotation $name", ({ text }) => {
     const annotations = text === undefined ? {} : { [LAST_USE]: text };
 
