@@ -1,5 +1,6 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
+import { createBreather } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
@@ -112,6 +113,7 @@ class Aggregator {
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
+  readonly newBreather = (): (() => Promise<void> | undefined) => createBreather(this.#ports.clock);
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;

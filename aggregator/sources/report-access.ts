@@ -21,6 +21,8 @@ export type Refusal = "unauthenticated" | "forbidden" | "throttled" | "review-fa
 /** Who asks, and the node that the path names. */
 export interface AccessRequest {
   readonly authorization: string | undefined;
+  /** The caller's address; nothing where there is none. */
+  readonly address?: string | undefined;
   readonly node: string;
 }
 

@@ -1,9 +1,11 @@
-import type { Route, RouteAnswer } from "../../common/runtime/http-server.ts";
+import type { Route, RouteAnswer, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { answerFor } from "../../common/storage/answer-version.ts";
 import {
-  decodeNodeMessage,
+  type Decoded,
+  decodeInSteps,
   MAX_REPORT_BYTES,
+  MAX_REPORT_PARTS,
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
@@ -38,39 +40,79 @@ export interface ReportTaker {
   readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
   readonly holdRejections: () => string | undefined;
+  /** Lets others have a turn in the middle of long work; see `createBreather`. */
+  readonly newBreather: () => () => Promise<void> | undefined;
 }
+
+/** An agent has one under way, and gives it up after ten seconds of the thirty that it may take: more are no agent's. */
+const MOST_OF_A_NODE = 3;
 
 /**
  * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. Nothing of the body is
  * read before `grant` says that the caller may report for the node.
  */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
+  const underWay = new Map<string, number>();
+  const decodeInTurn = createDecoder(taker);
+  const receive = async (request: RouteRequest, podUid: string | undefined): Promise<RouteAnswer> => {
+    const decoded = await decodeInTurn(await request.body());
+    if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
+    const report = decoded.value;
+    const { node } = request.params;
+    if (report.node !== node)
+      return refuse(reports, `the report is of node "${report.node}", the path names "${node}"`);
+    if (podUid !== undefined && report.podUid !== podUid) {
+      reports.increment({ outcome: "forbidden" });
+      return { status: 403, body: "the report is of another pod than the token's\n" };
+    }
+    const outcome = taker.onReport(report);
+    return isTurnedAway(outcome)
+      ? away(reports, outcome)
+      : taken(reports, outcome, { query: request.query, hold: taker.holdRejections() });
+  };
   return {
     method: "PUT",
     path: "/v1/nodes/:node/report",
     maxBodyBytes: MAX_REPORT_BYTES,
-    answer: async ({ params, query, authorization, body }) => {
+    maxBodyParts: MAX_REPORT_PARTS,
+    answer: async (request) => {
       const early = taker.turnAway();
       if (early !== undefined) return away(reports, early);
-      const access = await grant({ authorization, node: params.node ?? "" });
+      const { authorization, address, params } = request;
+      const node = params.node ?? "";
+      const access = await grant({ authorization, address, node });
       if (access.kind === "refused") {
         reports.increment({ outcome: access.outcome });
         return access.answer;
       }
-      const decoded = decodeNodeMessage(parseJson(await body()));
-      if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
-      const report = decoded.value;
-      if (report.node !== params.node)
-        return refuse(reports, `the report is of node "${report.node}", the path names "${params.node}"`);
-      if (access.podUid !== undefined && report.podUid !== access.podUid) {
-        reports.increment({ outcome: "forbidden" });
-        return { status: 403, body: "the report is of another pod than the token's\n" };
-      }
-      const outcome = taker.onReport(report);
-      return isTurnedAway(outcome)
-        ? away(reports, outcome)
-        : taken(reports, outcome, { query, hold: taker.holdRejections() });
+      const others = underWay.get(node) ?? 0;
+      if (others >= MOST_OF_A_NODE) return tooMany(reports);
+      underWay.set(node, others + 1);
+      return await receive(request, access.podUid).finally(() => {
+        const left = (underWay.get(node) ?? 1) - 1;
+        if (left > 0) underWay.set(node, left);
+        else underWay.delete(node);
+      });
     },
+  };
+}
+
+/** Decodes one body at a time, as what is made of it takes several times its memory, and lets others have their turn meanwhile. */
+function createDecoder({ newBreather }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
+  let last: Promise<unknown> = Promise.resolve();
+  const decode = async (text: string): Promise<Decoded<NodeMessage>> => {
+    const breathe = newBreather();
+    const steps = decodeInSteps(parseJson(text));
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) return step.value;
+      const pause = breathe();
+      if (pause !== undefined) await pause;
+    }
+  };
+  return (text) => {
+    const mine = last.then(() => decode(text));
+    last = mine.catch(() => {});
+    return mine;
   };
 }
 
@@ -105,6 +147,17 @@ function away(reports: Counter<"outcome">, { kind, why, waitMs = 0 }: TurnedAway
   const answer = { status: 503, body: `${why}\n`, isLast: true };
   // Whole seconds: whoever is to wait for less knows that by itself.
   return waitMs < 1000 ? answer : { ...answer, headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } };
+}
+
+function tooMany(reports: Counter<"outcome">): RouteAnswer {
+  reports.increment({ outcome: "throttled" });
+  // Nothing of it has been read: over this connection nothing else can come.
+  return {
+    status: 429,
+    body: "too many reports of the node are under way\n",
+    headers: { "retry-after": "1" },
+    isLast: true,
+  };
 }
 
 function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
+import { BodyRoom } from "./body-room.ts";
 import { MooringError, messageOf } from "./errors.ts";
 import { asksByAddress } from "./host-header.ts";
-import { BodyEncoded, BodyTooLarge, CallerGone, readBody } from "./http-body.ts";
+import { type BodyLimits, readBody } from "./http-body.ts";
+import { failure } from "./http-failure.ts";
 import type { Logger } from "./logger.ts";
 import { type Address, isLoopback } from "./settings.ts";
 
@@ -13,6 +15,8 @@ export interface RouteRequest {
   readonly query: URLSearchParams;
   /** Value of the header of that name. */
   readonly authorization?: string | undefined;
+  /** The caller's end of the connection; nothing where there is none. */
+  readonly address?: string | undefined;
   /** The whole body as text. Rejects with `BodyTooLarge` before more than the route's limit is kept. */
   readonly body: () => Promise<string>;
 }
@@ -32,6 +36,8 @@ export interface Route {
   readonly method: "GET" | "PUT";
   readonly path: string;
   readonly maxBodyBytes?: number;
+  /** See `BodyLimits.parts`. */
+  readonly maxBodyParts?: number;
   readonly answer: (request: RouteRequest) => Promise<RouteAnswer> | RouteAnswer;
 }
 
@@ -69,6 +75,8 @@ export interface ServerLimits {
   readonly requestMs: number;
   readonly headBytes: number;
   readonly connections: number;
+  /** Of the bodies of all requests that are not answered yet. */
+  readonly bodyBytes: number;
   /** How often the two times are looked at. */
   readonly lookEveryMs: number;
 }
@@ -87,6 +95,7 @@ const LIMITS: ServerLimits = {
   requestMs: 30_000,
   headBytes: 16_384,
   connections: 12_000,
+  bodyBytes: 32 * 1024 * 1024,
   lookEveryMs: 5_000,
 };
 
@@ -99,8 +108,9 @@ export interface RouteCall {
   /** Path and query. */
   readonly target: string;
   readonly authorization?: string | undefined;
-  /** The whole body as text. Rejects with `BodyTooLarge` before more than so many bytes are kept. */
-  readonly body: (maxBytes: number) => Promise<string>;
+  readonly address?: string | undefined;
+  /** The whole body as text. Rejects with `BodyTooLarge` before more than that is kept. */
+  readonly body: (limits: BodyLimits) => Promise<string>;
 }
 
 /** What answers requests by routes: never rejects, since a caller gets an answer also of a bug. */
@@ -128,13 +138,17 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
   const { host, identity } = at;
   const router = createRouter(routes, logger);
   const isForAll = identity !== undefined || !isLoopback(host);
+  const room = new BodyRoom(at.limits?.bodyBytes ?? LIMITS.bodyBytes);
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
     if (!isForAll && headers.host === undefined) return send(response, NOT_NAMED);
     if (!isForAll && !asksByAddress(headers.host)) return send(response, ASKED_BY_NAME);
-    const body = (maxBytes: number): Promise<string> => readBody(request, maxBytes);
-    const call = { method, target, authorization: headers.authorization, body };
-    void router(call).then((result) => send(response, result));
+    const lease = room.lease();
+    const body = (limits: BodyLimits): Promise<string> => readBody(request, limits, lease);
+    const call = { method, target, ...callerOf(request), body };
+    void router(call)
+      .finally(lease.giveBack)
+      .then((result) => send(response, result));
   });
   const bound = await bind(server, at);
   // A connection that cannot be accepted must not end the process.
@@ -148,6 +162,10 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
       await closed;
     },
   };
+}
+
+function callerOf({ headers, socket }: IncomingMessage): Pick<RouteCall, "authorization" | "address"> {
+  return { authorization: headers.authorization, address: socket.remoteAddress };
 }
 
 type OnRequest = (request: IncomingMessage, response: ServerResponse) => void;
@@ -211,7 +229,7 @@ interface Pattern {
 
 async function answer(
   patterns: readonly Pattern[],
-  { method, target, authorization, body }: RouteCall,
+  { method, target, authorization, address, body }: RouteCall,
 ): Promise<RouteAnswer> {
   const url = URL.parse(target, "http://mooring");
   if (url === null) return { status: 400, body: "bad request target\n" };
@@ -226,7 +244,8 @@ async function answer(
     params,
     query: url.searchParams,
     authorization,
-    body: () => body(match.route.maxBodyBytes ?? 0),
+    address,
+    body: () => body({ bytes: match.route.maxBodyBytes ?? 0, parts: match.route.maxBodyParts }),
   });
 }
 
@@ -245,18 +264,6 @@ function matchOf({ route, parts }: Pattern, given: readonly string[]): Match | u
     else if (part !== value) return undefined;
   }
   return { route, params };
-}
-
-function failure(error: unknown, logger: Logger): RouteAnswer {
-  if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
-  if (error instanceof BodyEncoded) return { status: 415, body: `${error.message}\n` };
-  if (error instanceof CallerGone) {
-    logger.debug({ err: messageOf(error.cause) }, "caller went away");
-    return { status: 400, body: "the body broke off\n" };
-  }
-  if (error instanceof URIError) return { status: 400, body: "bad escape in the path\n" };
-  logger.error({ err: error }, "request failed");
-  return { status: 500, body: "internal error\n" };
 }
 
 function send(

@@ -17,6 +17,11 @@ export const MAX_REPORT_ENTRIES = 20_000;
 /** A larger body is refused before it is read to its end; 4 MiB. */
 export const MAX_REPORT_BYTES = 4 * 1024 * 1024;
 
+/**
+ * Braces, brackets and commas of a body; more are refused before it is parsed. An entry has ten at most, and the texts in it have none.
+ */
+export const MAX_REPORT_PARTS = 10 * MAX_REPORT_ENTRIES + 1_000;
+
 /** A report tells of at most so many blind spans; the oldest are merged. */
 export const MAX_BLIND_SPANS = 16;
 
@@ -26,8 +31,10 @@ export const MAX_ANSWER_VOLUMES = 500;
 /** A report tells of at most so many marks. */
 export const MAX_MARKS = 8;
 
-const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253));
-const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128));
+/** Names are shown to people: nothing in them moves a cursor, breaks a line or turns it around. */
+const plain = v.regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u, "no control characters");
+const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253), plain);
+const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128), plain);
 /** Of a boot clock that runs for less than a century: whatever is dated by two of them and the present time is a moment that can be written. */
 const stamp = v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS));
 /** Milliseconds since the epoch. */
@@ -41,7 +48,7 @@ const volume = v.variant("by", [
 ]);
 
 /** `namespace/name` of a pod, where the agent knew it: by the time that somebody asks, the pod may be gone everywhere. */
-const podName = v.optional(v.pipe(v.string(), v.regex(/^[^/]{1,253}\/[^/]{1,253}$/)));
+const podName = v.optional(v.pipe(v.string(), v.regex(/^[^/]{1,253}\/[^/]{1,253}$/), plain));
 
 const hold = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
@@ -56,7 +63,7 @@ const hold = v.strictObject({
 
 const release = v.pipe(
   v.strictObject({
-    id: v.pipe(v.string(), v.minLength(1), v.maxLength(512)),
+    id: v.pipe(v.string(), v.minLength(1), v.maxLength(512), plain),
     volume,
     podUid: uid,
     pod: podName,
@@ -161,10 +168,6 @@ const report = v.pipe(
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
   v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
-  v.check(
-    (value) => value.holds.length + value.releases.length <= MAX_REPORT_ENTRIES,
-    `at most ${MAX_REPORT_ENTRIES} holds and releases`,
-  ),
 );
 
 const heartbeat = v.pipe(
@@ -225,17 +228,56 @@ export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown): Decoded<T> {
-  const result = v.safeParse(schema, input, { abortPipeEarly: true });
+/** Stops at the first fault: of a body that is wrong throughout, each would take more memory than the body. */
+function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown, path = ""): Decoded<T> {
+  const result = v.safeParse(schema, input, { abortEarly: true });
   if (result.success) return { ok: true, value: result.output };
-  const problems = result.issues.slice(0, 10).map((issue) => `${v.getDotPath(issue) ?? "body"}: ${issue.message}`);
-  return { ok: false, problems };
+  const [issue] = result.issues;
+  const field = [path, v.getDotPath(issue)].filter((part) => part).join(".") || "body";
+  return { ok: false, problems: [`${field}: ${issue.message}`] };
 }
 
 /** Reads a report or a heartbeat from parsed JSON. Unknown fields are refused: a newer agent must not be half understood. */
 export function decodeNodeMessage(input: unknown): Decoded<NodeMessage> {
-  const isHeartbeat = typeof input === "object" && input !== null && !("holds" in input) && !("releases" in input);
-  return isHeartbeat ? decode(heartbeat, input) : decode(report, input);
+  const steps = decodeInSteps(input);
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}
+
+/** The same, entry by entry: between two of them others may have a turn. Entries are counted before any of them is looked at. */
+export function* decodeInSteps(input: unknown): Generator<undefined, Decoded<NodeMessage>> {
+  if (typeof input !== "object" || input === null || !("holds" in input || "releases" in input))
+    return decode(heartbeat, input);
+  const [holds, releases] = [entriesIn(input, "holds"), entriesIn(input, "releases")];
+  if (holds.length + releases.length > MAX_REPORT_ENTRIES)
+    return { ok: false, problems: [`body: at most ${MAX_REPORT_ENTRIES} holds and releases`] };
+  const rest = { ...(holds.length > 0 && { holds: [] }), ...(releases.length > 0 && { releases: [] }) };
+  const whole = decode(report, { ...input, ...rest });
+  if (!whole.ok) return whole;
+  const held = yield* decodeEach(hold, holds, "holds");
+  if (!held.ok) return held;
+  const released = yield* decodeEach(release, releases, "releases");
+  if (!released.ok) return released;
+  return { ok: true, value: { ...whole.value, holds: held.value, releases: released.value } };
+}
+
+function* decodeEach<T>(
+  schema: v.GenericSchema<unknown, T>,
+  entries: readonly unknown[],
+  name: string,
+): Generator<undefined, Decoded<T[]>> {
+  const values: T[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const one = decode(schema, entry, `${name}.${index}`);
+    if (!one.ok) return one;
+    values.push(one.value);
+    yield;
+  }
+  return { ok: true, value: values };
+}
+
+function entriesIn(input: object, name: "holds" | "releases"): readonly unknown[] {
+  const list: unknown = Reflect.get(input, name);
+  return Array.isArray(list) ? list : [];
 }
 
 /** True for a report, which has the state; false for a heartbeat. */

@@ -8,6 +8,7 @@ import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
 import { reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 import {
@@ -188,8 +189,23 @@ describe("a report is refused", () => {
     { name: "that is JSON of something else", status: 400, sending: () => ({ token, body: "[]" }) },
     {
       name: "that is nested a million deep",
-      status: 400,
+      status: 413,
       sending: () => ({ token, body: `${"[".repeat(MIB)}${"]".repeat(MIB)}` }),
+    },
+    {
+      name: "that is nested as deep as a body may be",
+      status: 400,
+      sending: () => ({ token, body: `${"[".repeat(200_000)}${"]".repeat(200_000)}` }),
+    },
+    {
+      name: "of a million empty entries, before it is parsed",
+      status: 413,
+      sending: () => ({ token, body: report().replace('"holds":[]', `"holds":[${"{},".repeat(1_300_000)}{}]`) }),
+    },
+    {
+      name: "of more entries than are taken",
+      status: 400,
+      sending: () => ({ token, body: report().replace('"holds":[]', `"holds":[${"0,".repeat(20_000)}0]`) }),
     },
     { name: "that is too large", status: 413, sending: () => ({ token, body: "x".repeat(4 * MIB + 1) }) },
     {
@@ -221,6 +237,24 @@ describe("a report is refused", () => {
     const answer = await send(await sending());
 
     expect(answer).toMatchObject({ status });
+  });
+
+  it("of a node that has three unfinished already, whose memory is bounded with those of all", async () => {
+    const pod = await createAgentPod(cluster, "agent-that-dawdles", { node: "n2" });
+    const second = await requestToken(cluster, { pod });
+    const body = JSON.stringify(reportWith({ node: "n2", podUid: pod.uid }));
+    const unfinished = Array.from({ length: 3 }, () =>
+      put(url, ca, { node: "n2", token: second, body, missingBytes: 9 }),
+    );
+    for (const one of unfinished) one.catch(() => {});
+
+    const check = async (): Promise<void> => {
+      const { status } = await send({ node: "n2", token: second, body });
+      if (status !== 429) throw new Error(`answered ${status}`);
+    };
+    await waitUntil(owner, { what: "a refusal", limitMs: 10_000, check });
+
+    expect(await send({ token, body: report() })).toMatchObject({ status: 200 });
   });
 
   it("without a token before any of its body has come", async () => {

@@ -82,6 +82,7 @@ async function startReplica(): Promise<string> {
       turnAway: () => undefined,
       onReport: () => ({ kind: "accepted", answer: { forget: [] } }),
       holdRejections: () => undefined,
+      newBreather: () => () => undefined,
     },
     { increment: () => {} },
     createReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE),

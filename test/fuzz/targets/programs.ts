@@ -115,6 +115,7 @@ function routes() {
     turnAway: () => undefined,
     onReport: () => ({ kind: "accepted" as const, answer: { forget: [] } }),
     holdRejections: () => undefined,
+    newBreather: () => () => undefined,
   };
   return [reportRoute(taker, { increment: () => {} }), listRoute(claims, { pager, head })];
 }

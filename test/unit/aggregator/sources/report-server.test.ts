@@ -29,6 +29,7 @@ async function put(body: string, { node = "n1", outcome, query = "", hold, early
       },
       turnAway: () => early,
       holdRejections: () => hold,
+      newBreather: () => () => undefined,
     },
     { increment: (labels) => counted.push(labels.outcome) },
     grant,
@@ -67,6 +68,29 @@ describe("reportRoute", () => {
     expect(answer.body).toContain(problem);
     expect(received).toEqual([]);
     expect(counted).toEqual(["invalid"]);
+  });
+
+  it("reads no more than three bodies of one node at a time, and those of others", async () => {
+    const bodies = Array.from({ length: 4 }, () => Promise.withResolvers<string>());
+    const taker = {
+      onReport: (): ReportOutcome => ({ kind: "accepted", answer: { forget: [] } }),
+      turnAway: () => undefined,
+      holdRejections: () => undefined,
+      newBreather: () => () => undefined,
+    };
+    const route = reportRoute(taker, { increment: () => {} });
+    const send = (node: string, body: Promise<string>) =>
+      route.answer({ params: { node }, query: new URLSearchParams(), body: () => body });
+    const open = bodies.slice(0, 3).map(({ promise }) => send("n1", promise));
+
+    const fourth = await send("n1", Promise.resolve(valid));
+    const other = await send("n2", Promise.resolve(valid.replace('"node":"n1"', '"node":"n2"')));
+    for (const { resolve } of bodies) resolve(valid);
+    const taken = await Promise.all(open);
+    const later = await send("n1", Promise.resolve(valid));
+
+    expect(fourth).toMatchObject({ status: 429, isLast: true });
+    expect([other, ...taken, later].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
 
   it("refuses a report of another node than the path names", async () => {

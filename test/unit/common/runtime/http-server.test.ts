@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { type HttpServer, listen, type Route } from "../../../../common/runtime/http-server.ts";
+import { type HttpServer, listen, type Route, type ServerLimits } from "../../../../common/runtime/http-server.ts";
 import { eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
@@ -32,9 +32,9 @@ const ROUTES: readonly Route[] = [
   },
 ];
 
-async function start(routes: readonly Route[] = ROUTES) {
+async function start(routes: readonly Route[] = ROUTES, limits: Partial<ServerLimits> = {}) {
   const logger = createFakeLogger();
-  const server = await listen(routes, { host: "127.0.0.1", port: 0 }, logger);
+  const server = await listen(routes, { host: "127.0.0.1", port: 0, limits }, logger);
   servers.push(server);
   return { url: server.url, server, logger };
 }
@@ -192,6 +192,44 @@ describe("an HTTP server", () => {
     const text = await send(url, `${get}${get.replace("localhost\r\n", "localhost\r\nconnection: close\r\n")}`);
 
     expect(text.match(/HTTP\/1.1 404 /g)).toHaveLength(2);
+  });
+
+  it("refuses a body of more parts than a route takes, however short it is, and takes the next one", async () => {
+    const route: Route = {
+      method: "PUT",
+      path: "/parts",
+      maxBodyBytes: 1_000,
+      maxBodyParts: 3,
+      answer: async ({ body }) => ({ status: 200, body: await body() }),
+    };
+    const { url } = await start([route]);
+    const put = async (body: string) => (await fetch(`${url}/parts`, { method: "PUT", body })).status;
+
+    expect([await put("[{},{}]"), await put("[{}]"), await put("[,{,,"), await put('":":"')]).toEqual([
+      413, 200, 413, 200,
+    ]);
+  });
+
+  it("asks to come again who sends more than there is room for beside what others have not finished", async () => {
+    const route: Route = {
+      method: "PUT",
+      path: "/slow",
+      maxBodyBytes: 1_000,
+      answer: async ({ body }) => ({ status: 200, body: await body() }),
+    };
+    const { url } = await start([route], { bodyBytes: 1_000 });
+    const put = async (body: string) => (await fetch(`${url}/slow`, { method: "PUT", body })).status;
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.write(`PUT /slow HTTP/1.1\r\nhost: localhost\r\ncontent-length: 800\r\n\r\n${"x".repeat(600)}`);
+
+    const beside: number[] = [];
+    while (beside.at(-1) !== 503 && beside.length < 1_000) beside.push(await put("x".repeat(500)));
+    const small = await put("x".repeat(300));
+    socket.destroy();
+    const afterwards: number[] = [];
+    while (afterwards.at(-1) !== 200 && afterwards.length < 1_000) afterwards.push(await put("x".repeat(1_000)));
+
+    expect([beside.at(-1), small, afterwards.at(-1)]).toEqual([503, 200, 200]);
   });
 
   it("does not call it an error when a caller goes away in the middle of its body", async () => {

@@ -257,8 +257,43 @@ describe("decodeNodeMessage", () => {
     },
   );
 
-  it("names at most ten of many problems", () => {
-    expect(problemsOf({ holds: Array.from({ length: 500 }, () => ({})) })).toHaveLength(10);
+  it.each([
+    { name: "as many entries as are allowed, at the first fault", entries: MAX_REPORT_ENTRIES, looked: 1 },
+    { name: "more, before it looks at any", entries: MAX_REPORT_ENTRIES + 1, looked: 0 },
+  ])("refuses $name", ({ entries, looked }) => {
+    let count = 0;
+    const faulty = {
+      get kind() {
+        count += 1;
+        return "none";
+      },
+    };
+
+    expect(problemsOf({ holds: Array.from({ length: entries }, () => faulty), releases: [] })).toHaveLength(1);
+    expect(count).toBe(looked);
+  });
+
+  it.each([
+    { name: "a line break", character: "\n" },
+    { name: "an escape", character: "\u001b" },
+    { name: "a delete", character: "\u007f" },
+    { name: "a control character of the upper half", character: "\u009b" },
+    { name: "a change of direction", character: "\u202e" },
+    { name: "a line separator", character: "\u2028" },
+    { name: "half a character", character: "\ud800" },
+  ])("refuses $name in any name", ({ character }) => {
+    const odd = `a${character}b`;
+    const changes: readonly Readonly<Record<string, unknown>>[] = [
+      ...["node", "bootId", "podUid", "instance"].map((field) => ({ [field]: odd })),
+      { holds: [{ ...HOLD, podUid: odd }] },
+      { holds: [{ ...HOLD, pod: `shop/${odd}` }] },
+      { holds: [{ ...HOLD, volume: { by: "name", name: odd } }] },
+      { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: odd } }] },
+      { releases: [{ ...RELEASE, id: odd }] },
+      { facts: { distribution: odd } },
+    ];
+
+    expect(changes.map((change) => problemsOf(change).length)).toEqual(changes.map(() => 1));
   });
 });
 

@@ -1,0 +1,36 @@
+/** All bodies together take more memory than there is for them: the caller is to come again. */
+export class NoRoom extends Error {}
+
+/** What one request's body takes of the room, until it is given back. */
+export interface BodyLease {
+  /** Throws `NoRoom`. */
+  readonly take: (bytes: number) => void;
+  readonly giveBack: () => void;
+}
+
+/**
+ * Memory for the bodies of all requests of a server. Each of thousands of callers may send as much as a route takes, and leave it
+ * unfinished for as long as a request may last.
+ */
+export class BodyRoom {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  lease(): BodyLease {
+    let taken = 0;
+    return {
+      take: (bytes) => {
+        if (bytes > this.#left) throw new NoRoom("too many bodies are under way");
+        this.#left -= bytes;
+        taken += bytes;
+      },
+      giveBack: () => {
+        this.#left += taken;
+        taken = 0;
+      },
+    };
+  }
+}

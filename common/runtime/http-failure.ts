@@ -1,0 +1,20 @@
+import { NoRoom } from "./body-room.ts";
+import { messageOf } from "./errors.ts";
+import { BodyEncoded, BodyTooLarge, CallerGone } from "./http-body.ts";
+import type { RouteAnswer } from "./http-server.ts";
+import type { Logger } from "./logger.ts";
+
+/** What a caller is answered when its route threw: a body that is not taken is the caller's affair, all else is a bug of ours. */
+export function failure(error: unknown, logger: Logger): RouteAnswer {
+  if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
+  if (error instanceof NoRoom)
+    return { status: 503, body: `${error.message}\n`, headers: { "retry-after": "1" }, isLast: true };
+  if (error instanceof BodyEncoded) return { status: 415, body: `${error.message}\n` };
+  if (error instanceof CallerGone) {
+    logger.debug({ err: messageOf(error.cause) }, "caller went away");
+    return { status: 400, body: "the body broke off\n" };
+  }
+  if (error instanceof URIError) return { status: 400, body: "bad escape in the path\n" };
+  logger.error({ err: error }, "request failed");
+  return { status: 500, body: "internal error\n" };
+}
