@@ -7,6 +7,7 @@ import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import { isUpTo } from "./core/coverage.ts";
+import { FactIndex } from "./core/fact-index.ts";
 import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
 import {
   type ClaimHistory,
@@ -19,7 +20,7 @@ import {
   settleReferences,
   sightingOf,
 } from "./core/references.ts";
-import { isSettledFor } from "./core/settlement.ts";
+import { isSettledFor, latestReleases } from "./core/settlement.ts";
 import type { UseEnd } from "./core/use-end.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -44,6 +45,7 @@ export class ClaimMemories {
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
   readonly #words: NodeWords;
+  readonly #facts = new FactIndex();
   /** Only of claims with something to remember: most are at rest. */
   readonly #memories = new Map<string, ClaimMemory>();
   /** Keys of those with ended uses that no status tells of yet. */
@@ -176,12 +178,14 @@ export class ClaimMemories {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
     const identities = identitiesOf(claim, volume);
     const isCalledSo = volumeMatcher(identities);
-    // Most of what a node shows is of other volumes.
     const isOurs = (fact: Fact): boolean =>
       isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
-    const found = this.#fleet.viewsOf(identities).map((view) => ({ view, holds: view.holds.filter(isOurs) }));
+    const found = this.#fleet.viewsOf(identities).map((view) => {
+      const near = this.#facts.near(view, identities);
+      return { view, holds: near.holds.filter(isOurs), releases: near.releases.filter(isOurs) };
+    });
     const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
-    const releases = found.flatMap(({ view }) => [...view.releases.values()].filter(isOurs));
+    const releases = found.flatMap((one) => one.releases);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
     const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
@@ -245,23 +249,34 @@ export class ClaimMemories {
   }
 
   /**
-   * Whether a release can still change a status. It is homeless when nothing is known that it could change, but not all of the claims
-   * that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
+   * Whether a release of this node can still change a status. It is homeless when nothing is known that it could change, but not all of the
+   * claims that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
    */
-  fateOf(release: NodeRelease, nowMs: number): "open" | "settled" | "homeless" {
-    const refs = claimsOf(release, this.#cluster);
-    const known = refs.flatMap(({ key, uid }) => {
-      const claim = this.#cluster.claim(key);
-      return claim?.uid === uid ? [claim] : [];
-    });
-    const isSettled = known.every((claim) => {
-      const releases = this.settle(claim).releases.filter((one) => this.#isAttributed(one));
-      return isSettledFor(claim, release, { releases, nowMs });
-    });
-    if (!isSettled) return "open";
-    return refs.length === 0 || known.length < refs.length ? "homeless" : "settled";
+  fateIn({ node }: NodeView, nowMs: number): (release: NodeRelease) => ReleaseFate {
+    const latest = new Map<string, readonly NodeRelease[]>();
+    const latestOf = (claim: Claim): readonly NodeRelease[] => {
+      const known = latest.get(claim.uid);
+      if (known !== undefined) return known;
+      const own = this.settle(claim).releases.filter((one) => one.node === node && this.#isAttributed(one));
+      const found = latestReleases(own);
+      latest.set(claim.uid, found);
+      return found;
+    };
+    return (release) => {
+      const refs = claimsOf(release, this.#cluster);
+      const known = refs.flatMap(({ key, uid }) => {
+        const claim = this.#cluster.claim(key);
+        return claim?.uid === uid ? [claim] : [];
+      });
+      const isSettled = known.every((claim) => isSettledFor(claim, release, { releases: latestOf(claim), nowMs }));
+      if (!isSettled) return "open";
+      return refs.length === 0 || known.length < refs.length ? "homeless" : "settled";
+    };
   }
 }
+
+/** Whether a release can still change a status. */
+type ReleaseFate = "open" | "settled" | "homeless";
 
 function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): readonly VolumeIdentity[] {
   if (name === undefined) return [];

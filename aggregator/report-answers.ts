@@ -1,7 +1,6 @@
 import type { ErrorRecorder } from "../common/runtime/internal-errors.ts";
 import type { AwaitedWords } from "./awaited-words.ts";
 import type { ClaimMemories } from "./claim-memories.ts";
-import type { NodeRelease, NodeView } from "./core/node-view.ts";
 import { versionToReach } from "./core/references.ts";
 import type { HomelessReleases } from "./homeless-releases.ts";
 
@@ -32,10 +31,12 @@ export class ReportAnswers {
   /** IDs of the view's releases that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const { errors, homeless, memories, nowMs } = this.#parts;
-    const now = nowMs();
+    const fateOf = memories.fateIn(view, nowMs());
     // A bug in what one claim's evidence makes of a release keeps that release in its journal, and no other.
-    const fateOf = (release: NodeRelease) => errors.attempt(release.id, () => memories.fateOf(release, now)) ?? "open";
-    const fates = [...view.releases.values()].map((release) => ({ release, fate: fateOf(release) }));
+    const fates = [...view.releases.values()].map((release) => ({
+      release,
+      fate: errors.attempt(release.id, () => fateOf(release)) ?? "open",
+    }));
     const settled = fates.filter(({ fate }) => fate === "settled").map(({ release }) => release);
     const lost = fates.filter(({ fate }) => fate === "homeless").map(({ release }) => release);
     const over = [...settled, ...homeless.over(view.node, lost)];

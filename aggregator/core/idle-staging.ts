@@ -1,4 +1,4 @@
-import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUseHold, volumeKey } from "../../common/storage/volume-identity.ts";
 import { type Directory, volumesOf } from "./attribution.ts";
 import type { Volume } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
@@ -15,6 +15,7 @@ export const NO_STAGINGS: IdleStagings = new Map();
 /** The node's idle stagings after a report. A volume that no PV is known for is left out until the next one. */
 export function idleStagings(known: IdleStagings, view: NodeView, directory: Directory): IdleStagings {
   const isUsed = usedIn(view);
+  const lastEndOf = endsIn(view);
   const stagings = new Map<string, number>();
   for (const { kind, volume: staged, beganByMs } of view.holds) {
     if (kind !== "staging") continue;
@@ -22,7 +23,7 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
       if (isUsed(volume)) continue;
       const { uid } = volume;
       // It may have been staged anew, or used and released, since the last report.
-      const sinceMs = Math.max(known.get(uid) ?? view.readEndedMs, beganByMs, lastEndIn(view, volume));
+      const sinceMs = Math.max(known.get(uid) ?? view.readEndedMs, beganByMs, lastEndOf(volume));
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }
@@ -31,15 +32,17 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
 
 /** Tells whether some pod of the node uses a volume. */
 function usedIn({ holds }: NodeView): (volume: Volume) => boolean {
-  const used: readonly VolumeIdentity[] = holds.filter(isUseHold).map(({ volume }) => volume);
-  const names = new Set(used.map((one) => (one.by === "name" ? one.name : undefined)));
-  const isUsedByHandle = volumeMatcher(used.filter(({ by }) => by === "handle"));
-  return ({ key, csi }) => names.has(key) || (csi !== undefined && isUsedByHandle({ by: "handle", ...csi }));
+  const used = new Set(holds.filter(isUseHold).map(({ volume }) => volumeKey(volume)));
+  return ({ key, csi }) => identitiesOf(key, csi).some((one) => used.has(volumeKey(one)));
 }
 
-function lastEndIn({ releases }: NodeView, { key, csi }: Volume): number {
-  if (releases.size === 0) return Number.NEGATIVE_INFINITY;
-  const isIt = volumeMatcher(identitiesOf(key, csi));
-  const ends = [...releases.values()].filter(({ volume }) => isIt(volume)).map(({ byMs }) => byMs);
-  return Math.max(Number.NEGATIVE_INFINITY, ...ends);
+/** Tells when the last use of a volume ended that the node tells of. */
+function endsIn({ releases }: NodeView): (volume: Volume) => number {
+  const ends = new Map<string, number>();
+  for (const { volume, byMs } of releases.values()) {
+    const key = volumeKey(volume);
+    ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
+  }
+  return ({ key, csi }) =>
+    Math.max(...identitiesOf(key, csi).map((one) => ends.get(volumeKey(one)) ?? Number.NEGATIVE_INFINITY));
 }

@@ -100,7 +100,13 @@ export function settleReferences(history: ClaimHistory, context: ReferenceContex
   const isSettled = (reference: EndedReference): boolean => wordOn(reference, context) !== undefined;
   const settled = history.pending.filter(isSettled);
   if (settled.length === 0) return history;
-  const ends = settled.map((reference) => useEndOf(reference, context)).filter((end) => end !== undefined);
+  const [shown, observed] = [context.shown, context.observed].map((all) => Map.groupBy(all, ({ podUid }) => podUid));
+  const ofPod = ({ podUid }: EndedReference): ReferenceContext => ({
+    ...context,
+    shown: shown?.get(podUid) ?? [],
+    observed: observed?.get(podUid) ?? [],
+  });
+  const ends = settled.map((reference) => useEndOf(reference, ofPod(reference))).filter((end) => end !== undefined);
   return {
     pending: history.pending.filter((reference) => !isSettled(reference)),
     latest: ends.reduce((best, end) => (best === undefined || end.byMs > best.byMs ? end : best), history.latest),

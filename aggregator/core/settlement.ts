@@ -7,7 +7,7 @@ const ASSUMED_FOR_MS = 600_000;
 
 /** What else is known of a claim's ends. */
 export interface Settling {
-  /** All releases of the claim that are not settled, of whatever node. */
+  /** Releases of the claim that are not settled: all, or the `latestReleases` of the release's node. */
   readonly releases: readonly NodeRelease[];
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
@@ -32,6 +32,15 @@ export function isSettledFor({ status, isDeleting }: Claim, release: NodeRelease
   const isVoid = lastUse.evidence === "node-gone" && (lastUse.node === release.node || isFresh);
   // While the claim counts as used, that the use has ended is still to be said, even where the last one ended later.
   return status?.unused === true && !isVoid && lastUse.releasedAtMs >= release.byMs;
+}
+
+/** Of one node's releases of a claim those that decide whether any other of them is superseded: of thousands one or two. */
+export function latestReleases(releases: readonly NodeRelease[]): readonly NodeRelease[] {
+  const latest = (some: readonly NodeRelease[]): NodeRelease | undefined =>
+    some.reduce<NodeRelease | undefined>((best, one) => (best && !supersedes(one, best) ? best : one), undefined);
+  const told = releases.filter(({ isTold }) => isTold);
+  const untold = releases.filter(({ isTold }) => !isTold);
+  return [latest(told), latest(untold)].filter((one) => one !== undefined);
 }
 
 /**
