@@ -1,6 +1,7 @@
 import type { ErrorRecorder } from "../common/runtime/internal-errors.ts";
 import type { AwaitedWords } from "./awaited-words.ts";
 import type { ClaimMemories } from "./claim-memories.ts";
+import type { NodeView } from "./core/node-view.ts";
 import { versionToReach } from "./core/references.ts";
 import type { HomelessReleases } from "./homeless-releases.ts";
 
