@@ -78,7 +78,7 @@ function inferred(report: NodeReport, { known, succession, at, timeline }: Readi
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
-      // A hold whose pod ran on is kept for long after the last read that showed it.
+      // A hold whose pod is not over is kept for long after the last read that showed it.
       widthMs: widthBetween(suspended === undefined ? known.readFromMs : suspended.seenMs, byMs),
       isTold: false,
     }));

@@ -57,7 +57,7 @@ const hold = v.strictObject({
   pod: podName,
   /** End of the first read that showed it: by then it was there. What it is proven to be older than is not its claim's. */
   since: stamp,
-  /** The last moment at which it was surely there, where the last complete read does not show it: its pod runs, or another agent saw it. */
+  /** The last moment at which it was surely there, where the last complete read does not show it: its pod is not over, or another agent saw it. */
   seenAt: v.optional(stamp),
 });
 
