@@ -25,7 +25,9 @@ export class FactIndex {
     return {
       holds: holds.length <= FEW ? holds : called(keys, indexOf(this.#holds, holds, holds)),
       releases:
-        releases.size <= FEW ? [...releases.values()] : called(keys, indexOf(this.#releases, releases, releases.values())),
+        releases.size <= FEW
+          ? [...releases.values()]
+          : called(keys, indexOf(this.#releases, releases, releases.values())),
     };
   }
 }

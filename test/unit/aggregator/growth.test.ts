@@ -36,16 +36,20 @@ describe("what an aggregator keeps", () => {
   it.each([
     { name: "a standby", holder: "aggregator-1_other" },
     { name: "a leader", holder: undefined },
-  ])("does not grow from an hour to a day: $name", async ({ holder }) => {
-    const aggregator = await startAggregator();
-    const renew = (): void => {
-      if (holder !== undefined) aggregator.api.renewLease(holder);
-    };
+  ])(
+    "does not grow from an hour to a day: $name",
+    async ({ holder }) => {
+      const aggregator = await startAggregator();
+      const renew = (): void => {
+        if (holder !== undefined) aggregator.api.renewLease(holder);
+      };
 
-    const afterHour = await objectsAfter(aggregator, { seconds: HOUR_S, renew });
-    const afterDay = await objectsAfter(aggregator, { seconds: 23 * HOUR_S, renew });
+      const afterHour = await objectsAfter(aggregator, { seconds: HOUR_S, renew });
+      const afterDay = await objectsAfter(aggregator, { seconds: 23 * HOUR_S, renew });
 
-    expect((await aggregator.server.get("/readyz?verbose")).body).toContain(holder ?? "this one leads");
-    expect(afterDay - afterHour).toBeLessThan(MOST_GROWTH);
-  }, 180_000);
+      expect((await aggregator.server.get("/readyz?verbose")).body).toContain(holder ?? "this one leads");
+      expect(afterDay - afterHour).toBeLessThan(MOST_GROWTH);
+    },
+    180_000,
+  );
 });
