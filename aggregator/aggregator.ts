@@ -15,7 +15,6 @@ import type { NodeMessage } from "../common/storage/node-report.ts";
 import { aggregatorHealth } from "./aggregator-health.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
 import type { AggregatorConfig } from "./config.ts";
-import { claimKeysOf } from "./core/references.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
 import { createMeasures, type Measures } from "./measures.ts";
@@ -30,7 +29,7 @@ import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/repo
 import { checkStart } from "./start-check.ts";
 import { Term } from "./term.ts";
 import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./turn-away.ts";
-import { UnsettledEnds } from "./unsettled-ends.ts";
+import { toldBy, UnsettledEnds } from "./unsettled-ends.ts";
 import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
@@ -92,7 +91,7 @@ class Aggregator {
   readonly #ports: AggregatorPorts;
   readonly #cluster: Cluster;
   readonly #ends = new UnsettledEnds({
-    isTold: ({ pod }, unstored) => claimKeysOf(pod).every((key) => this.#tellsOfEnd(key, unstored)),
+    isTold: toldBy((key) => this.#cluster.claim(key)),
     nowMs: () => this.#nowMs(),
   });
   readonly #unstored = new UnstoredClaims({
@@ -251,12 +250,6 @@ class Aggregator {
     if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
     if (term === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
     term?.reconciler.onPodEnded(end);
-  }
-
-  /** True where the claim is gone, or what is stored of it is what a leader decided after the end. */
-  #tellsOfEnd(claimKey: string, unstored: ReadonlySet<string>): boolean {
-    const claim = this.#cluster.claim(claimKey);
-    return claim === undefined || (claim.status?.unused === true && !unstored.has(claim.uid));
   }
 
   onReport(report: NodeMessage): ReportOutcome {

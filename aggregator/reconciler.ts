@@ -11,14 +11,14 @@ import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "./core/attribution.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
-import { type DecidedClaim, factsOf, toUseEnd } from "./core/claim-facts.ts";
-import { notBefore, type Unseen } from "./core/claim-gap.ts";
-import { desiredClaimStatus } from "./core/claim-status.ts";
+import { type DecidedClaim, toUseEnd } from "./core/claim-facts.ts";
+import type { Unseen } from "./core/claim-gap.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeRelease } from "./core/node-view.ts";
 import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
+import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";
 import { ReportAnswers } from "./report-answers.ts";
@@ -285,20 +285,8 @@ export class Reconciler {
   }
 
   #factsOf(claim: Claim, evidence: ClaimEvidence): DecidedClaim {
-    const { cluster, fleet, standings, nowMs } = this.#parts;
-    const facts = factsOf(evidence, {
-      ...this.#words,
-      nodes: cluster.nodeNames,
-      nodeOf: cluster.node,
-      anyExpected: fleet.anyExpected,
-      silentSinceMs: (node) => standings.silentSinceMs(node),
-      beganMs: this.#beganMs,
-      podName: cluster.podName,
-      nowMs: nowMs(),
-    });
-    const isEligible = facts.isEligible && !this.#isUnlisted(claim);
-    const unseen = notBefore(this.#parts.unseenOf(evidence.volume), this.#parts.unstored.notBeforeMs(claim));
-    return { claim, ...facts, isEligible, unseen };
+    const facts = decidedClaim(evidence, { ...this.#parts, words: this.#words, beganMs: this.#beganMs });
+    return { ...facts, isEligible: facts.isEligible && !this.#isUnlisted(claim) };
   }
 
   #decide(key: string): DesiredClaim | undefined {
@@ -316,9 +304,4 @@ export class Reconciler {
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
     this.writes.consider(decision);
   }
-}
-
-function desiredOf(facts: DecidedClaim): DesiredClaim {
-  const { claim, isEligible } = facts;
-  return { claim, isEligible, desired: desiredClaimStatus(facts) };
 }

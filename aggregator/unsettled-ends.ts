@@ -1,4 +1,6 @@
+import type { Claim } from "../common/storage/claim.ts";
 import { isUpTo } from "./core/coverage.ts";
+import { claimKeysOf } from "./core/references.ts";
 import type { PodEnd } from "./sources/pods.ts";
 
 /** The end of a pod, and when it was seen, by the API server's clock. */
@@ -72,6 +74,14 @@ export class UnsettledEnds {
     }
     this.#ends = [...open.values(), ...later];
   }
+}
+
+/** Told by claims as the watch shows them: each is gone, or its status is what a leader decided after the end, and that is stored. */
+export function toldBy(claimOf: (key: string) => Claim | undefined): EndsParts["isTold"] {
+  return ({ pod }, unstored) =>
+    claimKeysOf(pod)
+      .map(claimOf)
+      .every((claim) => claim === undefined || (claim.status?.unused === true && !unstored.has(claim.uid)));
 }
 
 function placeOf({ pod: { key, claims, node, hasStarted } }: SeenEnd): string {
