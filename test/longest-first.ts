@@ -24,6 +24,7 @@ const LONGEST = [
   "simulation",
   "journal",
   "claims-cli",
+  "hostile-values",
   "rotation",
   "write-overload",
   "attacks/probe",

@@ -7,7 +7,7 @@ const ODD_VALUES = [
   ...["null", "true", "[]", "{}", '""', "0", "-1", "-0", "1.5", "1e308", "-1e308", "1e309", "9007199254740993"],
   ...[
     "5e-324",
-    "8.64e15",
+    ...["8.64e15", "9e15", "1e14", "1e17", "1e18", "-1e18", "3155759999999", "1795262400000", "0.001", "-0.5"],
     "8640000000000001",
     '"\\u0000"',
     '"\\ud800"',
@@ -54,7 +54,16 @@ function changedText(input: string, { random, words }: Material): string | undef
   const place = places[Math.floor(random.fraction() * places.length)];
   if (place === undefined) return undefined;
   change(place, { random, words });
-  return root.value === undefined ? undefined : inputOf(JSON.stringify(root.value));
+  return root.value === undefined ? undefined : inputOf(textOf(root.value));
+}
+
+/** JSON can say more than a number can hold: `1e999` is read as infinity, which would be written as null. */
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value, (_, one) => {
+    if (typeof one !== "number" || Number.isFinite(one)) return one;
+    return one > 0 ? "\u0001+" : "\u0001-";
+  });
+  return text.replaceAll('"\\u0001+"', "1e999").replaceAll('"\\u0001-"', "-1e999");
 }
 
 function change({ holder, name }: Place, { random, words }: Pick<Material, "random" | "words">): void {

@@ -10,6 +10,7 @@ import {
 import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
 import { reachOf } from "../../../aggregator/core/blind-gap.ts";
+import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/claim-status.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
 import { podProjection, projectVolume } from "../../../aggregator/sources/projections.ts";
@@ -21,10 +22,11 @@ import { watchError } from "../../../common/kube/watch.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { parseHttpDate } from "../../../common/runtime/http-date.ts";
 import { projectClaim } from "../../../common/storage/claim.ts";
-import { readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
+import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import { ownersOf } from "../../../common/storage/managed-fields.ts";
 import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
+import { endWith, factsWith, nodeGoneWith } from "../../unit/aggregator/core/decisions.ts";
 import { CLAIM, LEASE, NODE, POD, STATUS, VOLUME } from "../seeds.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
 
@@ -129,6 +131,35 @@ export const annotations: FuzzTarget = {
 function takeStatus(fields: Parameters<typeof readClaimStatus>[0]): void {
   const status = readClaimStatus(fields);
   if (status === undefined) return;
+  takeWritten(fields, status);
+  for (const change of CHANGES) {
+    const desired = desiredClaimStatus({ ...factsWith({ stored: status, nowMs: NOW }), ...change });
+    if (desired === undefined) continue;
+    promise(
+      desired.sinceMs <= Math.max(status.sinceMs, NOW + 5_000) + 1_000,
+      "no claim is unused since a time to come",
+    );
+    takeWritten(fields, desired);
+  }
+}
+
+const USE = endWith({ byMs: NOW - 60_000 });
+const SILENT = { node: "n1", isSilent: true, silentSinceMs: NOW - 90_000, why: "was-mounted" } as const;
+/** What may become known of a claim whose stored status somebody has written. */
+const CHANGES: readonly Partial<ClaimFacts>[] = [
+  ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], awaited: [SILENT] }],
+  ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
+  ...[{ blindEnd: "unknown" } as const, { blindEnd: USE }, { awaited: [SILENT] }, { earliestMs: NOW + 5_000 }],
+  {
+    ends: [USE],
+    unseen: {
+      times: [{ toMs: NOW - 1, fromMs: NOW - 9_000, gapEndedMs: NOW - 1, hasBegin: true, isBefore: false }],
+      setting: "bump",
+    },
+  },
+];
+
+function takeWritten(fields: Parameters<typeof readClaimStatus>[0], status: ClaimStatus): void {
   const written = writeClaimStatus(fields.uid, status);
   const again = readClaimStatus({ uid: fields.uid, ...written });
   promise(again !== undefined, "what is written is read again");

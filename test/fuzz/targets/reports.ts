@@ -1,3 +1,4 @@
+import { readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import {
   decodeNodeMessage,
   decodeReportAnswer,
@@ -107,7 +108,13 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
   await harness.removePod("pod-1", "201");
   await harness.advance(200_000);
   const now = harness.clock.wallMs();
-  for (const { sinceMs, lastUse } of harness.writes) {
+  for (const status of harness.writes) {
+    const { sinceMs, lastUse } = status;
+    const again = readClaimStatus({ uid: "claim-1", ...writeClaimStatus("claim-1", status) });
+    promise(
+      again !== undefined && (lastUse === undefined) === (again.lastUse === undefined),
+      "what is written is read again",
+    );
     promise(sinceMs <= now + 1_000, "no claim is unused since a time to come");
     promise((lastUse?.releasedAtMs ?? 0) <= now + 1_000, "no use ends in a time to come");
   }

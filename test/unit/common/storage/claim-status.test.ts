@@ -182,6 +182,7 @@ describe("readClaimStatus", () => {
     { name: "has an uncertainty of a century", text: good.replace("null", String(CENTURY_MS)) },
     { name: "has an uncertainty that no date could bear", text: good.replace("null", "1e18") },
     { name: "has an endless uncertainty", text: good.replace("null", "1e999") },
+    { name: "names a release that is longer than any", text: good.replace('"r"', `"${"r".repeat(1_025)}"`) },
     { name: "is a list", text: "[]" },
     { name: "is longer than any that Mooring writes", text: `${good}${" ".repeat(16_384)}` },
     ...(["release", "node", "pod", "podUID"] as const).map((field) => ({
