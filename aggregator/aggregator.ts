@@ -193,7 +193,7 @@ class Aggregator {
   }
 
   #checkCertificate(): CheckResult {
-    return this.reporting?.serving.check({ nowMs: this.#nowMs(), leads: this.#term !== undefined }) ?? PASSED;
+    return this.reporting?.check({ nowMs: this.#nowMs(), leads: this.#term !== undefined }) ?? PASSED;
   }
 
   #checkStart(): CheckResult {

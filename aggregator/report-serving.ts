@@ -1,7 +1,9 @@
 import type { KubeClient, KubeParts } from "../common/kube/client.ts";
+import { type CheckResult, degraded, failed } from "../common/runtime/health.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { keepCertificates } from "./certificates/certificate-issuer.ts";
-import { createFileServing, createSecretServing, type Serving } from "./certificates/serving.ts";
+import { type Asked, createFileServing, createSecretServing, type Serving } from "./certificates/serving.ts";
+import { type StoredCertificates, type TrustProblem, trustProblem } from "./core/certificate-plan.ts";
 import type { ReportConfig } from "./report-settings.ts";
 import { createReportAccess, type GrantAccess } from "./sources/report-access.ts";
 import { createTokenReviews } from "./sources/token-reviews.ts";
@@ -10,6 +12,8 @@ import { createTokenReviews } from "./sources/token-reviews.ts";
 export interface ReportServing {
   readonly serving: Serving;
   readonly grant: GrantAccess;
+  /** Whether agents can connect, as far as this process knows. */
+  readonly check: (asked: Asked) => CheckResult;
   /** What the leader does about certificates. `fenced` writes only while this process leads. */
   readonly keep: (fenced: KubeClient, signal: AbortSignal) => Promise<void>;
 }
@@ -41,14 +45,26 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
     help: "Reviews of agents' tokens by the API server, by what it said.",
     labels: ["outcome"],
   });
+  let problem: TrustProblem | undefined;
+  const onStored = (stored: StoredCertificates): void => {
+    problem = trustProblem(stored);
+  };
   return {
     serving,
+    check: (asked) => {
+      if (problem?.isRefused) return failed(problem.why);
+      const result = serving.check(asked);
+      return problem === undefined || !result.ok ? result : degraded(problem.why);
+    },
     grant: createReportAccess(
       { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
       { audience: AUDIENCE, ...agents },
     ),
     keep: async (fenced, signal) => {
-      if (certificate.kind === "issued") await keepCertificates({ ...parts, client: fenced }, certificate, signal);
+      if (certificate.kind === "issued")
+        await keepCertificates({ ...parts, client: fenced, onStored }, certificate, signal);
+      // From here on another process looks.
+      problem = undefined;
     },
   };
 }

@@ -2,7 +2,7 @@ import { createBackOff } from "../../common/kube/back-off.ts";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { jitter } from "../../common/runtime/random.ts";
-import { type CertificatePlan, type CertificateTimes, certificatePlan } from "../core/certificate-plan.ts";
+import { type CertificatePlan, type CertificateTimes, certificatePlan, type StoredCertificates } from "../core/certificate-plan.ts";
 import { type CertificatePlaces, type CertificateShelf, readCertificates } from "./certificate-store.ts";
 import { issueAuthority, issueCertificate } from "./issuing.ts";
 import { canonicalName } from "./pem.ts";
@@ -20,6 +20,8 @@ export interface IssuerConfig extends CertificatePlaces {
 interface IssuerParts extends KubeParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
+  /** What is stored, at each look. */
+  readonly onStored: (stored: StoredCertificates) => void;
 }
 
 export const LOOK_EVERY_MS = 60_000;
@@ -48,6 +50,7 @@ async function settle(parts: IssuerParts, config: IssuerConfig, signal: AbortSig
   const names = [...new Set(config.names.map(canonicalName))].toSorted();
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const shelf = await readCertificates(parts, config, signal);
+    parts.onStored(shelf.stored);
     // Stored as whole milliseconds; rounded down it is never later than the next look.
     const plan = certificatePlan(Math.floor(parts.nowMs()), shelf.stored, { times: config.times, names });
     if (plan.kind === "keep") return;

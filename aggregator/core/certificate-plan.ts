@@ -37,6 +37,24 @@ export interface StoredCertificates {
   readonly serving: ServingCertificate | undefined;
 }
 
+/** Where agents are told to trust something else than what is served. */
+export interface TrustProblem {
+  /** Agents refuse what is served. */
+  readonly isRefused: boolean;
+  readonly why: string;
+}
+
+/** Compares what agents are told to trust with what is served; nothing where they agree, or where nothing is served yet. */
+export function trustProblem({ authorities, trusted, serving }: StoredCertificates): TrustProblem | undefined {
+  if (serving === undefined) return undefined;
+  const { signedBy, previous } = serving;
+  if (!trusted.some(({ id }) => id === signedBy))
+    return { isRefused: true, why: "agents are not told to trust the authority that signed the certificate" };
+  const own = [...authorities.map(({ id }) => id), signedBy, previous?.id];
+  if (trusted.every(({ id }) => own.includes(id))) return undefined;
+  return { isRefused: false, why: "agents are told to trust an authority that is not Mooring's" };
+}
+
 /** How long things last, milliseconds. */
 export interface CertificateTimes {
   readonly authorityMs: number;

@@ -164,7 +164,7 @@ function failures(): readonly unknown[] {
 
 describe("certificates that are renewed while agents report", () => {
   it("cost not one report, whoever signs them", async () => {
-    const issuer = { ...parts, nowMs: () => owner.clock.wallMs() + aheadMs };
+    const issuer = { ...parts, nowMs: () => owner.clock.wallMs() + aheadMs, onStored: () => {} };
     const config = { ...PLACES, names: NAMES, times: TIMES, lookEveryMs: 200 };
     inBackground((signal) => keepCertificates(issuer, config, signal));
     await caughtUp();

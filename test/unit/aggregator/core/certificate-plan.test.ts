@@ -6,6 +6,7 @@ import {
   certificatePlan,
   type ServingCertificate,
   type StoredCertificates,
+  trustProblem,
 } from "../../../../aggregator/core/certificate-plan.ts";
 
 const HOUR = 3_600_000;
@@ -225,5 +226,32 @@ describe("certificatePlan", () => {
     },
   ])("$name", ({ stored, plan }) => {
     expect(certificatePlan(NOW, stored, { times: TIMES, names: NAMES })).toEqual(plan);
+  });
+});
+
+describe("trustProblem", () => {
+  const refused = { isRefused: true, why: "agents are not told to trust the authority that signed the certificate" };
+  const stranger = { isRefused: false, why: "agents are told to trust an authority that is not Mooring's" };
+  const EVIL = authority("evil", HOUR);
+
+  it.each([
+    { name: "agents trust who signed", stored: STEADY, problem: undefined },
+    { name: "one authority replaces the other", stored: OVERLAP, problem: undefined },
+    { name: "nothing is served yet", stored: NOTHING, problem: undefined },
+    { name: "agents trust nobody", stored: { ...STEADY, trusted: [] }, problem: refused },
+    { name: "agents trust somebody else", stored: { ...STEADY, trusted: [EVIL] }, problem: refused },
+    { name: "agents trust somebody else, too", stored: { ...STEADY, trusted: [A, EVIL] }, problem: stranger },
+    {
+      name: "agents trust who signed before",
+      stored: {
+        ...STEADY,
+        trusted: [GONE, A],
+        serving: certificate("a", HOUR, { previous: { id: "gone", untilMs: NOW } }),
+      },
+      problem: undefined,
+    },
+    { name: "the key of who signed was lost", stored: { ...STEADY, authorities: [] }, problem: undefined },
+  ])("compares what is served with what agents trust: $name", ({ stored, problem }) => {
+    expect(trustProblem(stored)).toEqual(problem);
   });
 });
