@@ -12,7 +12,7 @@ import { kubeletConfig, kubeProxyConfig } from "./kubelet-config.ts";
 import type { ClusterNetwork } from "./network.ts";
 import { type NodeProgram, nodeProgram } from "./node-program.ts";
 import { type BootingNode, CTR_FLAGS, createNode } from "./real-node.ts";
-import { cniConfig, containerdConfig } from "./runtime-config.ts";
+import { cniConfig, containerdConfig, containerSpec } from "./runtime-config.ts";
 import { PAUSE_IMAGE } from "./workload.ts";
 
 const KUBELET_PORT = 10_250;
@@ -65,7 +65,8 @@ export function prepareNode(owner: Owner, site: NodeSite, addresses: NodeAddress
 
 function containerd({ owner, site, addresses, init, file }: Building): NodeProgram {
   const { binaries, runc } = site;
-  const setup = { pauseImage: PAUSE_IMAGE, runc, cniPrograms: dirname(binaries("ptp")), cniConfig: file("cni") };
+  const folders = { cniPrograms: dirname(binaries("ptp")), cniConfig: file("cni") };
+  const setup = { pauseImage: PAUSE_IMAGE, runc, ...folders, containerSpec: file("container.json") };
   writeFileSync(file("containerd.toml"), containerdConfig(setup));
   writeFileSync(file("cni/10-pods.conflist"), cniConfig(addresses));
   const version: Command = { command: binaries("ctr"), args: [...CTR_FLAGS, "version"] };
@@ -74,7 +75,11 @@ function containerd({ owner, site, addresses, init, file }: Building): NodeProgr
     logFile: file("containerd.log"),
     // It looks for its shim there.
     env: { PATH: `${dirname(binaries("containerd"))}:${systemPath()}` },
-    command: () => init.inside({ command: binaries("containerd"), args: ["--config", file("containerd.toml")] }),
+    command: async () => {
+      const defaults = await runCommand({ command: binaries("ctr"), args: ["oci", "spec"] });
+      writeFileSync(setup.containerSpec, containerSpec(defaults));
+      return init.inside({ command: binaries("containerd"), args: ["--config", file("containerd.toml")] });
+    },
     check: async () => void (await runCommand(init.inside(version))),
   });
 }

@@ -1,3 +1,4 @@
+import { looseObject, parse } from "valibot";
 import type { NodeAddresses } from "./addresses.ts";
 
 /** Where containerd listens inside a node. */
@@ -13,10 +14,12 @@ export interface RuntimeSetup {
   readonly cniPrograms: string;
   /** The folder of the CNI configuration. */
   readonly cniConfig: string;
+  /** A file with what every container is made from; see `containerSpec`. */
+  readonly containerSpec: string;
 }
 
 /** containerd's configuration (version 3, TOML). */
-export function containerdConfig({ pauseImage, runc, cniPrograms, cniConfig }: RuntimeSetup): string {
+export function containerdConfig({ pauseImage, runc, cniPrograms, cniConfig, containerSpec }: RuntimeSetup): string {
   const images = 'plugins."io.containerd.cri.v1.images"';
   const runtime = 'plugins."io.containerd.cri.v1.runtime"';
   return [
@@ -39,11 +42,28 @@ export function containerdConfig({ pauseImage, runc, cniPrograms, cniConfig }: R
     'default_runtime_name = "runc"',
     `[${runtime}.containerd.runtimes.runc]`,
     'runtime_type = "io.containerd.runc.v2"',
+    `base_runtime_spec = ${text(containerSpec)}`,
     `[${runtime}.containerd.runtimes.runc.options]`,
     `BinaryName = ${text(runc)}`,
     "SystemdCgroup = false",
     "",
   ].join("\n");
+}
+
+/** In a container's own mount namespace, before its root becomes `/`: the state of the container comes by standard input. */
+const OWN_BOOT_ID = [
+  'bundle=$(sed -n \'s/.*"bundle":"\\([^"]*\\)".*/\\1/p\')',
+  "file=proc/sys/kernel/random/boot_id",
+  'if [ -e "$bundle/rootfs/$file" ]; then mount --bind "/$file" "$bundle/rootfs/$file"; fi',
+].join("\n");
+
+/**
+ * What every container is made from, by the runtime's own default (`ctr oci spec`). A node's boot ID is a file over that of its `/proc`, so
+ * a container's `/proc`, which on a real node shows the same, gets it, too. runc allows no such mount but by a hook.
+ */
+export function containerSpec(defaults: string): string {
+  const hook = { path: "/bin/sh", args: ["sh", "-ec", OWN_BOOT_ID], env: ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"] };
+  return json({ ...parse(looseObject({}), JSON.parse(defaults)), hooks: { createContainer: [hook] } });
 }
 
 /**

@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { corefile, kubeletConfig, kubeProxyConfig } from "../../node/kubelet-config.ts";
-import { cniConfig, containerdConfig } from "../../node/runtime-config.ts";
+import { cniConfig, containerdConfig, containerSpec } from "../../node/runtime-config.ts";
+
+describe("containerSpec", () => {
+  it("keeps the runtime's defaults, and has a hook that shows containers the node's boot ID", () => {
+    const spec = containerSpec('{"process":{"cwd":"/"}}');
+
+    expect(JSON.parse(spec)).toMatchObject({
+      process: { cwd: "/" },
+      hooks: { createContainer: [{ path: "/bin/sh", args: ["sh", "-ec", expect.stringContaining("boot_id")] }] },
+    });
+  });
+});
 
 describe("containerdConfig", () => {
   const config = containerdConfig({
@@ -8,6 +19,7 @@ describe("containerdConfig", () => {
     runc: "/usr/sbin/runc",
     cniPrograms: '/a "folder"',
     cniConfig: "/run/cni",
+    containerSpec: "/run/container.json",
   });
 
   it.each([
@@ -15,6 +27,7 @@ describe("containerdConfig", () => {
     { name: "does not ask for a right that the machine may lack", line: "restrict_oom_score_adj = true" },
     { name: "leaves cgroups to runc", line: "SystemdCgroup = false" },
     { name: "names the runc that was found", line: 'BinaryName = "/usr/sbin/runc"' },
+    { name: "makes containers from that file", line: 'base_runtime_spec = "/run/container.json"' },
     { name: "escapes what TOML would misread", line: 'bin_dirs = ["/a \\"folder\\""]' },
   ])("$name", ({ line }) => {
     expect(config.split("\n")).toContain(line);
