@@ -1,8 +1,14 @@
-# Node.js on a slim glibc base, for building alone: nothing of it is in the image but libraries. It needs no shell. Pin it by its digest.
-ARG NODE_IMAGE=node:26-trixie-slim
+# Node.js on a slim glibc base, for building alone: nothing of it is in the image but libraries. It needs no shell. It is named with its
+# digest (`node:26-trixie-slim@sha256:…`), or the build refuses it.
+ARG NODE_IMAGE
 
 FROM ${NODE_IMAGE} AS build
+ARG NODE_IMAGE
+# For tests alone, whose base is of this machine: any base.
+ARG UNPINNED_BASE=no
 WORKDIR /src
+COPY .ci/base-image.mjs .ci/
+RUN ["node", ".ci/base-image.mjs"]
 # The packages of the lock file, in a layer that changes with it alone.
 COPY package.json package-lock.json .npmrc ./
 COPY .ci .ci
@@ -19,9 +25,11 @@ RUN ["node", ".ci/launch.mjs", ".ci/image-root.ts", "/image"]
 FROM scratch
 ARG VERSION=0.0.0-unreleased
 ARG REVISION=unknown
+ARG NODE_IMAGE
 LABEL org.opencontainers.image.title="Mooring" \
       org.opencontainers.image.description="Tells a Kubernetes administrator when a volume was really last used" \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="${NODE_IMAGE}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /image /

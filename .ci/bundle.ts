@@ -24,6 +24,12 @@ const NATIVE = "koffi";
 const RUNTIME_FILES = [".js", ".cjs", ".json", ".node"];
 const SKIPPED = ["cnoke.cjs", "doc", "lib", "vendor"];
 
+/** Of the client its kubeconfigs alone, without what talks to proxies: Mooring refuses those (common/kube/connection.ts). */
+const ALIASES = {
+  "@kubernetes/client-node": "./node_modules/@kubernetes/client-node/dist/config.js",
+  ...Object.fromEntries(["hpagent", "socks", "socks-proxy-agent"].map((name) => [name, "./.ci/no-proxy.ts"])),
+};
+
 /** A folder from which the programs run without anything else of this repository. */
 export interface Bundle {
   readonly folder: string;
@@ -55,6 +61,7 @@ export async function bundle(folder: string, programs: Programs = PROGRAMS): Pro
     // Packages of the older kind call `require` for what is built into Node.js.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     external: [NATIVE],
+    alias: ALIASES,
     legalComments: "none",
     metafile: true,
     logLevel: "error",
@@ -79,7 +86,8 @@ function copyNative(folder: string): readonly string[] {
 }
 
 function isNeededAtRunTime(path: string): boolean {
-  if (SKIPPED.includes(basename(path))) return false;
+  // The Node.js of the image is made for glibc.
+  if (SKIPPED.includes(basename(path)) || basename(path).startsWith("musl_")) return false;
   return statSync(path).isDirectory() || RUNTIME_FILES.includes(extname(path));
 }
 

@@ -1,4 +1,6 @@
-// What Mooring's image is made of, as CycloneDX, and under which licences: `npm run sbom [-- file]`, by default dist/mooring.cdx.json.
+// What Mooring's image is made of, as CycloneDX, and under which licences: `npm run sbom [-- file [libraries]]`, by default dist/mooring.cdx.json.
+// The C libraries are those of an image that is built on this machine, or those in the list that a built image has at
+// /usr/share/mooring/libraries.json.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { array, type InferOutput, looseObject, parse, string } from "valibot";
 import { bundle } from "./bundle.ts";
+import { describeLibraries, Libraries, libraryComponents, loadedLibraries } from "./libraries.ts";
 import { licenceList, packagesIn } from "./licences.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -51,7 +54,13 @@ const NODE = {
   licenses: [{ license: { id: "MIT" } }],
 };
 
-async function run(file: string): Promise<void> {
+function librariesIn(list: string | undefined): Libraries {
+  return list === undefined
+    ? describeLibraries(loadedLibraries())
+    : parse(Libraries, JSON.parse(readFileSync(list, "utf8")));
+}
+
+async function run(file: string, list: string | undefined): Promise<void> {
   const bom = ofLockFile();
   const folders = await shippedFolders();
   const shipped = packagesIn(readFileSync(join(root, "package-lock.json"), "utf8")).filter(({ path }) =>
@@ -66,13 +75,18 @@ async function run(file: string): Promise<void> {
   const dependencies = bom.dependencies
     .filter(({ ref }) => refs.has(ref))
     .map((one) => ({ ...one, dependsOn: one.dependsOn.filter((ref) => refs.has(ref)) }));
+  const libraries = libraryComponents(librariesIn(list));
   const metadata = { ...bom.metadata, component: own };
-  const text = JSON.stringify({ ...bom, metadata, components: [...components, NODE], dependencies }, undefined, 2);
+  const text = JSON.stringify(
+    { ...bom, metadata, components: [...components, NODE, ...libraries], dependencies },
+    undefined,
+    2,
+  );
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${text}\n`);
   process.stdout.write(
-    `${file}: ${components.length} packages and Node.js ${NODE.version}\n\n${licenceList(shipped)}\n`,
+    `${file}: ${components.length} packages, Node.js ${NODE.version} and C libraries of ${libraries.length} packages\n\n${licenceList(shipped)}\n`,
   );
 }
 
-await run(resolve(process.argv[2] ?? join(root, "dist/mooring.cdx.json")));
+await run(resolve(process.argv[2] ?? join(root, "dist/mooring.cdx.json")), process.argv[3]);

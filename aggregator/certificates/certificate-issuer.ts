@@ -2,7 +2,12 @@ import { createBackOff } from "../../common/kube/back-off.ts";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { jitter } from "../../common/runtime/random.ts";
-import { type CertificatePlan, type CertificateTimes, certificatePlan, type StoredCertificates } from "../core/certificate-plan.ts";
+import {
+  type CertificatePlan,
+  type CertificateTimes,
+  certificatePlan,
+  type StoredCertificates,
+} from "../core/certificate-plan.ts";
 import { type CertificatePlaces, type CertificateShelf, readCertificates } from "./certificate-store.ts";
 import { issueAuthority, issueCertificate } from "./issuing.ts";
 import { canonicalName } from "./pem.ts";

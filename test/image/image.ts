@@ -79,7 +79,7 @@ async function build(
   await buildah.build(place, { name: BASE });
   await buildah.build(project, {
     name: reference,
-    arguments: { NODE_IMAGE: BASE },
+    arguments: { NODE_IMAGE: BASE, UNPINNED_BASE: "allowed" },
     // What the build installs where it is not there yet.
     mounts: { "/src/node_modules": join(project, "node_modules") },
   });

@@ -81,6 +81,21 @@ describe("the bundle", () => {
     expect(files.filter((file) => /\.(ts|map|cc|hh)$/.test(file))).toEqual([]);
   });
 
+  it.each(["ws", "tar-fs", "tar-stream", "stream-buffers", "socks", "socks-proxy-agent", "hpagent"])(
+    "has no %s, which only parts of the client need that Mooring does not use",
+    (name) => {
+      expect(made.packages).not.toContain(`node_modules/${name}`);
+    },
+  );
+
+  it("has one build of the native package, that for this platform and its C library", () => {
+    const files = readdirSync(made.folder, { recursive: true, encoding: "utf8" });
+
+    expect(files.filter((file) => file.endsWith(".node"))).toEqual([
+      expect.stringContaining(`${process.platform}_${process.arch}/koffi.node`),
+    ]);
+  });
+
   it("is the same when it is made again", async () => {
     const again = await bundle(scratch());
     onTestFinished(() => rmSync(again.folder, { recursive: true, force: true }));

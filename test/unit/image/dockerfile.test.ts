@@ -13,6 +13,11 @@ describe("the Dockerfile", () => {
     expect(all("FROM").at(-1)).toBe("scratch");
   });
 
+  it("is built on the base that it is given, and refuses one without a digest before anything else", () => {
+    expect(all("ARG")[0]).toBe("NODE_IMAGE");
+    expect(all("RUN")[0]).toBe(JSON.stringify(["node", ".ci/base-image.mjs"]).replace(",", ", "));
+  });
+
   it("starts and builds without a shell", () => {
     const commands = [...all("RUN"), ...all("ENTRYPOINT"), ...all("CMD")];
 

@@ -35,7 +35,14 @@ function start(objects = new FakeObjects()) {
   const client = createKubeClient(createFakeConnection(createFakeTransport(objects.serve)), { clock });
   const stop = new AbortController();
   // The API server's clock is known to a fraction of a millisecond.
-  const parts = { client, clock, logger, random: createFixedRandom(0.5), nowMs: () => clock.wallMs() + 0.25, onStored: () => {} };
+  const parts = {
+    client,
+    clock,
+    logger,
+    random: createFixedRandom(0.5),
+    nowMs: () => clock.wallMs() + 0.25,
+    onStored: () => {},
+  };
   const running = keepCertificates(parts, CONFIG, stop.signal);
   ends.push(async () => {
     stop.abort();
