@@ -5,6 +5,7 @@ import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
 import type { Fact } from "./core/attribution.ts";
 import { type Acceptance, acceptHeartbeat, acceptReport, isOlder, type Receipt, settle } from "./core/fleet.ts";
+import { bytesOf, shareProblem, withoutEarlier } from "./core/node-share.ts";
 import type { NodeView } from "./core/node-view.ts";
 import { isClockSetBack, type OlderMessages, withOlder } from "./core/set-back.ts";
 
@@ -18,6 +19,8 @@ export type FleetChange =
       readonly setBackMs?: number | undefined;
     }
   | { readonly kind: "stale"; readonly why: string }
+  /** To remember it would take more memory than the node may have: nothing of it counts. */
+  | { readonly kind: "too-much"; readonly why: string }
   /** A heartbeat for a state that is not known. */
   | { readonly kind: "unknown" };
 
@@ -35,6 +38,8 @@ export class FleetState {
   /** Of nodes that only tell what is older than what is known: theirs may be a clock that has gone back. */
   readonly #older = new Map<string, OlderMessages>();
   readonly #nodesByVolume = new IndexMap();
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
@@ -96,6 +101,11 @@ export class FleetState {
     return [...this.#heard].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
   }
 
+  /** About how much memory what nodes show takes. Bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get size(): number {
     return this.#views.size;
   }
@@ -118,7 +128,9 @@ export class FleetState {
     const isSetBack = known !== undefined && this.#isSetBack(known, message);
     const result = acceptMessage(known, message, { ...receipt, isSetBack });
     if (result.kind !== "accepted") return result;
-    const { view } = result;
+    const { view, bytes } = this.#withinShare(result.view, known);
+    const why = shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0));
+    if (why !== undefined) return { kind: "too-much", why };
     // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
     const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
@@ -148,9 +160,25 @@ export class FleetState {
     this.#older.delete(node);
   }
 
+  /** What a view takes. Before a node has too much, of what it tells no more the latest end of each volume is enough. */
+  #withinShare(view: NodeView, known: NodeView | undefined): { readonly view: NodeView; readonly bytes: number } {
+    if (known !== undefined && isSameState(known, view)) return { view, bytes: this.#bytesOf.get(view.node) ?? 0 };
+    const bytes = bytesOf(view);
+    if (shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0)) === undefined) return { view, bytes };
+    const merged = withoutEarlier(view);
+    return { view: merged, bytes: bytesOf(merged) };
+  }
+
+  #account(node: string, bytes: number): void {
+    this.#bytes += bytes - (this.#bytesOf.get(node) ?? 0);
+    if (bytes === 0) this.#bytesOf.delete(node);
+    else this.#bytesOf.set(node, bytes);
+  }
+
   #put(known: NodeView | undefined, view: NodeView): void {
     this.#views.set(view.node, view);
     if (known !== undefined && isSameState(known, view)) return;
+    this.#account(view.node, bytesOf(view));
     for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(clueOf(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
   }
@@ -158,6 +186,7 @@ export class FleetState {
   /** Forgets a node that is gone for good. */
   drop(node: string): void {
     for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
+    this.#account(node, 0);
     this.#views.delete(node);
     this.#heard.delete(node);
     this.#older.delete(node);

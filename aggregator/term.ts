@@ -62,6 +62,8 @@ export class Term {
   readonly #api: ReadApi;
   readonly #silentAfterMs: number;
   #asks: Budget = fullBudget(ASKS);
+  /** Nodes whose last report told too much. */
+  readonly #refused = new Set<string>();
   /** Which pods of which nodes wait is being found out. */
   #isCounting = false;
 
@@ -196,6 +198,7 @@ export class Term {
       logger.info({ node: report.node, why: change.why }, "stale report dropped");
       return change;
     }
+    if (change.kind === "too-much") return this.#tooMuch(report.node, change);
     if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
     // Before anything is changed: a report in which a bug shows is refused as a whole.
     const effects = {
@@ -205,6 +208,7 @@ export class Term {
       misfits: cluster.misfits(report.node),
     };
     this.fleet.take(report, change);
+    this.#refused.delete(report.node);
     const { setBackMs } = change;
     if (setBackMs !== undefined)
       logger.warn(
@@ -230,6 +234,16 @@ export class Term {
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(look && { look }), ...told } };
+  }
+
+  /** What the node told before may have become settled meanwhile: then there is room for its next report. */
+  #tooMuch(node: string, outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>): ReportOutcome {
+    const view = this.fleet.view(node);
+    if (view !== undefined) this.fleet.settle(node, this.reconciler.answers.settled(view));
+    if (!this.#refused.has(node))
+      this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
+    this.#refused.add(node);
+    return outcome;
   }
 
   /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */

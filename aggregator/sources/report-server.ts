@@ -31,6 +31,8 @@ export type ReportOutcome =
   | { readonly kind: "later" }
   /** A bug showed in what was made of it. */
   | { readonly kind: "failed" }
+  /** To remember it would take more memory than there is for the node. */
+  | { readonly kind: "too-much"; readonly why: string }
   | TurnedAway;
 
 /** Who takes reports. */
@@ -66,6 +68,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
       return { status: 403, body: "the report is of another pod than the token's\n" };
     }
     const outcome = taker.onReport(report);
+    if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome)
       ? away(reports, outcome)
       : taken(reports, outcome, { query: request.query, hold: taker.holdRejections() });
@@ -116,7 +119,7 @@ function createDecoder({ newBreather }: ReportTaker): (text: string) => Promise<
   };
 }
 
-type Taken = Exclude<ReportOutcome, TurnedAway>;
+type Taken = Exclude<ReportOutcome, TurnedAway | { readonly kind: "too-much" }>;
 
 function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
   return outcome.kind === "not-leading" || outcome.kind === "not-ready";
@@ -158,6 +161,12 @@ function tooMany(reports: Counter<"outcome">): RouteAnswer {
     headers: { "retry-after": "1" },
     isLast: true,
   };
+}
+
+/** It is not the report's fault alone: what was told before may be settled by the time that it comes again. */
+function tooMuch(reports: Counter<"outcome">, why: string): RouteAnswer {
+  reports.increment({ outcome: "too-much" });
+  return { status: 429, body: `${why}\n`, headers: { "retry-after": "10" } };
 }
 
 function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {

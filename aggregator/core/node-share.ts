@@ -1,0 +1,59 @@
+import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
+import type { NodeRelease, NodeView } from "./node-view.ts";
+
+/** Of a node: more than two reports of the largest kind. Bytes. */
+const NODE_MOST = 16 * 1024 * 1024;
+/** Of all nodes together: 5,000 with thirty mounts take half of it. */
+const ALL_MOST = 128 * 1024 * 1024;
+/** So much a node may always have, whatever the others take: some hundred mounts. */
+const NODE_LEAST = 256 * 1024;
+
+/** What a hold or release takes beside its texts. */
+const ENTRY_BYTES = 200;
+
+interface Weighed {
+  readonly volume: VolumeIdentity;
+  readonly podUid: string | undefined;
+  readonly pod: string | undefined;
+  readonly id?: string;
+}
+
+/** About how much memory it takes to remember what a node shows, never less than its texts. Bytes. */
+export function bytesOf({ holds, releases }: Pick<NodeView, "holds" | "releases">): number {
+  let bytes = 0;
+  for (const hold of holds) bytes += entryBytes(hold);
+  for (const release of releases.values()) bytes += entryBytes(release);
+  return bytes;
+}
+
+function entryBytes({ volume, podUid = "", pod = "", id = "" }: Weighed): number {
+  return ENTRY_BYTES + volumeKey(volume).length + podUid.length + pod.length + id.length;
+}
+
+/** Why a node may not have so much; nothing where it may. `othersBytes` is what all other nodes have. */
+export function shareProblem(bytes: number, othersBytes: number): string | undefined {
+  if (bytes > NODE_MOST)
+    return `what is to be remembered of the node takes ${bytes} bytes, and a node may have ${NODE_MOST}`;
+  if (bytes <= NODE_LEAST || bytes + othersBytes <= ALL_MOST) return undefined;
+  return `what is to be remembered of all nodes takes more than ${ALL_MOST} bytes, and of this one ${bytes}`;
+}
+
+/** True when one ended after the other on the same node's clock. */
+function isLater(one: NodeRelease, other: NodeRelease): boolean {
+  return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;
+}
+
+/**
+ * The view without ends that nobody tells any more and that a later one of the same volume makes up for. What a report tells stays: it is to
+ * be acknowledged.
+ */
+export function withoutEarlier(view: NodeView): NodeView {
+  const latest = new Map<string, NodeRelease>();
+  for (const release of view.releases.values()) {
+    const key = volumeKey(release.volume);
+    const known = latest.get(key);
+    if (known === undefined || isLater(release, known)) latest.set(key, release);
+  }
+  const kept = new Set(latest.values());
+  return { ...view, releases: new Map([...view.releases].filter(([, one]) => one.isTold || kept.has(one))) };
+}
