@@ -4,10 +4,11 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { bearerToken, tokenExpiry } from "../core/bearer-token.ts";
+import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";
 import { type Budget, type BudgetRule, fullBudget, spend } from "../core/budget.ts";
 import { NamedBudgets } from "../core/named-budgets.ts";
 import { type Reporter, type ReporterRule, reporterOf } from "../core/reporter.ts";
+import { ReviewLimits, type TokenSource } from "../core/review-limits.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 
 /** Whether a report is taken at all, before its body is read. */
@@ -53,13 +54,19 @@ const MOST_DISBELIEVED = 1_000;
 /** An agent has one report under way, and sends the next when something was mounted or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
 const ALL_REPORTS: BudgetRule = { most: 20_000, refillMs: 0.2 };
-/** An agent has a new token every eight minutes. Nobody can use up the budget of who has been reviewed already. */
-const NODE_REVIEWS: BudgetRule = { most: 20, refillMs: 3_000 };
-const ALL_REVIEWS: BudgetRule = { most: 6_000, refillMs: 5 };
 
 interface Belief {
   readonly reporter: Reporter;
   readonly untilMs: number;
+}
+
+/** A token to be reviewed. */
+interface Asked {
+  readonly key: string;
+  readonly token: string;
+  readonly source: TokenSource;
+  /** It was good before, or comes from where others were. */
+  readonly isFirst: boolean;
 }
 
 /** Takes reports of the agents' own pods alone, each for its own node, by what the API server says of their tokens. */
@@ -76,9 +83,8 @@ class ReportAccess {
   readonly #disbeliefs = new Map<string, Belief>();
   readonly #asked = new Map<string, Promise<Reporter>>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
-  readonly #nodeReviews = new NamedBudgets(NODE_REVIEWS, MOST_REMEMBERED);
+  readonly #limits = new ReviewLimits();
   #allReports: Budget = fullBudget(ALL_REPORTS);
-  #allReviews: Budget = fullBudget(ALL_REVIEWS);
   #failures = 0;
 
   constructor(parts: AccessParts, rule: ReporterRule) {
@@ -86,17 +92,21 @@ class ReportAccess {
     this.#rule = rule;
   }
 
-  async grant({ authorization, node }: AccessRequest): Promise<Access> {
+  async grant({ authorization, address, node }: AccessRequest): Promise<Access> {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
     const key = hash("sha256", token);
     const nowMs = this.#parts.clock.monotonicMs();
     const belief = this.#beliefs.get(key) ?? this.#disbeliefs.get(key);
     const known = belief !== undefined && nowMs < belief.untilMs ? belief.reporter : undefined;
-    if (known === undefined && !this.#asked.has(key) && !this.#mayReview(node, nowMs))
-      return refused("throttled", "too many tokens that are not known");
+    if (known !== undefined) return this.#decide(known, node);
+    const source = { address, podUid: claimedPodUid(token) };
+    const wasGood = this.#beliefs.has(key);
+    const take = (): boolean => (wasGood ? this.#limits.takeKnown(key, nowMs) : this.#limits.take(source, nowMs));
+    if (!this.#asked.has(key) && !take()) return refused("throttled", "too many tokens that are not known");
+    const asked = { key, token, source, isFirst: wasGood || this.#limits.isGood(source) };
     try {
-      return this.#decide(known ?? (await this.#review(key, token)), node);
+      return this.#decide(await this.#review(asked), node);
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       return refused("review-failed", "the token could not be reviewed");
@@ -111,19 +121,21 @@ class ReportAccess {
   }
 
   /** Several reports with one token at a time are one question. */
-  async #review(key: string, token: string): Promise<Reporter> {
-    const asked = this.#asked.get(key) ?? this.#ask(key, token).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, asked);
-    return await asked;
+  async #review(asked: Asked): Promise<Reporter> {
+    const { key } = asked;
+    const answer = this.#asked.get(key) ?? this.#ask(asked).finally(() => this.#asked.delete(key));
+    this.#asked.set(key, answer);
+    return await answer;
   }
 
-  async #ask(key: string, token: string): Promise<Reporter> {
+  async #ask({ key, token, source, isFirst }: Asked): Promise<Reporter> {
     const { review, reviews, logger } = this.#parts;
     try {
-      const reporter = reporterOf(await review(token), this.#rule);
+      const reporter = reporterOf(await review(token, isFirst), this.#rule);
       reviews.increment({ outcome: reporter.kind });
       if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
       this.#failures = 0;
+      if (reporter.kind === "agent") this.#limits.noteGood(source);
       this.#remember(key, reporter, tokenExpiry(token));
       return reporter;
     } catch (error) {
@@ -149,13 +161,6 @@ class ReportAccess {
     const livesMs = expiryMs === undefined ? 0 : expiryMs - nowMs();
     if (livesMs > 0) this.#beliefs.set(key, { reporter, untilMs: since + Math.min(BELIEVED_MS, livesMs) });
     dropOldest(this.#beliefs, MOST_REMEMBERED);
-  }
-
-  #mayReview(node: string, nowMs: number): boolean {
-    if (!this.#nodeReviews.take(node, nowMs)) return false;
-    const { isAllowed, budget } = spend(this.#allReviews, nowMs, ALL_REVIEWS);
-    this.#allReviews = budget;
-    return isAllowed;
   }
 
   #mayReport(node: string): boolean {

@@ -5,8 +5,8 @@ import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { TokenVerdict } from "../core/reporter.ts";
 
-/** Asks the API server whose token it is. Rejects with `MooringError` when it does not say. */
-export type ReviewToken = (token: string) => Promise<TokenVerdict>;
+/** Asks the API server whose token it is, those that are first before all others that wait. Rejects with `MooringError` when it does not say. */
+export type ReviewToken = (token: string, isFirst: boolean) => Promise<TokenVerdict>;
 
 /** As many at a time: after a change of leaders there is one for each node, and each would have a connection of its own. */
 const MOST_AT_A_TIME = 64;
@@ -33,8 +33,8 @@ export function createTokenReviews(
 ): ReviewToken {
   const enter = createGate(MOST_AT_A_TIME);
   const { signal } = new AbortController();
-  const ask = async (token: string, limited: AbortSignal): Promise<TokenVerdict> => {
-    const leave = await enter();
+  const ask = async (token: string, isFirst: boolean, limited: AbortSignal): Promise<TokenVerdict> => {
+    const leave = await enter(isFirst);
     try {
       // Who waited for too long is not answered any more.
       if (limited.aborted) throw new MooringError("transport-failed", "too many tokens are asked about");
@@ -43,7 +43,8 @@ export function createTokenReviews(
       leave();
     }
   };
-  return (token) => withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) => ask(token, limited));
+  return (token, isFirst) =>
+    withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) => ask(token, isFirst, limited));
 }
 
 function reviewOf(token: string, audience: string): Parameters<KubeClient["request"]>[0] {
@@ -67,18 +68,19 @@ function verdictOf(body: unknown): TokenVerdict {
   };
 }
 
-/** Lets so many in; the others wait in their order. Whoever is in leaves by what it gets. */
-function createGate(most: number): () => Promise<() => void> {
-  const waiting: (() => void)[] = [];
+/** Lets so many in; the others wait in their order, the first before the rest. Whoever is in leaves by what it gets. */
+function createGate(most: number): (isFirst: boolean) => Promise<() => void> {
+  const first: (() => void)[] = [];
+  const rest: (() => void)[] = [];
   let inside = 0;
   const leave = (): void => {
-    const next = waiting.shift();
+    const next = first.shift() ?? rest.shift();
     if (next === undefined) inside -= 1;
     else next();
   };
-  return async () => {
+  return async (isFirst) => {
     if (inside < most) inside += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+    else await new Promise<void>((resolve) => (isFirst ? first : rest).push(resolve));
     return leave;
   };
 }

@@ -257,6 +257,20 @@ describe("a report is refused", () => {
     expect(await send({ token, body: report() })).toMatchObject({ status: 200 });
   });
 
+  it("a good one is taken while a stranger at its own address brings bad tokens in its pod's name, also with a new token", async () => {
+    const bad = Array.from({ length: 60 }, (_, index) =>
+      reissued(cluster, token, { jti: `made-up-${index}` }).slice(0, -4),
+    );
+    const statuses: number[] = [];
+    for (const one of bad) statuses.push((await send({ token: `${one}AAAA`, body: report() })).status);
+
+    const known = await send({ token, body: report() });
+    const rotated = await send({ token: await requestToken(cluster, { pod: agent }), body: report() });
+
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    expect([known.status, rotated.status]).toEqual([200, 200]);
+  });
+
   it("without a token before any of its body has come", async () => {
     const answer = await send({ body: "x", missingBytes: 10_000 });
 

@@ -66,7 +66,7 @@ async function takeReview(token: string, body: string): Promise<void> {
   const transport = createFakeTransport(() => ({ status: 201, body }));
   const client = createKubeClient(createFakeConnection(transport), { clock });
   try {
-    const verdict = await createTokenReviews({ client, clock }, RULE.audience)(token);
+    const verdict = await createTokenReviews({ client, clock }, RULE.audience)(token, false);
     const reporter = reporterOf(verdict, RULE);
     if (reporter.kind !== "agent") return;
     promise(

@@ -22,7 +22,8 @@ function verdictFor(node: string): TokenVerdict {
 /** A token that the fake API server knows as that of a node's agent for so long. */
 function tokenOf(node: string, expiresInMs: number | undefined, wallMs: number): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const claims = expiresInMs === undefined ? {} : { exp: (wallMs + expiresInMs) / 1000 };
+  const expiry = expiresInMs === undefined ? {} : { exp: (wallMs + expiresInMs) / 1000 };
+  const claims = { ...expiry, "kubernetes.io": { pod: { uid: `uid-on-${node}` } } };
   return `${part({ alg: "RS256" })}.${part({ ...claims, node })}.c2lnbmF0dXJl`;
 }
 
@@ -57,8 +58,8 @@ function setUp() {
     setAnswer: (next: typeof answer) => {
       answer = next;
     },
-    report: (token: string | undefined, node = "n1"): Promise<Access> =>
-      grant({ authorization: token && `Bearer ${token}`, node }),
+    report: (token: string | undefined, node = "n1", address = "10.0.0.1"): Promise<Access> =>
+      grant({ authorization: token && `Bearer ${token}`, address, node }),
     grant,
   };
 }
@@ -202,18 +203,90 @@ describe("report access", () => {
     expect([statuses.at(-1), other, later]).toEqual([429, 200, 200]);
   });
 
-  it("limits how many unknown tokens are reviewed for a node, and takes the reports of who is known all the same", async () => {
-    const { report, token, asked, clock } = setUp();
-    const mine = token("n1");
-    await report(mine);
-
+  /** Bad tokens from somewhere: of no pod, of another one for each, or of the pod that is told. */
+  async function flood(
+    { report, setAnswer }: ReturnType<typeof setUp>,
+    {
+      count,
+      address,
+      podUid,
+    }: { readonly count: number; readonly address: string; readonly podUid?: string | undefined },
+  ): Promise<readonly number[]> {
+    setAnswer(async () => ({ ...verdictFor("n1"), isAuthenticated: false }));
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
     const statuses: number[] = [];
-    for (let count = 0; count < 40; count += 1)
-      statuses.push(statusOf(await report(tokenOf("n9", 1_000 + count * 1_000, clock.wallMs()))));
+    for (let at = 0; at < count; at += 1) {
+      const uid = podUid ?? `made-up-${at}`;
+      const claims = { jti: `${address}-${at}`, "kubernetes.io": { pod: { uid } } };
+      statuses.push(statusOf(await report(`${part({})}.${part(claims)}.eA`, "n1", address)));
+    }
+    setAnswer(async () => verdictFor("n1"));
+    return statuses;
+  }
 
-    expect(new Set(statuses)).toEqual(new Set([403, 429]));
-    expect(asked.length).toBe(20);
-    expect(statusOf(await report(mine))).toBe(200);
+  it.each([
+    { name: "from elsewhere", address: "10.0.0.9", podUid: undefined },
+    { name: "from elsewhere, in the name of its pod", address: "10.0.0.9", podUid: "uid-on-n1" },
+    { name: "from its own address, as all are behind one proxy", address: "10.0.0.1", podUid: undefined },
+  ])(
+    "a stranger who brings bad tokens to a node $name does not lock its agent out, nor a new token of it",
+    async (row) => {
+      const scene = setUp();
+      const { report, token, clock } = scene;
+      const first = token("n1", 600_000);
+      const before = await report(first);
+
+      const strangers = await flood(scene, { count: 10_000, ...row });
+      const believed = await report(first);
+      clock.pass(120_000);
+      await flood(scene, { count: 10_000, ...row, address: row.address });
+      const reviewedAnew = await report(first);
+      const rotated = await report(token("n1", 500_000));
+
+      expect(new Set(strangers)).toEqual(new Set([401, 429]));
+      expect([before, believed, reviewedAnew, rotated].map(statusOf)).toEqual([200, 200, 200, 200]);
+    },
+  );
+
+  it("limits how many unknown tokens of one pod are reviewed from one address", async () => {
+    const scene = setUp();
+
+    const statuses = await flood(scene, { count: 300, address: "10.0.0.9", podUid: "uid-on-n1" });
+
+    expect(statuses.filter((status) => status === 401)).toHaveLength(200);
+    expect(scene.asked).toHaveLength(200);
+  });
+
+  it("leaves half of the reviews of strangers to those of other addresses", async () => {
+    const scene = setUp();
+
+    await flood(scene, { count: 6_000, address: "10.0.0.9" });
+    const another = await scene.report(scene.token("n1"), "n1", "10.0.0.2");
+
+    expect(scene.asked).toHaveLength(3_001);
+    expect(statusOf(another)).toBe(200);
+  });
+
+  it("asks about what was good, and what comes from there, before it asks about strangers", async () => {
+    const { clock, logger } = setUp();
+    const asked: boolean[] = [];
+    const grant = createReportAccess(
+      {
+        ...{ clock, logger, nowMs: clock.wallMs, reviews: { increment: () => {} } },
+        review: async (_, isFirst) => {
+          asked.push(isFirst);
+          return verdictFor("n1");
+        },
+      },
+      RULE,
+    );
+    const report = (expiresInMs: number): Promise<Access> =>
+      grant({ authorization: `Bearer ${tokenOf("n1", expiresInMs, 0)}`, address: "10.0.0.1", node: "n1" });
+
+    await report(clock.wallMs() + 600_000);
+    await report(clock.wallMs() + 500_000);
+
+    expect(asked).toEqual([false, true]);
   });
 
   it("limits how many unknown tokens are reviewed in all", async () => {
@@ -221,7 +294,7 @@ describe("report access", () => {
 
     const statuses = new Set<number>();
     for (let count = 0; count < 6_100; count += 1)
-      statuses.add(statusOf(await report(token(`n${count}`), `n${count}`)));
+      statuses.add(statusOf(await report(token(`n${count}`), `n${count}`, `10.0.${count % 3}.1`)));
 
     expect(asked.length).toBe(6_000);
     expect(statuses).toEqual(new Set([200, 429]));
