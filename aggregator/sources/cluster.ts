@@ -60,7 +60,8 @@ interface ClusterParts extends KubeParts {
 }
 
 export function createCluster(parts: ClusterParts, listener: ClusterListener): Cluster {
-  const pods = createPods(parts, listener);
+  const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
+  const pods = createPods({ ...parts, isClaimThere }, listener);
   const volumes = createVolumes(parts, listener.onClaim);
   const nodes = createNodes(parts, { ...listener, volumes });
   const claims = createClaims(parts, listener);

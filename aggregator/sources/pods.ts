@@ -6,6 +6,7 @@ import type { Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
+import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
 import { KeptPod, PodValues } from "./kept-pod.ts";
 import { podProjection } from "./projections.ts";
 
@@ -57,19 +58,18 @@ export interface PodListener {
   readonly onAgentPod: (node: string) => void;
 }
 
-/** So many vanished pods are remembered: their mounts and releases may still be to come. */
-const REMEMBERED_PODS = 20_000;
-
-interface PodsParts extends KubeParts {
+interface PodParts extends KubeParts {
   readonly agents: AgentAccount;
+  /** The claim is known, or claims have not been listed yet. */
+  readonly isClaimThere: (claimKey: string) => boolean;
 }
 
-export function createPods(parts: PodsParts, listener: PodListener): Pods {
+export function createPods(parts: PodParts, listener: PodListener): Pods {
   const byClaim = new IndexMap();
   const keys = new Map<string, string>();
   const agents = new IndexMap();
   const wanting = new IndexMap();
-  const vanished = new Map<string, Pod>();
+  const vanished = new VanishedPods();
   let watched: PodWatch | undefined;
   const onReplaced = (sinceVersion: string): void => {
     watched = { sinceVersion, sinceMs: parts.client.serverTime()?.latestMs ?? parts.clock.wallMs() };
@@ -81,11 +81,11 @@ export function createPods(parts: PodsParts, listener: PodListener): Pods {
     const claims = claimKeysOf(object);
     if (change.kind === "deleted") {
       keys.delete(object.uid);
-      remember(vanished, object);
+      vanished.note(remembered(object));
     } else keys.set(object.uid, object.key);
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
     const end = endOf(change, !informer.hasSynced());
-    if (end !== undefined) listener.onPodEnded(end);
+    if (end !== undefined) listener.onPodEnded({ ...end, pod: remembered(object) });
     for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
     track(wanting, change, wantingNode);
     if (isNewlyRejected(change)) listener.onRejected(object);
@@ -96,6 +96,7 @@ export function createPods(parts: PodsParts, listener: PodListener): Pods {
   const project = podProjection(parts.agents);
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
+  const remembered = createParting(parts, keep);
   const informer = createInformer(parts, { collection, project, keep, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
@@ -115,12 +116,28 @@ function toFinished(pod: StoredPod): PodEnd {
   return { pod, gone: pod.resourceVersion, wasOver: true };
 }
 
-function remember(pods: Map<string, Pod>, pod: Pod): void {
-  pods.set(pod.uid, pod);
-  for (const oldest of pods.keys()) {
-    if (pods.size <= REMEMBERED_PODS) return;
-    pods.delete(oldest);
-  }
+/** What is remembered of a pod that is over. */
+function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => StoredPod): (pod: StoredPod) => StoredPod {
+  return (pod) => {
+    const claims = claimsToRemember(pod, isClaimThere);
+    if (claims.length === pod.claims.length) return pod;
+    const kept = new Set(claims);
+    const { key, uid, resourceVersion, node, isTerminal, hasStarted, isAgent, createdAtMs, deletedAtMs, rejection } =
+      pod;
+    const own = {
+      key,
+      uid,
+      resourceVersion,
+      node,
+      isTerminal,
+      hasStarted,
+      isAgent,
+      createdAtMs,
+      deletedAtMs,
+      rejection,
+    };
+    return keep({ ...own, claims, ephemeralClaims: pod.ephemeralClaims?.filter((name) => kept.has(name)) });
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createReportAccess } from "../../aggregator/sources/report-access.ts";
 import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
@@ -9,7 +10,7 @@ import { createFakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
-import { reportWith } from "../unit/aggregator/world.ts";
+import { releaseOf, reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 import {
   AGENTS,
@@ -87,6 +88,45 @@ describe("a report with a real agent's token", () => {
 
   it("is not taken at the address that only this machine reaches, as it would be without the other", async () => {
     expect(await aggregator.page("/v1/nodes/n1/report")).toBe("not found\n");
+  });
+});
+
+describe("a report of thousands of ends of use", () => {
+  it("of one claim is answered, and what comes beside it is answered, too", async () => {
+    const claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    const storage = {
+      accessModes: ["ReadWriteOnce"],
+      resources: { requests: { storage: "1Gi" } },
+      storageClassName: "",
+    };
+    const claim = await cluster.api.create(claims, {
+      metadata: { name: "busy" },
+      spec: { ...storage, volumeName: "busy" },
+    });
+    const { uid } = parse(object({ metadata: object({ uid: string() }) }), claim).metadata;
+    await cluster.api.create("/api/v1/persistentvolumes", {
+      metadata: { name: "busy" },
+      spec: {
+        ...{ accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" }, hostPath: { path: "/busy" } },
+        claimRef: { namespace: "default", name: "busy", uid },
+      },
+    });
+    const pod = await createAgentPod(cluster, "agent-that-tells-much", { node: "n3" });
+    const third = await requestToken(cluster, { pod });
+    const releases = Array.from({ length: 5_000 }, (_, index) => ({
+      ...releaseOf(`pod-${index}`, { after: 10, by: 20 + index / 100 }),
+      volume: { by: "name", name: "busy" } as const,
+    }));
+    const body = JSON.stringify(reportWith({ node: "n3", podUid: pod.uid, releases }));
+
+    const [large, beside] = await Promise.all([
+      send({ node: "n3", token: third, body }),
+      send({ token, body: report() }),
+    ]);
+
+    expect([large.status, beside.status]).toEqual([200, 200]);
+    // All but the last: that is not stored.
+    expect(JSON.parse(large.text).forget).toHaveLength(4_999);
   });
 });
 

@@ -223,6 +223,23 @@ describe("pods that end", () => {
 });
 
 describe("createCluster", () => {
+  it("a vanished pod is remembered with the claims that there are, and not with thousands that there are not", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = { metadata: { namespace: "shop", name: "data", uid: "claim-1", resourceVersion: "90" } };
+    of("persistentvolumeclaims").items.push(claim);
+    const absent = Array.from({ length: 3_000 }, (_, index) => `absent-${index}`);
+    of("pods").items.push(pod(90, { volumes: [...absent, "data"] }));
+    await start();
+    const before = cluster.podByUid("pod-1")?.claims.length;
+
+    of("pods").push("DELETED", pod(110, { volumes: [...absent, "data"] }));
+    await settle();
+    const vanished = cluster.podByUid("pod-1");
+    await stop();
+
+    expect([before, vanished?.claims.length, vanished?.claims.at(-1)]).toEqual([3_001, 33, "data"]);
+  });
+
   it("is synced when all collections have been listed", async () => {
     const { cluster, start, stop } = fixture();
     const before = cluster.unsynced();
