@@ -12,7 +12,7 @@ import { CENTURY_MS, LATEST_MS } from "./timestamp.ts";
 export const REPORT_VERSION = 1;
 
 /** More entries (holds and releases together) than this are refused. */
-export const MAX_REPORT_ENTRIES = 20_000;
+export const MAX_REPORT_ENTRIES = 10_000;
 
 /** A larger body is refused before it is read to its end; 4 MiB. */
 export const MAX_REPORT_BYTES = 4 * 1024 * 1024;

@@ -8,6 +8,7 @@ import { runOwned } from "../process/run-owned.ts";
 import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
 import { benchFaults } from "./faults.ts";
 import { benchFirstFill } from "./first-fill.ts";
+import { benchHostile } from "./hostile.ts";
 import { benchIdle } from "./idle.ts";
 import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
@@ -47,6 +48,7 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
 /** What brings a cluster of its own. */
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
   journal: benchJournal,
+  hostile: benchHostile,
   "first-fill": benchFirstFill,
   transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
   faults: (owner, printer) =>
