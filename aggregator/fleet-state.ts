@@ -139,9 +139,9 @@ export class FleetState {
   }
 
   /** Takes a message as it was weighed just before. */
-  take(message: NodeMessage, { view }: Extract<FleetChange, { kind: "accepted" }>): void {
+  take(message: NodeMessage, { view, touched }: Extract<FleetChange, { kind: "accepted" }>): void {
     this.#hear(message);
-    this.#texts.share([view.holds, ...view.releases.values()]);
+    this.#texts.share(touched);
     this.#put(this.#views.get(view.node), view);
   }
 
@@ -227,18 +227,23 @@ function isSameState(known: NodeView, view: NodeView): boolean {
 /** What one of two views shows and the other does not: of a node's thirty holds most are the same as in the report before. */
 function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   if (isSameState(known, view)) return [];
-  const [before, after] = [factsByText(known), factsByText(view)];
-  const gone = [...before].filter(([text]) => !after.has(text));
-  const come = [...after].filter(([text]) => !before.has(text));
-  return [...gone, ...come].map(([, fact]) => fact);
+  const [before, after] = [holdsByText(known), holdsByText(view)];
+  return [
+    ...[...before].filter(([text]) => !after.has(text)).map(([, hold]) => hold),
+    ...[...after].filter(([text]) => !before.has(text)).map(([, hold]) => hold),
+    ...releasesWithout(known, view),
+    ...releasesWithout(view, known),
+  ];
 }
 
-/** Facts by everything that whose they are, and what comes of them, depends on. */
-function factsByText({ holds, releases }: NodeView): ReadonlyMap<string, Fact> {
-  const held = holds.map((hold): [string, Fact] => [
-    `${hold.kind}/${hold.beganByMs}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`,
-    hold,
-  ]);
-  const released = [...releases.values()].map((release): [string, Fact] => [`${release.byMs}/${release.id}`, release]);
-  return new Map([...held, ...released]);
+/** Holds by everything that whose they are, and what comes of them, depends on. */
+function holdsByText({ holds }: NodeView): ReadonlyMap<string, Fact> {
+  return new Map(
+    holds.map((hold) => [`${hold.kind}/${hold.beganByMs}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`, hold]),
+  );
+}
+
+/** Releases of one view that the other does not have with the same time. An ID says whose a release is. */
+function releasesWithout({ releases }: NodeView, other: NodeView): readonly Fact[] {
+  return [...releases.values()].filter(({ id, byMs }) => other.releases.get(id)?.byMs !== byMs);
 }

@@ -22,7 +22,8 @@ export function releasesAfter(report: NodeReport, reading: Reading): ReadonlyMap
   const begins = beginsIn(succession === "same-clock" ? (known?.holds ?? []) : []);
   const releases = new Map<string, NodeRelease>();
   // Only what is in the newest report is in the node's journal.
-  for (const [id, release] of known?.releases ?? []) releases.set(id, { ...release, isTold: false });
+  for (const [id, release] of known?.releases ?? [])
+    releases.set(id, release.isTold ? { ...release, isTold: false } : release);
   for (const release of report.releases) {
     add(releases, toNodeRelease(release, { node: report.node, begins, reading }));
   }
