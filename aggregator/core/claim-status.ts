@@ -12,7 +12,7 @@ import {
   silentMessage,
   tellsOfSilence,
 } from "./claim-messages.ts";
-import { datedAsStored, endOf, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
+import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer is needed before a claim may count as unused. */
 export interface Awaited {
@@ -208,7 +208,8 @@ function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const latest = found && laterOf(found, lastUse);
   if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
   const sinceMs = stored?.sinceMs ?? 0;
-  const isUnknown = facts.blindEnd === "unknown" || (isRefuted && !ends.some(({ node }) => node === goneNode(facts)));
+  const isUnknown =
+    facts.blindEnd === "unknown" || (isRefuted && !ends.some((end) => explains(end, facts.stored?.lastUse)));
   if (latest !== undefined && !isUnknown) {
     return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
   }
@@ -221,10 +222,6 @@ function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   if (stored === undefined) return { ...idle, reason: "NeverObservedInUse", message: NEVER_OBSERVED };
   // In use by what is stored, and nothing tells how that ended: now is the earliest time that is surely not too early.
   return { ...idle, reason: "NoPodUsing", message: END_UNKNOWN };
-}
-
-function goneNode({ stored }: ClaimFacts): string | undefined {
-  return stored?.lastUse?.node;
 }
 
 /** What is written when something is learnt of a claim that counts as unused already, or when what stood there was invalid. */

@@ -64,3 +64,13 @@ function isLater(one: UseEnd, other: UseEnd): boolean {
 function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
   return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
 }
+
+/**
+ * True when an end on the node that is back tells how the use ended whose end was assumed: one of its pod, one that names no pod, or any
+ * later one. An earlier end of another pod says nothing of it.
+ */
+export function explains({ node, podUid, byMs }: UseEnd, assumed: LastUse | undefined): boolean {
+  if (assumed === undefined || node !== assumed.node) return false;
+  const isItsPod = podUid === undefined || assumed.podUid === undefined || podUid === assumed.podUid;
+  return isItsPod || byMs >= assumed.releasedAtMs;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endMessage } from "../../../../aggregator/core/claim-messages.ts";
+import { END_UNKNOWN, endMessage } from "../../../../aggregator/core/claim-messages.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { endOf } from "../../../../aggregator/core/use-end.ts";
 import type { MountedOn } from "../../../../common/storage/claim-status.ts";
@@ -50,6 +50,21 @@ describe("of several ends", () => {
     const status = desiredClaimStatus(factsWith({ stored, isNodeBack: true, ends: told }));
 
     expect(status).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 5_000 });
+  });
+
+  it.each([
+    { name: "an earlier end of another pod", end: { podUid: "pod-0", byMs: NOON - 1 }, sinceMs: NOW, explains: false },
+    { name: "an earlier end of the same pod", end: { byMs: NOON - 1 }, sinceMs: NOON, explains: true },
+    { name: "a later end of another pod", end: { podUid: "pod-0" }, sinceMs: NOON + 1_000, explains: true },
+    { name: "the first read of an agent", end: { podUid: undefined, byMs: NOON - 1 }, sinceMs: NOON, explains: true },
+  ])("$name on the node that is back tells how a use ended that was assumed with it: $explains", (row) => {
+    const lastUse = lastUseWith({ evidence: "node-gone", podUid: "pod-1", releasedAtMs: NOON });
+    const stored = statusWith({ unused: true, reason: "NodeGone", sinceMs: NOON, lastUse });
+
+    const status = desiredClaimStatus(factsWith({ stored, isNodeBack: true, ends: [endWith(row.end)] }));
+
+    expect(status).toMatchObject({ unused: true, sinceMs: row.sinceMs });
+    expect(status?.message === END_UNKNOWN).toBe(!row.explains);
   });
 });
 
