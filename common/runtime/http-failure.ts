@@ -1,11 +1,18 @@
 import { NoRoom } from "./body-room.ts";
 import { messageOf } from "./errors.ts";
 import { BodyEncoded, BodyTooLarge, CallerGone } from "./http-body.ts";
-import type { RouteAnswer } from "./http-server.ts";
 import type { Logger } from "./logger.ts";
 
+/** The part of a route's answer that a failure needs. */
+interface FailureAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly isLast?: boolean;
+}
+
 /** What a caller is answered when its route threw: a body that is not taken is the caller's affair, all else is a bug of ours. */
-export function failure(error: unknown, logger: Logger): RouteAnswer {
+export function failure(error: unknown, logger: Logger): FailureAnswer {
   if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
   if (error instanceof NoRoom)
     return { status: 503, body: `${error.message}\n`, headers: { "retry-after": "1" }, isLast: true };
