@@ -22,7 +22,7 @@ export function loadedLibraries(): readonly string[] {
   Reflect.set(process.report, "excludeNetwork", true);
   const found: unknown = Reflect.get(process.report.getReport(), "sharedObjects");
   const libraries = (Array.isArray(found) ? found : []).filter((one) => typeof one === "string").filter(isLibrary);
-  if (libraries.length === 0) throw new Error("Node.js tells of no library that it has loaded");
+  if (libraries.length === 0) throw new Error("Node.js reports no loaded library");
   const folders = [...new Set(libraries.map(dirname))];
   const named = folders.flatMap((folder) => NAME_SERVICE.map((name) => join(folder, name))).filter(existsSync);
   return [...new Set([...libraries, ...named])];

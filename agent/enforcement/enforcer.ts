@@ -237,7 +237,7 @@ export class Enforcer {
 
   #onAftermath(subject: Subject, aftermath: Aftermath): void {
     if (!subject.isRejected) return;
-    // Somebody deleted it: nothing is known of how the kubelet would have taken it.
+    // The pod was deleted: how the kubelet would have reacted to the rejection is unknown.
     if (aftermath === "gone") {
       this.#telling.say("info", subject, { message: "rejected pod is gone" });
       return;

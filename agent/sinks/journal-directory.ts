@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 
 /**
- * What an agent runs as, user and group. A process can look into others of its own user, so the number is in a range that distributions,
- * systemd and container runtimes give to nobody (60706 to 61183).
+ * The agent's user and group ID. A process can read the environment and files of other processes of its user, so the ID is in a range
+ * (60706 to 61183) that distributions, systemd and container runtimes do not assign.
  */
 export const AGENT_USER = 60_871;
 
 /**
- * Makes a directory and the files in it the agent's own, for nobody else to look into. The kubelet makes it as root's, and an earlier Mooring
+ * Gives a directory and the files in it to the agent's user alone. The kubelet makes the directory as root's, and an earlier Mooring
  * gave it to another user. The init container that does this is root with CHOWN and no other capability, so that only an owner may list
  * it or change its mode. The directory is given last: until then the next try does it all again. Throws `MooringError` "journal-unusable".
  */
@@ -31,7 +31,7 @@ export function prepareJournalDirectory(directory: string, user = AGENT_USER): v
   }
 }
 
-/** Not one that has another name elsewhere: that may be somebody else's. */
+/** Leaves links alone, and files with a second name: that name may be in another directory. */
 function giveFile(path: string, user: number): void {
   const stat = lstatSync(path);
   if (stat.isFile() && stat.nlink === 1) lchownSync(path, user, user);
