@@ -8,9 +8,8 @@ interface UnstoredParts {
   readonly claims: () => Iterable<Claim>;
 }
 
-interface Decided {
+interface Decided extends UnstoredClaim {
   readonly key: string;
-  readonly status: ClaimStatus;
 }
 
 /**
@@ -48,9 +47,14 @@ export class UnstoredClaims {
     this.#open = open;
   }
 
-  /** A status was decided that is not what is stored. */
-  note({ key, uid }: Claim, status: ClaimStatus): void {
-    this.#decided.set(uid, { key, status });
+  /**
+   * A status was decided that is not what is stored. A claim that is not stored as unused is decided anew from what nodes and pods report;
+   * of a gap they report only once.
+   */
+  note({ key, uid, status }: Claim, { unused, sinceMs, blindGap }: ClaimStatus): void {
+    const isNeeded = status?.unused === true || blindGap !== undefined;
+    if (isNeeded) this.#decided.set(uid, { key, uid, sinceMs: unused ? sinceMs : undefined });
+    else this.#decided.delete(uid);
   }
 
   /** What is stored is what was decided. */
@@ -77,11 +81,8 @@ export class UnstoredClaims {
       const claim = this.#parts.claim(key);
       if (claim?.status?.unused === true) found.set(claim.uid, laterOf(found.get(claim.uid), claim.uid, undefined));
     }
-    for (const [uid, { key, status }] of this.#decided) {
-      const claim = this.#parts.claim(key);
-      // A claim that is stored in use is decided anew from what nodes and pods tell; of a gap they tell only once.
-      const isNeeded = claim?.uid === uid && (claim.status?.unused === true || status.blindGap !== undefined);
-      if (isNeeded) found.set(uid, laterOf(found.get(uid), uid, status.unused ? status.sinceMs : undefined));
+    for (const { key, uid, sinceMs } of this.#decided.values()) {
+      if (this.#parts.claim(key)?.uid === uid) found.set(uid, laterOf(found.get(uid), uid, sinceMs));
     }
     return found.size > MAX_UNSTORED ? undefined : [...found.values()];
   }
