@@ -160,7 +160,11 @@ export class ClaimWrites {
   /** Decided anew: it may have waited for its turn. */
   async #attempt(key: string, signal: AbortSignal): Promise<Answer | undefined> {
     const decision = this.#parts.decide(key);
-    if (decision === undefined) return undefined;
+    if (decision === undefined) {
+      // Its write may have been forbidden when it was gone already.
+      this.#rights.release(key);
+      return undefined;
+    }
     const againMs = this.disagreements.compare(decision);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
     const attempt = this.#due(decision);

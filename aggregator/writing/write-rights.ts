@@ -100,11 +100,16 @@ export class WriteRights {
     const first = this.#held.entries().next().value;
     if (first === undefined) return;
     const [namespace, keys] = first;
-    // The next time it is another namespace's turn: roles may be bound in some of them only.
+    // The next time it is another namespace's turn: roles may be bound in some of them only. And another claim's: this one may have
+    // nothing to write any more.
     this.#held.delete(namespace);
     this.#held.set(namespace, keys);
-    this.#probe = keys.values().next().value;
-    if (this.#probe !== undefined) this.#retry(this.#probe);
+    const probe = keys.values().next().value;
+    this.#probe = probe;
+    if (probe === undefined) return;
+    keys.delete(probe);
+    keys.add(probe);
+    this.#retry(probe);
   }
 }
 

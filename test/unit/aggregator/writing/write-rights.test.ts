@@ -61,8 +61,18 @@ describe("WriteRights", () => {
       rights.deny(probe, "no");
     }
 
-    expect(retried).toEqual(["shop/a", "lab/b", "shop/a", "lab/b", "shop/a", "lab/b", "shop/a", "lab/b"]);
+    expect(retried).toEqual(["shop/a", "lab/b", "shop/c", "lab/b", "shop/d", "lab/b", "shop/a", "lab/b"]);
     expect(at).toEqual([1, 3, 6, 12, 24, 48, 93, 138]);
+  });
+
+  it("tries another claim of the namespace when the first one has nothing to write any more", async () => {
+    const { clock, rights, retried } = setUp();
+    rights.deny("shop/gone", "no");
+    rights.holds("shop/data");
+
+    await clock.advance(10_000);
+
+    expect(retried.slice(0, 2)).toEqual(["shop/gone", "shop/data"]);
   });
 
   it("looks at all that were held again when one is let through", async () => {
@@ -74,7 +84,7 @@ describe("WriteRights", () => {
 
     rights.grant("shop/a");
 
-    expect(retried).toEqual(["shop/a", "lab/b", "shop/a", "shop/c"]);
+    expect(retried).toEqual(["shop/a", "lab/b", "shop/c", "shop/a"]);
     expect(rights.missing()).toBeUndefined();
     expect(logger.messages()).toEqual(["no right to write claim status", "claim status may be written again"]);
   });
