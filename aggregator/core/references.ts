@@ -174,7 +174,13 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
  * again, under its UID. That the use shown ended by that boot says nothing of the pod's end.
  */
 function isLeftByAgent(word: LastWord | undefined): boolean {
-  return word?.by === "pod" || (word?.by === "nobody" && word.gone.evidence === "pod-status");
+  if (word?.by !== "nobody") return word?.by === "pod";
+  return word.gone.evidence === "pod-status" || goneMsOf(word.gone) > word.gone.atMs;
+}
+
+/** What was not shown may have gone on until the node was gone, and it may have been up since what it showed was assumed to be over. */
+function goneMsOf({ goneMs, atMs }: AssumedEnd): number {
+  return goneMs ?? atMs;
 }
 
 /**
@@ -216,7 +222,7 @@ function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd
   const word = wordOn(reference, context) ?? { by: "pod" };
   if (word.by === "nobody") {
     // Whether it started its status may not have told any more. When the node comes back, this is judged anew.
-    const byMs = Math.max(seenAtMs, word.gone.atMs);
+    const byMs = Math.max(seenAtMs, goneMsOf(word.gone));
     return { ...base, wasUse: true, reason: "NodeGone", evidence: "node-gone", byMs };
   }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.

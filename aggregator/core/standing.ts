@@ -131,6 +131,8 @@ export interface AssumedEnd {
   readonly bootId: string | undefined;
   /** When that was established, by the API server's clock. */
   readonly atMs: number;
+  /** Since when the node is gone, later than `atMs` where it was up in another boot in between; nothing while it is not gone. */
+  readonly goneMs?: number | undefined;
   readonly evidence: "node-gone" | "pod-status";
 }
 
@@ -144,10 +146,14 @@ export function assumedEndOf(
   { standing, sight, nowMs }: { readonly standing: Standing; readonly sight: NodeSight; readonly nowMs: number },
 ): AssumedEnd | undefined {
   const { object, view } = sight;
-  if (standing.kind === "gone") return known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "node-gone" };
+  if (standing.kind === "gone") {
+    const assumed = known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "node-gone" };
+    return { ...assumed, goneMs: assumed.goneMs ?? nowMs };
+  }
+  const left = known && { ...known, goneMs: undefined };
   // Agentless nodes show no hold but those of another boot.
   const isLeft = standing.kind === "agentless" && (view?.holds.length ?? 0) > 0;
-  if (isLeft) return known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "pod-status" };
-  if (known === undefined || object === undefined) return known;
-  return known.bootId === undefined || known.bootId === object.bootId ? undefined : known;
+  if (isLeft) return left ?? { bootId: view?.bootId, atMs: nowMs, evidence: "pod-status" };
+  if (left === undefined || object === undefined) return left;
+  return left.bootId === undefined || left.bootId === object.bootId ? undefined : left;
 }

@@ -482,7 +482,23 @@ describe("a node that is gone", () => {
     await world.advance(60);
 
     expect(world.told.slice(1)).toEqual(["300 n1 gone, its holds", "400 n1 silent"]);
-    expect(world.standings.assumedEnd("n1")).toEqual(assumed);
+    expect(world.standings.assumedEnd("n1")).toEqual({ ...assumed, goneMs: undefined });
+  });
+
+  it("that was up in another boot in between is gone since the second time for what nobody has shown", async () => {
+    const world = newWorld();
+    await world.begin(n1);
+    await world.report("n1", mounted);
+    world.removeNode("n1");
+    await world.advance(400);
+    const first = world.standings.assumedEnd("n1")?.atMs ?? 0;
+    world.putNode({ ...nodeWith("n1", "boot-2"), uid: "other" });
+    await world.advance(60);
+
+    world.removeNode("n1");
+    await world.advance(400);
+
+    expect(world.standings.assumedEnd("n1")).toMatchObject({ atMs: first, goneMs: first + 460_000 });
   });
 
   it("a report ends every assumption", async () => {

@@ -52,6 +52,8 @@ interface Row {
   readonly standing?: Standing["kind"];
   /** On which evidence what the gone node showed is over. */
   readonly assumed?: AssumedEnd["evidence"];
+  /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
+  readonly goneMs?: number;
   readonly pending: number;
   readonly latest: Partial<UseEnd> | undefined;
 }
@@ -223,6 +225,24 @@ describe("settleReferences", () => {
       latest: undefined,
     },
     {
+      name: "a use on a node that was up in another boot before it was gone once more ended when that was established",
+      reference: { node: "n9", seenAtMs: GONE + 1 },
+      standing: "gone",
+      goneMs: GONE + 60_000,
+      pending: 0,
+      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
+    },
+    {
+      name: "a pod that an earlier boot showed may have been started again in one that no report told of before the node was gone",
+      reference: { seenAtMs: GONE + 1 },
+      reached: "199",
+      standing: "gone",
+      goneMs: GONE + 60_000,
+      shown: ["boot-1/pod-1"],
+      pending: 0,
+      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
+    },
+    {
       name: "a pod that an earlier boot showed, on a node that was without an agent before it was gone, ended when that was seen",
       reference: { seenAtMs: GONE + 1 },
       reached: "199",
@@ -314,12 +334,13 @@ describe("settleReferences", () => {
     },
   ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
-    const { standing = "agent", bootedMs = NOON - 86_400_000, assumed = "node-gone" } = row;
+    const { standing = "agent", bootedMs = NOON - 86_400_000, assumed = "node-gone", goneMs = GONE } = row;
     const view = viewWith({ podsResourceVersion: reached, bootedMs });
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
       standingOf: () => standing,
-      assumedEnd: () => (standing === "gone" ? { bootId: undefined, atMs: GONE, evidence: assumed } : undefined),
+      assumedEnd: () =>
+        standing === "gone" ? { bootId: undefined, atMs: GONE, goneMs, evidence: assumed } : undefined,
       shown: shown.map(seen),
       observed: [...shown, ...observed].map(seen),
       isHostPath,

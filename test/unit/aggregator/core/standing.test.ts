@@ -286,7 +286,8 @@ describe("when to look again", () => {
 });
 
 describe("assumedEndOf", () => {
-  const gone: AssumedEnd = { bootId: "boot-1", atMs: NOON - 1_000, evidence: "node-gone" };
+  const left: AssumedEnd = { bootId: "boot-1", atMs: NOON - 1_000, goneMs: undefined, evidence: "node-gone" };
+  const gone: AssumedEnd = { ...left, goneMs: NOON - 1_000 };
 
   it.each<{
     readonly name: string;
@@ -299,15 +300,22 @@ describe("assumedEndOf", () => {
       name: "what a node showed that is gone ended when that was established",
       kind: "gone",
       sight: { view: HOLDING, object: undefined },
-      expected: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" },
+      expected: { bootId: "boot-1", atMs: NOON, goneMs: NOON, evidence: "node-gone" },
     },
     {
       name: "also where nothing was shown to this run",
       kind: "gone",
       sight: { view: undefined, object: undefined },
-      expected: { bootId: undefined, atMs: NOON, evidence: "node-gone" },
+      expected: { bootId: undefined, atMs: NOON, goneMs: NOON, evidence: "node-gone" },
     },
     { name: "its time stays", known: gone, kind: "gone", sight: { object: undefined }, expected: gone },
+    {
+      name: "a node that is gone once more since another boot is so from now on, while what it showed before ended then",
+      known: left,
+      kind: "gone",
+      sight: { object: undefined },
+      expected: { ...left, goneMs: NOON },
+    },
     {
       name: "what an agentless node showed in another boot ended without anybody seeing it",
       kind: "agentless",
@@ -322,7 +330,7 @@ describe("assumedEndOf", () => {
       known: gone,
       kind: "silent",
       sight: { object: nodeWith("n1", "boot-2") },
-      expected: gone,
+      expected: left,
     },
     {
       name: "a node that is back in the same boot may have it mounted still",
@@ -335,7 +343,7 @@ describe("assumedEndOf", () => {
       known: gone,
       kind: "silent",
       sight: { object: NAMELESS },
-      expected: gone,
+      expected: left,
     },
     {
       name: "any boot counts where it is not known which one had it mounted",
@@ -344,11 +352,11 @@ describe("assumedEndOf", () => {
       expected: undefined,
     },
     {
-      name: "a node that is deleted again before anything was heard of it is still gone",
+      name: "what a node showed has still ended when it is deleted again before anything was heard of it",
       known: gone,
       kind: "silent",
       sight: { object: undefined },
-      expected: gone,
+      expected: left,
     },
   ])("$name", ({ known, kind, sight, expected }) => {
     const standing = { kind, why: "" };
