@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import type { MountRead } from "../../../../agent/core/holds.ts";
+import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
+import { observe } from "../../../../agent/core/observe.ts";
+import { reportOf } from "../../../../agent/core/report.ts";
+import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
+import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import { acceptReport } from "../../../../aggregator/core/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import { EMPTY_HISTORY, settleReferences, sightingOf } from "../../../../aggregator/core/references.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { knownHold } from "../../../fakes/node-states.ts";
+import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
+import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
+
+/** What both sides decide together; times are seconds. The first boot began at noon, the second one a hundred seconds later. */
+
+const SECOND = 1_000;
+const IDENTITY = { node: "n1", podUid: "agent-1", instance: "run-1", driftPpm: 0 };
+const REBOOT = 100;
+const OVER = 490;
+const UNMOUNTED = 500;
+const STARTED = 510;
+
+function readAt(at: number, { isMounted }: { readonly isMounted: boolean }): MountRead {
+  const { hold, mountPoint, device } = knownHold(1);
+  const mount = { mountId: 1, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" };
+  const times = { beganAt: at * SECOND, endedAt: at * SECOND + 1 };
+  return { ...times, holds: isMounted ? [{ ...hold, mount }] : [], incomplete: undefined, kubeletRoot: "/k" };
+}
+
+function accepted(view: NodeView | undefined, { state, bootedAt }: Known): NodeView {
+  const report = reportOf(IDENTITY, state, (state.read?.endedAt ?? 0) + 1) ?? expect.fail("there is nothing to report");
+  const atMs = NOON + bootedAt * SECOND + report.sentAt;
+  const result = acceptReport(view, report, { atMs, widthMs: 0, nodeBootId: state.bootId });
+  return result.kind === "accepted" ? result.view : expect.fail(result.kind);
+}
+
+interface Known {
+  readonly state: NodeState;
+  readonly bootedAt: number;
+}
+
+function firstBoot(): NodeState {
+  const facts = { name: "shop/web-0", resourceVersion: "1", isRunning: true, isOver: false };
+  const seen = { read: readAt(90, { isMounted: true }), podsResourceVersion: "90", pods: new Map([["u1", facts]]) };
+  return observe(initialState("boot-1"), seen).state;
+}
+
+/** After the reboot the pod ran again, under its UID; the agent started when it was over and unmounted. */
+function secondBoot(): NodeState {
+  const now = { bootId: "boot-2", clock: "", nowMs: (STARTED - REBOOT) * SECOND };
+  const state = adopt(initialState("boot-2"), recollect(firstBoot(), now).past);
+  const read = readAt(STARTED - REBOOT, { isMounted: false });
+  return observe(state, { read, podsResourceVersion: String(STARTED), pods: new Map() }).state;
+}
+
+describe("a pod that a reboot interrupts and that unmounts before its agent is back", () => {
+  it.each<{
+    readonly name: string;
+    readonly stored: ClaimStatus;
+    /** The leader is the one that the first boot reported to. */
+    readonly hasWitnessed: boolean;
+    readonly wasOver?: boolean;
+  }>([
+    { name: "while one leader sees all of it", stored: mountedStatus(["n1"]), hasWitnessed: true },
+    {
+      name: "as it is stored mounted, and another leader saw its end",
+      stored: mountedStatus(["n1"]),
+      hasWitnessed: false,
+    },
+    {
+      name: "as it is stored mounted, and a new leader finds it over",
+      stored: mountedStatus(["n1"]),
+      hasWitnessed: false,
+      wasOver: true,
+    },
+    {
+      name: "as it is stored referenced, and the leader sees its end",
+      stored: statusWith({ reason: "Referenced" }),
+      hasWitnessed: true,
+    },
+    {
+      name: "as it is stored referenced, and a new leader finds it over",
+      stored: statusWith({ reason: "Referenced" }),
+      hasWitnessed: false,
+      wasOver: true,
+    },
+  ])("used its volume until the agent's first read, $name", ({ stored, hasWitnessed, wasOver }) => {
+    const before = hasWitnessed ? accepted(undefined, { state: firstBoot(), bootedAt: 0 }) : undefined;
+    const view = accepted(before, { state: secondBoot(), bootedAt: REBOOT });
+    const releases = [...view.releases.values()];
+    const claim = claimWith({ status: stored });
+    const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + (STARTED + 1) * SECOND });
+    const sightings = releases.map(({ id, podUid }) => sightingOf(id, podUid));
+    const fields = { podUid: "u1", gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver };
+    const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored };
+    const history = settleReferences({ ...EMPTY_HISTORY, pending: [pendingOn("n1", fields)] }, context);
+    const witnessed: Partial<ClaimEvidence> = hasWitnessed ? { isWitnessed: true, witnessedNodes: ["n1"] } : {};
+
+    const evidence = evidenceWith({ claim, volume: volumeWith(), releases, history, ...witnessed });
+    const status = desiredClaimStatus(factsOf(evidence, fleet));
+
+    expect(releases.map(({ byMs }) => byMs)).toEqual([NOON + REBOOT * SECOND]);
+    expect(status).toMatchObject({ unused: true });
+    expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + UNMOUNTED * SECOND);
+  });
+});
