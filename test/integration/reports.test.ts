@@ -111,6 +111,12 @@ describe("a report of thousands of ends of use", () => {
         claimRef: { namespace: "default", name: "busy", uid },
       },
     });
+    // Until its watches show both, the aggregator cannot tell whose the ends are.
+    const check = async (): Promise<void> => {
+      for (const list of ["claims", "volumes"])
+        if (!(await aggregator.page(`/v1/${list}`)).includes('"busy"')) throw new Error(`not among ${list} yet`);
+    };
+    await waitUntil(owner, { what: "aggregator that has seen the claim and its volume", limitMs: 20_000, check });
     const pod = await createAgentPod(cluster, "agent-that-tells-much", { node: "n3" });
     const third = await requestToken(cluster, { pod });
     const releases = Array.from({ length: 5_000 }, (_, index) => ({
