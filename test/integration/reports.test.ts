@@ -119,8 +119,9 @@ describe("a report of thousands of ends of use", () => {
     await waitUntil(owner, { what: "aggregator that has seen the claim and its volume", limitMs: 20_000, check });
     const pod = await createAgentPod(cluster, "agent-that-tells-much", { node: "n3" });
     const third = await requestToken(cluster, { pod });
+    // All within the last millisecond before the report is sent: an end before the claim was made is an earlier claim's.
     const releases = Array.from({ length: 5_000 }, (_, index) => ({
-      ...releaseOf(`pod-${index}`, { after: 10, by: 20 + index / 100 }),
+      ...releaseOf(`pod-${index}`, { after: 999, by: 1_000 + index / 5_000 }),
       volume: { by: "name", name: "busy" } as const,
     }));
     const body = JSON.stringify(reportWith({ node: "n3", podUid: pod.uid, releases }));
