@@ -1,8 +1,8 @@
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { NodeRelease, NodeView } from "./node-view.ts";
 
-/** Of a node: more than any one report takes, whose texts are in a body of 4 MiB. Bytes. */
-const NODE_MOST = 8 * 1024 * 1024;
+/** Of a node: more than any one report takes, whose texts are in a body of 2 MiB. Bytes. */
+const NODE_MOST = 4 * 1024 * 1024;
 /** Of all nodes together: 5,000 with thirty mounts take half of it. */
 const ALL_MOST = 128 * 1024 * 1024;
 /** So much a node may always have, whatever the others take: some hundred mounts. */

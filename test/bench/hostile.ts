@@ -4,6 +4,7 @@ import { createBreather } from "../../common/runtime/breather.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { redact } from "../../common/runtime/redact.ts";
+import { MAX_REPORT_ENTRIES } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { Harness } from "../unit/aggregator/harness.ts";
@@ -87,15 +88,16 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
   const bodies = [
     endsOf(30),
     empty,
-    endsOf(5_000, { round: 1 }),
-    ...[2, 3].map((round) => endsOf(10_000, { round, isOneClaim: false })),
+    endsOf(MAX_REPORT_ENTRIES, { round: 1 }),
+    ...[2, 3, 4].map((round) => endsOf(MAX_REPORT_ENTRIES, { round, isOneClaim: false })),
   ];
   const inputs: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [
     ["baseline: a report of thirty ends", () => put(bodies[0] ?? "")],
     ["1.3 million empty entries", () => put(bodies[1] ?? "")],
-    ["5,000 ends of one claim", () => put(bodies[2] ?? "")],
-    ["10,000 ends of as many volumes", () => put(bodies[3] ?? "")],
-    ["10,000 others", () => put(bodies[4] ?? "")],
+    [`${MAX_REPORT_ENTRIES} ends of one claim`, () => put(bodies[2] ?? "")],
+    [`${MAX_REPORT_ENTRIES} ends of as many volumes`, () => put(bodies[3] ?? "")],
+    [`${MAX_REPORT_ENTRIES} others`, () => put(bodies[4] ?? "")],
+    ["as many again", () => put(bodies[5] ?? "")],
     ["16 KB of `a-` to be logged", async () => redact("a-".repeat(8_192))],
   ];
   printer.title("\nWhat a hostile input costs the event loop, milliseconds");
