@@ -2,6 +2,7 @@ import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import {
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
+  MAX_REPORT_RELEASES,
   type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
@@ -79,7 +80,8 @@ interface Room {
 
 /** What the aggregator takes beside the holds, which must be whole. Names and UIDs are ASCII: a character is a byte. */
 function roomIn(report: NodeReport): Room {
-  return { entries: MAX_REPORT_ENTRIES - report.holds.length, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
+  const entries = Math.min(MAX_REPORT_RELEASES, MAX_REPORT_ENTRIES - report.holds.length);
+  return { entries, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
 }
 
 /**

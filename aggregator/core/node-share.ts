@@ -2,7 +2,7 @@ import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-iden
 import type { NodeRelease, NodeView } from "./node-view.ts";
 
 /** Of a node: more than any one report takes, whose texts are in a body of 2 MiB. Bytes. */
-const NODE_MOST = 4 * 1024 * 1024;
+const NODE_MOST = 3 * 1024 * 1024;
 /** Of all nodes together: 5,000 with thirty mounts take half of it. */
 const ALL_MOST = 128 * 1024 * 1024;
 /** So much a node may always have, whatever the others take: some hundred mounts. */

@@ -17,6 +17,9 @@ export const REPORT_VERSION = 1;
  */
 export const MAX_REPORT_ENTRIES = 4_000;
 
+/** Of them so many releases. An agent that has more tells the newest, and the others once these are settled. */
+export const MAX_REPORT_RELEASES = 1_000;
+
 /** A larger body is refused before it is read to its end; 2 MiB. */
 export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
 
@@ -253,6 +256,8 @@ export function* decodeInSteps(input: unknown): Generator<undefined, Decoded<Nod
   const [holds, releases] = [entriesIn(input, "holds"), entriesIn(input, "releases")];
   if (holds.length + releases.length > MAX_REPORT_ENTRIES)
     return { ok: false, problems: [`body: at most ${MAX_REPORT_ENTRIES} holds and releases`] };
+  if (releases.length > MAX_REPORT_RELEASES)
+    return { ok: false, problems: [`body: at most ${MAX_REPORT_RELEASES} releases`] };
   const rest = { ...(holds.length > 0 && { holds: [] }), ...(releases.length > 0 && { releases: [] }) };
   const whole = decode(report, { ...input, ...rest });
   if (!whole.ok) return whole;

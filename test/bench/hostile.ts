@@ -4,11 +4,11 @@ import { createBreather } from "../../common/runtime/breather.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { redact } from "../../common/runtime/redact.ts";
-import { MAX_REPORT_ENTRIES } from "../../common/storage/node-report.ts";
+import { MAX_REPORT_ENTRIES, MAX_REPORT_RELEASES } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { Harness } from "../unit/aggregator/harness.ts";
-import { claimWith, nodeWith, releaseOf, reportWith, volumeWith } from "../unit/aggregator/world.ts";
+import { claimWith, holdOf, nodeWith, releaseOf, reportWith, volumeWith } from "../unit/aggregator/world.ts";
 import { percentile } from "./statistics.ts";
 
 const clock = createSystemClock();
@@ -22,6 +22,14 @@ function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
   });
   const read = { beganAt: 1_000 + round, endedAt: 1_000 + round };
   return JSON.stringify(reportWith({ generation: round + 1, read, observedSince: 500, releases }));
+}
+
+/** As many holds as a report may show. */
+function manyHolds(): ReturnType<typeof holdOf>[] {
+  return Array.from({ length: MAX_REPORT_ENTRIES }, (_, index) => ({
+    ...holdOf(`pod-${index}`),
+    volume: { by: "name", name: `pv-${index}` } as const,
+  }));
 }
 
 interface Measured {
@@ -62,14 +70,9 @@ function rowOf(name: string, { lags, collections, tookMs }: Measured): readonly 
   return [name, ...[tookMs, percentile(lags, 0.99), Math.max(...lags), longest].map((ms) => ms.toFixed(1))];
 }
 
-/** What an agent's token, a stranger or a tenant can cost the event loop, beside a report of a usual node. */
-export async function benchHostile(_: unknown, printer: Printer): Promise<void> {
-  const harness = await new Harness({
-    claims: [claimWith()],
-    volumes: [volumeWith()],
-    nodes: [nodeWith("n1")],
-  }).start();
-  const taker = {
+/** Hands reports to a harness. */
+function takerOf(harness: Harness): Parameters<typeof reportRoute>[0] {
+  return {
     turnAway: () => undefined,
     holdRejections: () => undefined,
     newBreather: () => createBreather(clock),
@@ -78,26 +81,39 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
       return { kind: "accepted" as const, answer: { forget: [] } };
     },
   };
-  const route = reportRoute(taker, { increment: () => {} });
+}
+
+/** What an agent's token, a stranger or a tenant can cost the event loop, beside a report of a usual node. */
+export async function benchHostile(_: unknown, printer: Printer): Promise<void> {
+  const harness = await new Harness({
+    claims: [claimWith()],
+    volumes: [volumeWith()],
+    nodes: [nodeWith("n1")],
+  }).start();
+  const route = reportRoute(takerOf(harness), { increment: () => {} });
   const server = await listen([route], { host: "127.0.0.1", port: 0 }, createFakeLogger());
   const put = (body: string): Promise<unknown> => fetch(`${server.url}/v1/nodes/n1/report`, { method: "PUT", body });
   const empty = JSON.stringify({ ...reportWith(), holds: [] }).replace(
     '"holds":[]',
     `"holds":[${"{},".repeat(1_300_000)}{}]`,
   );
+  const full = JSON.stringify(
+    reportWith({ generation: 9, read: { beganAt: 2_000, endedAt: 2_000 }, holds: manyHolds() }),
+  );
   const bodies = [
     endsOf(30),
     empty,
-    endsOf(MAX_REPORT_ENTRIES, { round: 1 }),
-    ...[2, 3, 4].map((round) => endsOf(MAX_REPORT_ENTRIES, { round, isOneClaim: false })),
+    endsOf(MAX_REPORT_RELEASES, { round: 1 }),
+    ...[2, 3, 4].map((round) => endsOf(MAX_REPORT_RELEASES, { round, isOneClaim: false })),
   ];
   const inputs: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [
     ["baseline: a report of thirty ends", () => put(bodies[0] ?? "")],
     ["1.3 million empty entries", () => put(bodies[1] ?? "")],
-    [`${MAX_REPORT_ENTRIES} ends of one claim`, () => put(bodies[2] ?? "")],
-    [`${MAX_REPORT_ENTRIES} ends of as many volumes`, () => put(bodies[3] ?? "")],
-    [`${MAX_REPORT_ENTRIES} others`, () => put(bodies[4] ?? "")],
+    [`${MAX_REPORT_RELEASES} ends of one claim`, () => put(bodies[2] ?? "")],
+    [`${MAX_REPORT_RELEASES} ends of as many volumes`, () => put(bodies[3] ?? "")],
+    [`${MAX_REPORT_RELEASES} others`, () => put(bodies[4] ?? "")],
     ["as many again", () => put(bodies[5] ?? "")],
+    [`${MAX_REPORT_ENTRIES} holds`, () => put(full)],
     ["16 KB of `a-` to be logged", async () => redact("a-".repeat(8_192))],
   ];
   printer.title("\nWhat a hostile input costs the event loop, milliseconds");

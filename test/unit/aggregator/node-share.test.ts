@@ -28,13 +28,13 @@ describe("what is remembered of a node", () => {
 
     const kinds = take(
       fleet,
-      Array.from({ length: 4 }, (_, number) => round(number, 4_000, (end) => `pvc-${end}`)),
+      Array.from({ length: 4 }, (_, number) => round(number, 3_000, (end) => `pvc-${end}`)),
     );
     const other = fleet.accept(reportWith({ node: "n2" }), RECEIPT);
 
     expect(new Set(kinds)).toEqual(new Set(["accepted", "too-much"]));
     expect(kinds.slice(0, 2)).toEqual(["accepted", "accepted"]);
-    expect(fleet.bytes).toBeLessThan(4 * MIB);
+    expect(fleet.bytes).toBeLessThan(3 * MIB);
     expect(other.kind).toBe("accepted");
   });
 
@@ -43,21 +43,21 @@ describe("what is remembered of a node", () => {
 
     const kinds = take(
       fleet,
-      Array.from({ length: 4 }, (_, number) => round(number, 4_000, () => "pv-1")),
+      Array.from({ length: 4 }, (_, number) => round(number, 3_000, () => "pv-1")),
     );
 
     expect(new Set(kinds)).toEqual(new Set(["accepted"]));
-    expect(fleet.bytes).toBeLessThan(4 * MIB);
+    expect(fleet.bytes).toBeLessThan(3 * MIB);
   });
 
   it("leaves room once what was told is settled", () => {
     const fleet = new FleetState(createFakeClock(), 90_000);
-    const reports = Array.from({ length: 4 }, (_, number) => round(number, 4_000, (end) => `pvc-${end}`));
+    const reports = Array.from({ length: 4 }, (_, number) => round(number, 3_000, (end) => `pvc-${end}`));
     const kinds = take(fleet, reports);
 
     fleet.settle("n1", [...(fleet.view("n1")?.releases.keys() ?? [])]);
     const later = fleet.accept(
-      round(4, 4_000, (end) => `pvc-${end}`),
+      round(4, 3_000, (end) => `pvc-${end}`),
       RECEIPT,
     );
 
@@ -76,10 +76,10 @@ describe("what is remembered of a node", () => {
 
   it("is bounded for all nodes together, and whoever has little is always taken", () => {
     const fleet = new FleetState(createFakeClock(), 90_000);
-    const { releases, ...head } = round(0, 4_000, (end) => `pvc-${end}`);
+    const { releases, ...head } = round(0, 3_000, (end) => `pvc-${end}`);
     const long = releases.map((release) => ({ ...release, id: release.id.padEnd(512, "x") }));
 
-    const kinds = Array.from({ length: 48 }, (_, index) => {
+    const kinds = Array.from({ length: 60 }, (_, index) => {
       const report = { ...head, node: `n${index}`, releases: long };
       return fleet.accept(report, RECEIPT).kind;
     });

@@ -4,6 +4,7 @@ import {
   decodeReportAnswer,
   MAX_ANSWER_VOLUMES,
   MAX_REPORT_ENTRIES,
+  MAX_REPORT_RELEASES,
 } from "../../../../common/storage/node-report.ts";
 import { CENTURY_MS, LATEST_MS } from "../../../../common/storage/timestamp.ts";
 
@@ -85,6 +86,10 @@ describe("decodeNodeMessage", () => {
     {
       name: "with as many entries as are allowed",
       change: { holds: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
+    },
+    {
+      name: "with as many releases as are allowed",
+      change: { holds: [], releases: Array.from({ length: MAX_REPORT_RELEASES }, () => RELEASE) },
     },
   ])("takes a report $name", ({ change }) => {
     expect(problemsOf(change)).toEqual([]);
@@ -242,6 +247,11 @@ describe("decodeNodeMessage", () => {
     {
       name: "with more entries than are allowed",
       change: { holds: Array.from({ length: MAX_REPORT_ENTRIES }, () => HOLD) },
+      field: "body",
+    },
+    {
+      name: "with more releases than are allowed",
+      change: { holds: [], releases: Array.from({ length: MAX_REPORT_RELEASES + 1 }, () => RELEASE) },
       field: "body",
     },
     { name: "with a field that it does not know, as of a newer agent", change: { extra: true }, field: "extra" },
