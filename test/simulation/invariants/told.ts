@@ -20,6 +20,9 @@ const report = v.object({
   ),
 });
 
+/** A watch event and a write that nothing holds up take less together. True milliseconds. */
+const ON_ITS_WAY_MS = 50;
+
 /** What nodes have told whoever leads: from then on it knows of the use, and must not be behind what really became of it. */
 export class ToldUses {
   readonly #world: World;
@@ -92,8 +95,10 @@ export class ToldUses {
   /** What a node that is taken for gone had mounted counts as ended until it is heard of again. */
   #isGivenUp({ node }: Use): boolean {
     const { attention, cluster, given, now, tempo } = this.#world;
-    // Whose watches lag has not heard yet that it is back.
-    const goneSince = attention.areAllDisturbed() ? cluster.nodeLastGone(node) : cluster.nodeGoneSince(node);
+    // Whose watches lag has not heard yet that it is back; nor had who sent this write just before.
+    const isUnheard =
+      attention.areAllDisturbed() || (cluster.nodeBackForMs(node) ?? Number.POSITIVE_INFINITY) < ON_ITS_WAY_MS;
+    const goneSince = isUnheard ? cluster.nodeLastGone(node) : cluster.nodeGoneSince(node);
     const isGone = given.has(node) || (goneSince !== undefined && now - goneSince > 0.9 * tempo.limits.nodeGoneAfterMs);
     if (isGone) this.#told = new Map([...this.#told].filter(([key]) => !key.startsWith(`${node}/`)));
     return isGone;
