@@ -3,6 +3,7 @@ import type { Cluster, ResolvedVolume } from "./cluster.ts";
 import { containerMount, inlineMount, stagingMount, subPathMounts, tokenMount, useMounts } from "./kubelet-paths.ts";
 import { createLatch, type Latch } from "./latch.ts";
 import type { MountTable } from "./mount-table.ts";
+import type { PodPhase } from "./objects.ts";
 import type { PodRecord } from "./pods.ts";
 import { type Power, PoweredOff } from "./power.ts";
 
@@ -138,6 +139,7 @@ export class Kubelet {
     await power.pause(pace.startMs);
     if (work.over.isOpen()) return;
     work.isRunning = true;
+    pod.hasRun = true;
     this.#parts.table().mount({ point: containerMount(pod.uid), fsType: "overlay", source: "overlay" });
     for (const volume of found)
       if (volume.claimUid !== undefined && volume.kind === "host-path") this.#beginUse(pod, volume);
@@ -188,10 +190,10 @@ export class Kubelet {
     this.#parts.table().unmount(containerMount(pod.uid));
     for (const volume of work.volumes) if (volume.kind === "host-path") this.#endUse(pod, volume);
     await power.pause(pod.pace.statusMs);
-    if (pod.isThere) await this.#post(pod, pod.isDeleting ? "Failed" : "Succeeded");
+    if (pod.isThere) await this.#post(pod, endOf(pod));
   }
 
-  async #post(pod: PodRecord, phase: "Running" | "Succeeded" | "Failed"): Promise<void> {
+  async #post(pod: PodRecord, phase: PodPhase): Promise<void> {
     const { power, cluster, node } = this.#parts;
     while (!cluster.isReachableFrom(node)) await power.pause(RETRY_MS);
     cluster.pods.postStatus(pod, phase);
@@ -263,4 +265,9 @@ export class Kubelet {
   #endUses(pod: PodRecord, volumes: readonly ResolvedVolume[]): void {
     for (const volume of volumes) this.#endUse(pod, volume);
   }
+}
+
+function endOf({ isDeleting, hasRun }: PodRecord): PodPhase {
+  if (!hasRun) return "NeverRan";
+  return isDeleting ? "Failed" : "Succeeded";
 }

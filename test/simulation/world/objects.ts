@@ -41,8 +41,17 @@ function podVolumeObject(volume: PodVolume, index: number): JsonObject {
 }
 
 /** What a kubelet writes into a pod's status. */
-export function podStatus(phase: "Running" | "Succeeded" | "Failed"): JsonObject {
-  const state = phase === "Running" ? { running: {} } : { terminated: { exitCode: phase === "Succeeded" ? 0 : 137 } };
+/** What a kubelet posts of a pod: that it runs, or how it ended. */
+export type PodPhase = "Running" | "Succeeded" | "Failed" | "NeverRan";
+
+export function podStatus(ended: PodPhase): JsonObject {
+  // A pod that is over before its containers were started: past its deadline, or deleted (`TerminatePod` in
+  // pkg/kubelet/status/status_manager.go).
+  const isNever = ended === "NeverRan";
+  const phase = isNever ? "Failed" : ended;
+  const exitCode = phase === "Succeeded" ? 0 : 137;
+  const terminated = isNever ? { exitCode, reason: "ContainerStatusUnknown" } : { exitCode };
+  const state = phase === "Running" ? { running: {} } : { terminated };
   return { phase, containerStatuses: [{ name: "main", state, lastState: {} }] };
 }
 

@@ -1,6 +1,6 @@
 import type { SimApi } from "../engine/api/api.ts";
 import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
-import { NAMESPACE, type PodVolume, podObject, podStatus } from "./objects.ts";
+import { NAMESPACE, type PodPhase, type PodVolume, podObject, podStatus } from "./objects.ts";
 import { secondsText } from "./time.ts";
 
 /** How long what a kubelet does with a pod takes, milliseconds of true time, and how it does it. */
@@ -37,6 +37,8 @@ export interface PodRecord {
   readonly madeAt: number;
   isThere: boolean;
   isDeleting: boolean;
+  /** Its containers were started, in this boot or an earlier one. */
+  hasRun: boolean;
   /** Its phase is final. */
   isOver: boolean;
   /** When, by true time, the API server first showed that it was over: finished or gone. */
@@ -78,7 +80,14 @@ export class Pods {
   create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace">): PodRecord {
     const { name, node, volumes, pace } = pod;
     const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes })).metadata;
-    const live = { madeAt: this.#parts.now(), isThere: true, isDeleting: false, isOver: false, overAt: undefined };
+    const live = {
+      madeAt: this.#parts.now(),
+      isThere: true,
+      isDeleting: false,
+      hasRun: false,
+      isOver: false,
+      overAt: undefined,
+    };
     const record: PodRecord = { uid, key: `${NAMESPACE}/${name}`, name, node, volumes, pace, ...live };
     this.#pods.set(uid, record);
     return record;
@@ -105,7 +114,7 @@ export class Pods {
   }
 
   /** A status of another pod of that name is refused by its UID. A final phase stays. */
-  postStatus(pod: PodRecord, phase: "Running" | "Succeeded" | "Failed"): void {
+  postStatus(pod: PodRecord, phase: PodPhase): void {
     if (!pod.isThere || pod.isOver) return;
     if (phase !== "Running") {
       pod.isOver = true;
