@@ -121,13 +121,27 @@ function hasBrokenSetUp({ status, assertionResults }: TestFile): boolean {
   return status === "failed" && assertionResults.every((test) => test.status !== "failed");
 }
 
-/** A line for each failed test, for whoever has only the end of a long log. */
+/** What makes a random counterexample come again (fast-check prints these lines below the first). */
+const COUNTEREXAMPLE = /^(?:\{ seed: |Counterexample: )/;
+
+/** As many lines of a counterexample, each so long. */
+const SHOWN_LINES = 2;
+const SHOWN_CHARACTERS = 1_000;
+
+/** A line for each failed test, for whoever has only the end of a long log, and its counterexample. */
 function failuresOf({ name, assertionResults }: TestFile, root: string): readonly string[] {
   return assertionResults
     .filter(({ status }) => status === "failed")
-    .map(
-      ({ fullName, failureMessages: [why = ""] }) => `${relative(root, name)}: FAILED: ${fullName}: ${firstLine(why)}`,
-    );
+    .flatMap(({ fullName, failureMessages: [why = ""] }) => [
+      `${relative(root, name)}: FAILED: ${fullName}: ${firstLine(why)}`,
+      ...counterexampleIn(why),
+    ]);
+}
+
+function counterexampleIn(why: string): readonly string[] {
+  const lines = why.split("\n").map((line) => line.trim());
+  const telling = lines.filter((line) => COUNTEREXAMPLE.test(line)).slice(0, SHOWN_LINES);
+  return telling.map((line) => `  ${line.slice(0, SHOWN_CHARACTERS)}`);
 }
 
 function countsOf(file: TestFile): Counts {

@@ -42,6 +42,9 @@ async function waitFor(happenings: readonly Happening[], waitMs = 5_000) {
   return { told, spans, changes: happenings.filter(({ deed }) => deed === "change").map(({ atMs }) => atMs) };
 }
 
+/** Times that often meet: half seconds, as many as told. */
+const roundMs = (max: number) => fc.integer({ min: 1, max }).map((halves) => halves * 500);
+
 describe("the simulated poll(2)", () => {
   it.each([
     { name: "a change is told at once", happenings: [{ atMs: 1_500, deed: "change" }], first: ["mounts", 1_500] },
@@ -78,17 +81,18 @@ describe("the simulated poll(2)", () => {
 
   it("never says of a time in which the table changed that it did not", async () => {
     const happening = fc.record({
-      atMs: fc.integer({ min: 0, max: 50_000 }),
+      atMs: fc.oneof(fc.integer({ min: 0, max: 50_000 }), roundMs(100)),
       deed: fc.constantFrom<Deed>("change", "ask", "pause", "resume"),
     });
     await fc.assert(
       fc.asyncProperty(
         fc.array(happening, { maxLength: 20 }),
-        fc.integer({ min: 500, max: 9_000 }),
+        fc.oneof(fc.integer({ min: 500, max: 9_000 }), roundMs(18)),
         async (all, ms) => {
           const { spans, changes } = await waitFor(all, ms);
 
-          for (const { from, until } of spans) expect(changes.filter((at) => at > from && at <= until)).toEqual([]);
+          // A change of the span's last moment may have come after the poll that found none.
+          for (const { from, until } of spans) expect(changes.filter((at) => at > from && at < until)).toEqual([]);
         },
       ),
       { numRuns: 200 },

@@ -5,14 +5,25 @@ type Status = "passed" | "failed" | "skipped" | "pending" | "todo";
 
 /** A test file as vitest's JSON shows it: failed if it says so or one of its tests did. */
 function file(path: string, tests: readonly Status[], message?: string) {
+  return fileFailedBy("AssertionError: expected 1 to be 2", path, { tests, message });
+}
+
+function fileFailedBy(
+  why: string,
+  path: string,
+  { tests, message }: { readonly tests: readonly Status[]; readonly message?: string | undefined },
+) {
   const status = message !== undefined || tests.includes("failed") ? "failed" : "passed";
   const assertionResults = tests.map((status, index) => ({
     fullName: `parser test ${index}`,
     status,
-    failureMessages: status === "failed" ? ["AssertionError: expected 1 to be 2\n  at a.ts"] : [],
+    failureMessages: status === "failed" ? [`${why}\n  at a.ts`] : [],
   }));
   return { name: `/checkout/test/${path}`, status, message: message ?? "", assertionResults };
 }
+
+const RANDOM =
+  'Error: Property failed after 1 tests\n{ seed: 7, path: "0:1", endOnFailure: true }\nCounterexample: [50]\nShrunk 1 time(s)\n';
 
 function reportOf(...testResults: readonly ReturnType<typeof file>[]): string {
   return JSON.stringify({ numTotalTests: 99, testResults });
@@ -38,6 +49,19 @@ const bad: readonly Row[] = [
       "integration: 1 passed, 1 failed",
       "test/integration/b.test.ts: FAILED: parser test 1: AssertionError: expected 1 to be 2",
       "3 passed, 1 failed",
+    ],
+  },
+  {
+    name: "a random counterexample",
+    report: reportOf(fileFailedBy(RANDOM, "unit/a.test.ts", { tests: ["passed", "failed"] }), integration),
+    exitCode: 1,
+    lines: [
+      "unit: 1 passed, 1 failed",
+      "integration: 1 passed, 0 failed",
+      "test/unit/a.test.ts: FAILED: parser test 1: Error: Property failed after 1 tests",
+      '  { seed: 7, path: "0:1", endOnFailure: true }',
+      "  Counterexample: [50]",
+      "2 passed, 1 failed",
     ],
   },
   {
