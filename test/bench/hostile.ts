@@ -124,9 +124,10 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
     '"holds":[]',
     `"holds":[${"{},".repeat(1_300_000)}{}]`,
   );
-  const full = JSON.stringify(
-    reportWith({ generation: 9, read: { beganAt: 2_000, endedAt: 2_000 }, holds: manyHolds(MAX_REPORT_ENTRIES) }),
-  );
+  const full = (node: string): string => {
+    const read = { beganAt: 2_000, endedAt: 2_000 };
+    return JSON.stringify(reportWith({ node, generation: 999, read, holds: manyHolds(MAX_REPORT_ENTRIES) }));
+  };
   const bodies = [
     endsOf(30),
     empty,
@@ -140,7 +141,8 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
     [`${MAX_REPORT_RELEASES} ends of as many volumes`, () => put(bodies[3] ?? "")],
     [`${MAX_REPORT_RELEASES} others`, () => put(bodies[4] ?? "")],
     ["as many again", () => put(bodies[5] ?? "")],
-    [`${MAX_REPORT_ENTRIES} holds`, () => put(full)],
+    [`${MAX_REPORT_ENTRIES} holds of a usual node`, () => put(full("n2"), "n2")],
+    [`${MAX_REPORT_ENTRIES} holds after all these ends`, () => put(full("n1"))],
     ["16 KB of `a-` to be logged", async () => redact("a-".repeat(8_192))],
   ];
   printer.title("\nWhat a hostile input costs the event loop, milliseconds");
