@@ -15,7 +15,9 @@ const COPIES = `${CHART}/files`;
 /** Folders whose resources the chart has; patches are the templates' business. */
 const SOURCES = [
   "base",
-  ...["affinity-rights", "affinity-delete", "critical-pods-quota"].map((name) => `components/${name}`),
+  ...["affinity-rights", "affinity-delete", "protection-audit", "critical-pods-quota"].map(
+    (name) => `components/${name}`,
+  ),
   ...["network-policy", "monitoring", "dashboard"].map((name) => `components/${name}`),
 ];
 /** What values of their own are for, or what no pod should be told. */

@@ -13,9 +13,9 @@ import {
   type ClaimHistory,
   EMPTY_HISTORY,
   type EndedReference,
+  mayUse,
   type NodeWords,
   pruneHistory,
-  refersTo,
   type Sighting,
   settleReferences,
   sightingOf,
@@ -186,7 +186,7 @@ export class ClaimMemories {
     });
     const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
     const releases = found.flatMap((one) => one.releases);
-    const pods = this.#cluster.podsOf(claim.key).filter((pod) => refersTo(pod, claim));
+    const pods = this.#cluster.podsOf(claim.key).filter((pod) => mayUse(pod, claim));
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
     const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
     const { history, observed } = this.#settled(claim, { shown, pods });

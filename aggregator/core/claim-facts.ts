@@ -4,6 +4,7 @@ import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import { awaitedOf } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
+import { isEligible } from "./eligibility.ts";
 import type { NodeRelease } from "./node-view.ts";
 import type { UseEnd } from "./use-end.ts";
 
@@ -19,7 +20,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     ...uses.flatMap((use) => assumedUse(use, fleet)),
   ];
   return {
-    isEligible: claim.phase === "Bound" && !claim.isDeleting && isVolumeSeen(evidence),
+    isEligible: isEligible(claim) && isVolumeSeen(evidence),
     stored: claim.status,
     isDisbelieved: claim.isDisbelieved,
     holders: [...new Set(present.map(({ node }) => node))],

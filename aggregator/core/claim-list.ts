@@ -4,6 +4,7 @@ import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/time
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type Awaited, waitsForNodes } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
+import { isEligible } from "./eligibility.ts";
 import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
@@ -93,8 +94,8 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaite
 
 /** Nobody is known to use the claim now, but a node whose word is needed has not given it yet, or no longer gives any. */
 export function isWaiting({ claim, use, references, awaited }: ClaimSight): boolean {
-  const isEligible = claim.phase === "Bound" && !claim.isDeleting;
-  return waitsForNodes({ isEligible, holders: use.held.map(({ node }) => node), references, awaited });
+  const holders = use.held.map(({ node }) => node);
+  return waitsForNodes({ isEligible: isEligible(claim), holders, references, awaited });
 }
 
 /** Kubernetes says that the claim is unused while it is mounted. */

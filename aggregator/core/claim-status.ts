@@ -29,7 +29,7 @@ export interface Awaited {
 
 /** Everything that decides a claim's status. */
 export interface ClaimFacts {
-  /** Only bound claims that are not being deleted get a status. */
+  /** See `isEligible`; besides, its volume has been seen. */
   readonly isEligible: boolean;
   readonly stored: ClaimStatus | undefined;
   /** Nothing is stored, but something stands there that others may take for it. */

@@ -89,6 +89,14 @@ export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean 
   return !isEphemeral || controllerUid === pod.uid;
 }
 
+/**
+ * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being deleted:
+ * Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
+ */
+export function mayUse(pod: Pod, claim: OwnedClaim & { readonly isDeleting: boolean }): boolean {
+  return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
+}
+
 /** The keys of the claims that a pod names. */
 export function claimKeysOf(pod: Pick<Pod, "key" | "claims">): readonly string[] {
   const namespace = pod.key.slice(0, pod.key.indexOf("/"));

@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { FUTURE_MS } from "./claim-status.ts";
+import { isEligible } from "./eligibility.ts";
 import type { NodeRelease } from "./node-view.ts";
 
 /** What other nodes tell is kept for so long when a node is assumed to be gone: watches lag, and nodes come back. Milliseconds. */
@@ -19,9 +20,10 @@ export interface Settling {
  * is mounted still, for that mount's end may turn out to have been read before this release (it was suspended), nor what other nodes
  * know, for they may lose it before it is stored.
  */
-export function isSettledFor({ status, isDeleting }: Claim, release: NodeRelease, settling: Settling): boolean {
-  // What stands there is left as it is.
-  if (isDeleting) return true;
+export function isSettledFor(claim: Claim, release: NodeRelease, settling: Settling): boolean {
+  const { status, isDeleting } = claim;
+  // Nothing is going to be written of it.
+  if (isDeleting && !isEligible(claim)) return true;
   if (settling.releases.some((other) => supersedes(other, release))) return true;
   const lastUse = status?.lastUse;
   // Whoever may edit claims can forge a last use; one in the future is not believed when the status is decided on either.

@@ -71,7 +71,11 @@ describe("the chart renders the same objects as kustomize", () => {
   });
 
   it.each([
-    { values: "components", components: ["affinity-enforce", "affinity-delete", "critical-pods-quota"] },
+    {
+      values: "components",
+      components: ["affinity-enforce", "affinity-delete", "protection-enforce", "critical-pods-quota"],
+    },
+    { values: "protection-audit", components: ["protection-audit"] },
     { values: "given-certificates", components: ["given-certificates"] },
   ])("$values-values.yaml: the base with $components", async ({ values, components }) => {
     const folder = await overlay(values, components);

@@ -225,7 +225,34 @@ describe("Reconciler", () => {
     expect(harness.writes.slice(before).map(({ reason }) => reason)).toEqual(reasons);
   });
 
-  it("a claim that is not bound, or is being deleted, gets no status", async () => {
+  it("a claim that is being deleted goes on telling the truth", async () => {
+    const claim = claimWith({ isDeleting: true, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
+    const harness = await running({ claims: [claim] });
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { holds: [] }));
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted", "Unmounted"]);
+  });
+
+  it.each([
+    { name: "on a node may use it", node: "n1", reasons: ["Mounted", "Referenced"] },
+    { name: "that is not scheduled never gets it", node: undefined, reasons: ["Mounted", "Unmounted"] },
+  ])("of a claim that is being deleted a pod $name", async ({ node, reasons }) => {
+    const claim = claimWith({ isDeleting: true, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
+    const harness = await running({ claims: [claim] });
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-0")] }));
+    harness.cluster.pods.set("pod-1", podWith({ node, hasStarted: false }));
+
+    await harness.advance(10_000);
+    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.advance(10_000);
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(reasons);
+  });
+
+  it("a claim that is not bound, or that was deleted before anything was written of it, gets no status", async () => {
     const claims = [claimWith({ phase: "Pending" }), claimWith({ name: "old", key: "shop/old", isDeleting: true })];
     const harness = await running({ claims });
 

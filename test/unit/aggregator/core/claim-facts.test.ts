@@ -15,7 +15,26 @@ describe("factsOf", () => {
     },
     { name: "a pending claim is not", claim: claimWith({ phase: "Pending" }), isEligible: false },
     { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
-    { name: "a claim that is being deleted is not", claim: claimWith({ isDeleting: true }), isEligible: false },
+    {
+      name: "a claim that is being deleted, and of which nothing was written, is not",
+      claim: claimWith({ isDeleting: true }),
+      isEligible: false,
+    },
+    {
+      name: "one that is being deleted is while our condition may keep it",
+      claim: claimWith({ isDeleting: true, status: statusWith() }),
+      isEligible: true,
+    },
+    {
+      name: "so is one that somebody else's condition of that name may keep",
+      claim: claimWith({ isDeleting: true, isDisbelieved: true }),
+      isEligible: true,
+    },
+    {
+      name: "a lost claim that is being deleted is not",
+      claim: claimWith({ isDeleting: true, phase: "Lost", status: statusWith() }),
+      isEligible: false,
+    },
   ])("$name", ({ claim, isEligible }) => {
     expect(factsOf(evidenceWith({ claim, volume: volumeWith() }), fleetWith([])).isEligible).toBe(isEligible);
   });

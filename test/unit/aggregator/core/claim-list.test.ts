@@ -107,6 +107,11 @@ describe("isWaiting", () => {
     },
     { name: "it is mounted elsewhere anyhow", sight: { awaited, use: heldOn("n2") }, expected: false },
     { name: "a pod refers to it anyhow", sight: { awaited, references: [podWith()] }, expected: false },
+    {
+      name: "the claim that is being deleted may be kept by our condition",
+      sight: { awaited, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }) },
+      expected: true,
+    },
     { name: "the claim is being deleted", sight: { awaited, claim: claimWith({ isDeleting: true }) }, expected: false },
     { name: "the claim has lost its volume", sight: { awaited, claim: claimWith({ phase: "Lost" }) }, expected: false },
   ])("is $expected when $name", ({ sight, expected }) => {

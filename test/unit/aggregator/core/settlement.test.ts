@@ -143,10 +143,14 @@ describe("isSettledFor", () => {
     expect(isSettledFor(claimWith({ status }), release, { releases, nowMs })).toBe(settled);
   });
 
-  it("a claim that is being deleted keeps its status", () => {
+  it.each([
+    { name: "carries no condition: nothing is going to be written of it", status: undefined, settled: true },
+    { name: "counts as used: the release lets it go", status: mountedStatus(["n1"]), settled: false },
+  ])("a claim that is being deleted and $name", ({ status, settled }) => {
     const release = nodeRelease();
+    const claim = claimWith({ isDeleting: true, status });
 
-    expect(isSettledFor(claimWith({ isDeleting: true }), release, { releases: [release], nowMs: NOON })).toBe(true);
+    expect(isSettledFor(claim, release, { releases: [release], nowMs: NOON })).toBe(settled);
   });
 
   it("of two releases at one time just one is settled", () => {
