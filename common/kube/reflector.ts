@@ -91,6 +91,8 @@ class Reflection<T extends { readonly key: string }> {
   #haltedStreams = 0;
   /** After an interruption the server is asked whether it still knows the position. */
   #isDoubtful = false;
+  /** The server has forgotten a position, and nothing has come from it since. */
+  #isForgotten = false;
   #hasBookmarks = false;
   #shortWatches = 0;
   /** When the server began to answer the present watch: to hang is not to stand. */
@@ -259,6 +261,11 @@ class Reflection<T extends { readonly key: string }> {
     this.position = reached;
     this.#leastVersion = reached;
     this.#shortWatches = 0;
+    this.#works();
+  }
+
+  #works(): void {
+    this.#isForgotten = false;
     this.#interruptions.end();
   }
 
@@ -275,7 +282,10 @@ class Reflection<T extends { readonly key: string }> {
   /** Answers how many milliseconds to wait before the next try. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    if (this.position !== undefined && this.#stoodMs() >= STEADY_MS) this.#interruptions.end();
+    if (this.position !== undefined && this.#stoodMs() >= STEADY_MS) this.#works();
+    // It answers again: what it was waited for is over. One that forgets what it has just told is waited for like any that fails.
+    if (isForgotten(error) && !this.#isForgotten) this.#interruptions.end();
+    this.#isForgotten ||= isForgotten(error);
     if (isLost(error)) this.position = undefined;
     if (isAhead(error)) this.#noteAhead();
     this.#isDoubtful = true;

@@ -166,6 +166,26 @@ describe("an informer", () => {
     expect(times.at(-1)?.at).toBe(2_200);
   });
 
+  it("does not go on waiting for long when a server that is back has forgotten the version, but for one that never knows any", async () => {
+    const { times, clock } = await follow({
+      lists: [10, 50, 60, 70].map((version) => listOf(version)),
+      watches: [
+        ...Array.from({ length: 8 }, () => status(503)),
+        ...Array.from({ length: 3 }, () => status(410)),
+        "open",
+      ],
+    });
+
+    await clock.advance(120_000);
+
+    const at = (what: string): readonly number[] => times.filter((one) => one.what === what).map((one) => one.at);
+    const forgotten = at("watch").slice(8, 11);
+    const waits = at("list")
+      .slice(1)
+      .map((time, index) => time - (forgotten[index] ?? 0));
+    expect(waits).toEqual([2_200, 2_400, 2_800]);
+  });
+
   it("takes each list from the server's cache where it is told to, a later one not older than what was seen", async () => {
     const { asked, clock, times } = await follow({
       lists: [listOf(10), listOf(50)],
