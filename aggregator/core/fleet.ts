@@ -97,9 +97,19 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
   if (report.bootId !== known?.bootId) {
     return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
-  return isOlder(known, report) && receipt.isSetBack !== true
-    ? "it is not newer than what is known already"
+  if (receipt.isSetBack === true) return undefined;
+  if (isOlder(known, report)) return "it is not newer than what is known already";
+  return overlaps(known, report)
+    ? "its read began before that of another agent ended, which is known already"
     : undefined;
+}
+
+/**
+ * Two agents of a node read beside each other while one is replaced, and each read shows one moment in it: which of two moments is the later
+ * is not known, and what only one of them shows may not have ended. The next read tells.
+ */
+function overlaps(known: NodeView, { instance, read }: NodeMessage): boolean {
+  return instance !== known.instance && read.beganAt < known.read.endedAt;
 }
 
 /**

@@ -108,6 +108,16 @@ describe("acceptReport", () => {
     },
     { name: "an earlier read is stale", report: readAt(1_999), kind: "stale" },
     {
+      name: "another instance's read that began before the known one ended is stale, though it ended later",
+      report: { ...readAt(2_500), read: { beganAt: 1_999, endedAt: 2_500 }, instance: "run-2" },
+      kind: "stale",
+    },
+    {
+      name: "one that began when the known one had ended is accepted",
+      report: { ...readAt(2_500), read: { beganAt: 2_000, endedAt: 2_500 }, instance: "run-2" },
+      kind: "accepted",
+    },
+    {
       name: "an older instance's late retry is stale, however high its generation",
       report: { ...readAt(1_999), instance: "run-0", generation: 99 },
       kind: "stale",
