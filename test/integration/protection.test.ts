@@ -46,13 +46,18 @@ async function kubectl(...args: readonly string[]) {
   return await run(plane.kubectl, [`--kubeconfig=${plane.kubeconfig}`, "-n", "shop", ...args]);
 }
 
-/** Installs a mode, and waits until the API server acts by it: it loads policies within seconds. */
-async function install(component: string, isInForce: (warnings: string) => boolean): Promise<void> {
+/** Installs a mode, and waits until the API server acts by it: it loads each policy for itself, within seconds. */
+async function install(
+  component: string,
+  { warns, keeps }: { readonly warns: string; readonly keeps: boolean },
+): Promise<void> {
   await kubectl(...APPLY, "-k", `${MANIFESTS}/components/${component}`);
   await claimWith(`probe-${component}`, MOUNTED);
   const check = async (): Promise<void> => {
     const { stderr } = await kubectl("delete", "pvc", `probe-${component}`, "--dry-run=server");
-    if (!isInForce(stderr)) throw new Error(`kubectl says ${stderr}`);
+    if (!stderr.includes(warns)) throw new Error(`kubectl says ${stderr}`);
+    const { status } = await takeFinalizerAway(`probe-${component}`, "?dryRun=All");
+    if ((status === 403) !== keeps) throw new Error(`the finalizer can${keeps ? "" : "not"} be taken away`);
   };
   await waitUntil(owner, { what: component, limitMs: 30_000, check });
 }
@@ -103,7 +108,7 @@ async function takeFinalizerAway(name: string, subresource = ""): Promise<{ stat
 }
 
 describe("audit", () => {
-  beforeAll(() => install("protection-audit", (text) => text.includes("is in use: pod shop/a on node-1")));
+  beforeAll(() => install("protection-audit", { warns: "is in use: pod shop/a on node-1", keeps: false }));
 
   it("warns who deletes a mounted claim, and lets it go", async () => {
     await claimWith("audited", MOUNTED);
@@ -117,7 +122,7 @@ describe("audit", () => {
 });
 
 describe("enforce", () => {
-  beforeAll(() => install("protection-enforce", (text) => text.includes("stays Terminating")));
+  beforeAll(() => install("protection-enforce", { warns: "stays Terminating", keeps: true }));
 
   it.each([
     { name: "mounted", conditions: [MOUNTED] },
