@@ -14,7 +14,12 @@ import type { ReviewToken } from "./token-reviews.ts";
 /** Whether a report is taken at all, before its body is read. */
 export type Access =
   /** The pod whose reports it may bring; of anybody, where nobody is asked for a token. */
-  | { readonly kind: "granted"; readonly podUid: string | undefined }
+  | {
+      readonly kind: "granted";
+      readonly podUid: string | undefined;
+      /** Whether a body of so many characters is taken now. */
+      readonly mayBring: (characters: number) => boolean;
+    }
   | { readonly kind: "refused"; readonly outcome: Refusal; readonly answer: RouteAnswer };
 
 export type Refusal = "unauthenticated" | "forbidden" | "throttled" | "review-failed";
@@ -31,7 +36,7 @@ export interface AccessRequest {
 export type GrantAccess = (request: AccessRequest) => Promise<Access>;
 
 /** Everybody is who they say they are. */
-export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined });
+export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
 
 interface AccessParts {
   readonly clock: Clock;
@@ -53,6 +58,12 @@ const MOST_DISBELIEVED = 1_000;
 
 /** An agent has one report under way, and sends the next when something was mounted or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
+/**
+ * Several hundred mounts. The event loop stands still for up to 30 ms when the largest report is taken, and a node that has so many mounts
+ * has little to say each second.
+ */
+const LARGE_BODY = 128 * 1024;
+const LARGE_REPORTS: BudgetRule = { most: 10, refillMs: 1_000 };
 const ALL_REPORTS: BudgetRule = { most: 20_000, refillMs: 0.2 };
 
 interface Belief {
@@ -83,6 +94,7 @@ class ReportAccess {
   readonly #disbeliefs = new Map<string, Belief>();
   readonly #asked = new Map<string, Promise<Reporter>>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
+  readonly #largeReports = new NamedBudgets(LARGE_REPORTS, MOST_REMEMBERED);
   readonly #limits = new ReviewLimits();
   #allReports: Budget = fullBudget(ALL_REPORTS);
   #failures = 0;
@@ -117,7 +129,9 @@ class ReportAccess {
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
     if (reporter.node !== node) return refused("forbidden", "the token's pod is on another node");
     if (!this.#mayReport(node)) return refused("throttled", "too many reports");
-    return { kind: "granted", podUid: reporter.podUid };
+    const takesLarge = (): boolean => this.#largeReports.take(node, this.#parts.clock.monotonicMs());
+    const mayBring = (characters: number): boolean => characters < LARGE_BODY || takesLarge();
+    return { kind: "granted", podUid: reporter.podUid, mayBring };
   }
 
   /** Several reports with one token at a time are one question. */

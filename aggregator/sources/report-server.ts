@@ -9,7 +9,7 @@ import {
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
-import { type GrantAccess, grantToAll } from "./report-access.ts";
+import { type Access, type GrantAccess, grantToAll } from "./report-access.ts";
 
 /** Nothing that is said here counts now: another process decides, or this one does not yet. */
 export type TurnedAway = Away<"not-leading"> | Away<"not-ready">;
@@ -46,6 +46,8 @@ export interface ReportTaker {
   readonly newBreather: () => () => Promise<void> | undefined;
 }
 
+type Granted = Extract<Access, { readonly kind: "granted" }>;
+
 /** An agent has one under way, and gives it up after ten seconds of the thirty that it may take: more are no agent's. */
 const MOST_OF_A_NODE = 3;
 
@@ -56,8 +58,10 @@ const MOST_OF_A_NODE = 3;
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   const underWay = new Map<string, number>();
   const decodeInTurn = createDecoder(taker);
-  const receive = async (request: RouteRequest, podUid: string | undefined): Promise<RouteAnswer> => {
-    const decoded = await decodeInTurn(await request.body());
+  const receive = async (request: RouteRequest, { podUid, mayBring }: Granted): Promise<RouteAnswer> => {
+    const text = await request.body();
+    if (!mayBring(text.length)) return tooMany(reports, "too many large reports of the node");
+    const decoded = await decodeInTurn(text);
     if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
     const report = decoded.value;
     const { node } = request.params;
@@ -89,9 +93,9 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
         return access.answer;
       }
       const others = underWay.get(node) ?? 0;
-      if (others >= MOST_OF_A_NODE) return tooMany(reports);
+      if (others >= MOST_OF_A_NODE) return tooMany(reports, "too many reports of the node are under way");
       underWay.set(node, others + 1);
-      return await receive(request, access.podUid).finally(() => {
+      return await receive(request, access).finally(() => {
         const left = (underWay.get(node) ?? 1) - 1;
         if (left > 0) underWay.set(node, left);
         else underWay.delete(node);
@@ -152,15 +156,10 @@ function away(reports: Counter<"outcome">, { kind, why, waitMs = 0 }: TurnedAway
   return waitMs < 1000 ? answer : { ...answer, headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } };
 }
 
-function tooMany(reports: Counter<"outcome">): RouteAnswer {
+function tooMany(reports: Counter<"outcome">, why: string): RouteAnswer {
   reports.increment({ outcome: "throttled" });
-  // Nothing of it has been read: over this connection nothing else can come.
-  return {
-    status: 429,
-    body: "too many reports of the node are under way\n",
-    headers: { "retry-after": "1" },
-    isLast: true,
-  };
+  // Of what has not been read nothing else can come over this connection.
+  return { status: 429, body: `${why}\n`, headers: { "retry-after": "1" }, isLast: true };
 }
 
 /** It is not the report's fault alone: what was told before may be settled by the time that it comes again. */

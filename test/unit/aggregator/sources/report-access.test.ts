@@ -72,7 +72,7 @@ describe("report access", () => {
   it("takes an agent's reports for its own node, and names its pod", async () => {
     const { report, token } = setUp();
 
-    expect(await report(token("n1"))).toEqual({ kind: "granted", podUid: "uid-on-n1" });
+    expect(await report(token("n1"))).toMatchObject({ kind: "granted", podUid: "uid-on-n1" });
   });
 
   it("refuses an agent's report for another node", async () => {
@@ -187,6 +187,22 @@ describe("report access", () => {
     });
 
     await expect(report(token("n1"))).rejects.toThrow("a bug");
+  });
+
+  it("limits how often a node brings a large report, and no other node's nor its small ones", async () => {
+    const { report, token, clock } = setUp();
+    const brings = async (characters: number, node = "n1"): Promise<boolean> => {
+      const access = await report(token(node), node);
+      return access.kind === "granted" && access.mayBring(characters);
+    };
+    const LARGE = 512 * 1024;
+    const taken = [];
+    for (let round = 0; round < 12; round += 1) taken.push(await brings(LARGE));
+
+    expect(taken.filter(Boolean)).toHaveLength(10);
+    expect([await brings(20_000), await brings(LARGE, "n2"), await brings(LARGE)]).toEqual([true, true, false]);
+    await clock.advance(1_000);
+    expect(await brings(LARGE)).toBe(true);
   });
 
   it("limits how often a node reports, and lets it go on later", async () => {

@@ -121,7 +121,7 @@ describe("reportRoute", () => {
     const asked: object[] = [];
     const grant: GrantAccess = async (request) => {
       asked.push(request);
-      return { kind: "granted", podUid: reportWith().podUid };
+      return { kind: "granted", podUid: reportWith().podUid, mayBring: () => true };
     };
 
     const { answer } = await put(valid, { grant });
@@ -131,12 +131,21 @@ describe("reportRoute", () => {
   });
 
   it("refuses a report of another pod than the token's", async () => {
-    const grant: GrantAccess = async () => ({ kind: "granted", podUid: "another" });
+    const grant: GrantAccess = async () => ({ kind: "granted", podUid: "another", mayBring: () => true });
 
     const { answer, received, counted } = await put(valid, { grant });
 
     expect(answer.status).toBe(403);
     expect([received, counted]).toEqual([[], ["forbidden"]]);
+  });
+
+  it("turns a body away that its sender may not bring now, before anything is made of it", async () => {
+    const grant: GrantAccess = async () => ({ kind: "granted", podUid: reportWith().podUid, mayBring: () => false });
+
+    const { answer, received, counted } = await put(valid, { grant });
+
+    expect(answer).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
+    expect([received, counted]).toEqual([[], ["throttled"]]);
   });
 
   it("a stale report is a success for its sender, acknowledges nothing, and is not to be taken for known", async () => {
@@ -219,7 +228,7 @@ describe("reportRoute", () => {
     const granted: object[] = [];
     const grant: GrantAccess = async (request) => {
       granted.push(request);
-      return { kind: "granted", podUid: reportWith().podUid };
+      return { kind: "granted", podUid: reportWith().podUid, mayBring: () => true };
     };
 
     const { answer, received, counted, isRead } = await put(valid, { early, grant });
