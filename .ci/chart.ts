@@ -22,7 +22,7 @@ const SOURCES = [
 ];
 /** What values of their own are for, or what no pod should be told. */
 const NO_SETTINGS = [
-  ...["affinity", "delete-reverted", "tls-cert-file", "tls-key-file"],
+  ...["affinity", "delete-reverted", "protection", "tls-cert-file", "tls-key-file"],
   ...["kubeconfig", "dry-run", "output", "prepare-journal"],
 ];
 

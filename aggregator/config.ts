@@ -26,6 +26,10 @@ import {
   reportProblems,
 } from "./report-settings.ts";
 
+/** What the policies do with a deleted claim that is mounted: nothing, record it, or keep it. */
+const PROTECTION_MODES = ["off", "audit", "enforce"] as const;
+export type ProtectionMode = (typeof PROTECTION_MODES)[number];
+
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
@@ -72,6 +76,15 @@ export const AGGREGATOR_SETTINGS = {
     },
     BLIND_GAP_SETTINGS,
     "bump",
+  ),
+  protection: choiceSetting(
+    {
+      name: "protection",
+      description:
+        "what the cluster's policies do with a deleted claim that is mounted (docs/protection.md): with audit and enforce a claim that is only staged says so",
+    },
+    PROTECTION_MODES,
+    "off",
   ),
   holdRejectionsAt: countSetting(
     {
@@ -127,6 +140,7 @@ export interface AggregatorConfig {
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
   readonly blindGap: BlindGapSetting;
+  readonly protection: ProtectionMode;
   /** 0 for never. */
   readonly holdRejectionsAt: number;
   readonly upstreamCondition: UpstreamSetting;
@@ -165,6 +179,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     blindGap: get(AGGREGATOR_SETTINGS.blindGap),
+    protection: get(AGGREGATOR_SETTINGS.protection),
     holdRejectionsAt: get(AGGREGATOR_SETTINGS.holdRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,

@@ -20,6 +20,8 @@ interface DecidingParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly words: NodeWords;
+  /** Whether a staged volume keeps its claim, so that it is told. */
+  readonly isProtecting?: boolean | undefined;
   /** When this run began to decide. */
   readonly beganMs: number;
 }
@@ -38,7 +40,8 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
     podName: cluster.podName,
     nowMs: nowMs(),
   });
-  return { claim, ...facts, unseen: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
+  const stagedOn = parts.isProtecting === true ? facts.stagedOn : undefined;
+  return { claim, ...facts, stagedOn, unseen: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
 }
 
 /** What is to be written of it. */

@@ -48,6 +48,7 @@ export interface ReconcilerParts {
   readonly internalErrors: InternalErrors;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
+  readonly isProtecting?: boolean | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }

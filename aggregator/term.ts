@@ -79,7 +79,8 @@ export class Term {
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
     const onDecision = (): void => parts.coverage.join();
-    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, onDecision, unseenOf, nowMs };
+    const isProtecting = config.protection !== "off";
+    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, onDecision, unseenOf, nowMs, isProtecting };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.#api = new ReadApi({
       ...parts,

@@ -29,6 +29,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     ends: history.latest === undefined ? ends : [...ends, history.latest],
     blindEnd: blindEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
+    stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
     earliestMs: earliestSinceMs(claim),
     nowMs: fleet.nowMs,
   };

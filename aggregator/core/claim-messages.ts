@@ -1,5 +1,6 @@
 import {
   type BlindGap,
+  MAX_NODES,
   type MountedOn,
   type UnusedReason,
   wholeUncertaintyMs,
@@ -50,6 +51,11 @@ export const REFERENCED = "In use: a pod that has not ended names the claim; no 
 /** The nodes that have it mounted, which pods tell of as well. */
 export function mountedMessage(mountedOn: MountedOn): string {
   return `In use: mounted on ${whereText(mountedOn)}`;
+}
+
+/** Where the device of an unused claim's volume is still mounted. */
+export function stagedMessage(nodes: readonly string[]): string {
+  return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
 }
 
 /** The same where no pod tells of them any more; and which of the nodes would have to tell, and do not. */

@@ -10,6 +10,7 @@ import {
   REFERENCED,
   type SilentHolder,
   silentMessage,
+  stagedMessage,
   tellsOfSilence,
 } from "./claim-messages.ts";
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
@@ -44,6 +45,8 @@ export interface ClaimFacts {
   readonly blindEnd: UseEnd | "unknown" | undefined;
   /** The node of the stored last use, whose end was only assumed with that of the node, has read its mount table since. */
   readonly isNodeBack?: boolean | undefined;
+  /** Nodes on which the volume is still staged, or mounted; nothing where nobody asks. */
+  readonly stagedOn?: readonly string[] | undefined;
   /** When it may have been used without anybody seeing it; nothing where somebody watched all the time. */
   readonly unseen?: Unseen | undefined;
   /** No time of the claim is earlier: by then it had been made. Nothing where that is not known. */
@@ -61,8 +64,16 @@ export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   if (!facts.isEligible) return undefined;
   const { earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
   // It may have been made by a server whose clock is ahead of the one that tells what now is.
-  const status = statusBy(nowMs < earliestMs ? { ...facts, nowMs: earliestMs } : facts);
+  const status = withStaged(statusBy(nowMs < earliestMs ? { ...facts, nowMs: earliestMs } : facts), facts);
   return status !== undefined && status.sinceMs < earliestMs ? { ...status, sinceMs: earliestMs } : status;
+}
+
+/** A claim in use is kept for that; of one that is unused, whether its volume is still staged is told beside it. */
+function withStaged(status: ClaimStatus | undefined, { stored, stagedOn = [] }: ClaimFacts): ClaimStatus | undefined {
+  const base = status ?? stored;
+  if (base === undefined) return undefined;
+  const staged = base.unused && stagedOn.length > 0 ? stagedMessage(stagedOn) : undefined;
+  return base.staged === staged ? status : { ...base, staged };
 }
 
 function statusBy(facts: ClaimFacts): ClaimStatus | undefined {

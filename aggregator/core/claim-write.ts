@@ -74,7 +74,8 @@ export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStat
     wholeSeconds(stored.sinceMs) === wholeSeconds(desired.sinceMs) &&
     stored.lastUse?.releaseId === desired.lastUse?.releaseId &&
     nodesText(stored.mountedOn) === nodesText(desired.mountedOn) &&
-    gapText(stored.blindGap) === gapText(desired.blindGap)
+    gapText(stored.blindGap) === gapText(desired.blindGap) &&
+    stored.staged === desired.staged
   );
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus, writeStaged } from "../../common/storage/claim-status.ts";
 import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream-unused.ts";
 
 /** What became of a write. */
@@ -82,9 +82,15 @@ function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", ...identity };
 }
 
-function fieldsOf({ uid }: Claim, { status, upstream }: AppliedStatus): Parameters<typeof applyObject>[1]["fields"] {
+function fieldsOf(
+  { uid, status: stored }: Claim,
+  { status, upstream }: AppliedStatus,
+): Parameters<typeof applyObject>[1]["fields"] {
   const { condition, annotations } = writeClaimStatus(uid, status);
-  return { metadata: { annotations }, status: { conditions: [condition, ...writeUpstream(status, upstream)] } };
+  return {
+    metadata: { annotations },
+    status: { conditions: [condition, ...writeStaged(status, stored), ...writeUpstream(status, upstream)] },
+  };
 }
 
 /** By a list of one: the right to list claims is there anyway, and the answer is not older than the question. */

@@ -9,7 +9,7 @@ type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity
 /** What the statuses of thousands of claims have in common: those of claims that were never used, or are mounted on one node. */
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** What few claims have at all. */
-type Rare = Pick<Claim, "controllerUid" | "isDisbelieved" | "strays"> & Pick<ClaimStatus, "blindGap">;
+type Rare = Pick<Claim, "controllerUid" | "isDisbelieved" | "strays"> & Pick<ClaimStatus, "blindGap" | "staged">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
@@ -34,8 +34,8 @@ export class KeptClaim implements Whole<Claim> {
 
   constructor(claim: Claim, values: ClaimValues) {
     const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status } = claim;
-    const blindGap = status?.blindGap;
-    const rare = { controllerUid, isDisbelieved, strays, blindGap };
+    const { blindGap, staged } = status ?? {};
+    const rare = { controllerUid, isDisbelieved, strays, blindGap, staged };
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
@@ -63,8 +63,8 @@ export class KeptClaim implements Whole<Claim> {
     if (this.#told === undefined || sinceMs === undefined) return undefined;
     const { unused, reason, message, mountedOn } = this.#told;
     const status = { unused, reason, message, sinceMs, mountedOn, lastUse: this.#lastUse };
-    const blindGap = this.#rare?.blindGap;
-    return blindGap === undefined ? status : { ...status, blindGap };
+    const { blindGap, staged } = this.#rare ?? {};
+    return { ...status, ...(blindGap !== undefined && { blindGap }), ...(staged !== undefined && { staged }) };
   }
 
   get phase(): string {

@@ -63,7 +63,7 @@ const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
  * has little to say each second.
  */
 const LARGE_BODY = 128 * 1024;
-const LARGE_REPORTS: BudgetRule = { most: 10, refillMs: 1_000 };
+const LARGE_REPORTS: BudgetRule = { most: 30, refillMs: 1_000 };
 const ALL_REPORTS: BudgetRule = { most: 20_000, refillMs: 0.2 };
 
 interface Belief {

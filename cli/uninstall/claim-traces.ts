@@ -4,7 +4,7 @@ import { list } from "../../common/kube/list.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
-import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
+import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, STAGED_TYPE, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
 import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
 
 const CLAIMS = "/api/v1/persistentvolumeclaims";
@@ -56,7 +56,7 @@ export function removalFrom(object: unknown): Removal | undefined {
   const conditions = status?.conditions ?? [];
   const theirs = conditions.find(({ type }) => type === UPSTREAM_TYPE);
   const types = [
-    ...(conditions.some(({ type }) => type === CONDITION_TYPE) ? [CONDITION_TYPE] : []),
+    ...[CONDITION_TYPE, STAGED_TYPE].filter((ours) => conditions.some(({ type }) => type === ours)),
     ...(readUpstream(theirs, metadata.managedFields)?.owner === "mooring" ? [UPSTREAM_TYPE] : []),
   ];
   const present = [UNUSED_SINCE, MOUNTED_ON, LAST_USE].filter((key) => Object.hasOwn(metadata.annotations ?? {}, key));

@@ -5,6 +5,8 @@ import { CENTURY_MS, formatMillisecondsUp, formatSecondsUp, parseTimestamp } fro
 export const FIELD_MANAGER = "mooring-aggregator";
 /** The condition that answers since when a claim is unused. */
 export const CONDITION_TYPE = "mooring.dev/Unused";
+/** The condition of a claim that is unused and still staged: the device of its volume is mounted on a node, and no pod has it. */
+export const STAGED_TYPE = "mooring.dev/Staged";
 /** Present exactly while the claim is unused and was seen in use before: RFC 3339, equal to the condition's time. */
 export const UNUSED_SINCE = "mooring.dev/unused-since";
 /** JSON: the nodes with a use-hold; present exactly while the reason is `Mounted`. */
@@ -66,6 +68,8 @@ export interface ClaimStatus {
   readonly lastUse: LastUse | undefined;
   /** Of a claim that is unused only. `sinceMs` is its end where such claims count as used until then. */
   readonly blindGap?: BlindGap | undefined;
+  /** Where the volume of a claim that is unused is still staged, for people to read; nothing where it is not, or nobody asks. */
+  readonly staged?: string | undefined;
 }
 
 const REASONS = ["Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"] as const;
@@ -124,6 +128,8 @@ export interface StatusFields {
   readonly createdAtMs?: number | undefined;
   /** Our condition, undecoded; nothing when the claim has none. */
   readonly condition: unknown;
+  /** The condition `mooring.dev/Staged`, undecoded. */
+  readonly staged?: unknown;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -153,7 +159,31 @@ export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
     mountedOn: reason === "Mounted" ? readMountedOn(uid, annotations[MOUNTED_ON]) : undefined,
     lastUse: readLastUse(uid, annotations[LAST_USE]),
     ...(unused ? readBlindGap(uid, annotations[LAST_USE]) : {}),
+    ...readStaged(fields.staged),
   };
+}
+
+const stagedCondition = v.object({ status: v.literal("True"), message: v.optional(v.string(), "") });
+
+/** A property only where there is one: nearly all claims have none. */
+function readStaged(condition: unknown): Pick<ClaimStatus, "staged"> {
+  const staged = v.safeParse(stagedCondition, condition);
+  return staged.success ? { staged: staged.output.message } : {};
+}
+
+/**
+ * The condition beside a status; nothing where there is none to write. One that stands there and is over is called so: whoever else put it
+ * there, Mooring owns it from then on, and the next write removes it.
+ */
+export function writeStaged(
+  { staged, sinceMs }: ClaimStatus,
+  stored: ClaimStatus | undefined,
+): readonly Readonly<Record<string, string>>[] {
+  const lastTransitionTime = formatSecondsUp(sinceMs);
+  const common = { type: STAGED_TYPE, lastTransitionTime };
+  if (staged !== undefined) return [{ ...common, status: "True", reason: "Staged", message: staged }];
+  if (stored?.staged === undefined) return [];
+  return [{ ...common, status: "False", reason: "NotStaged", message: "No node has the volume staged" }];
 }
 
 function readMountedOn(uid: string, text: string | undefined): MountedOn | undefined {

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { type ClaimStatus, CONDITION_TYPE, readClaimStatus } from "./claim-status.ts";
+import { type ClaimStatus, CONDITION_TYPE, readClaimStatus, STAGED_TYPE } from "./claim-status.ts";
 import { type Stray, straysBeside } from "./claim-strays.ts";
 import { parseTimestamp } from "./timestamp.ts";
 import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
@@ -63,7 +63,7 @@ export function projectClaim(object: unknown): Claim {
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
   const createdAtMs = parseTimestamp(metadata.creationTimestamp);
   const condition = conditionOf(CONDITION_TYPE);
-  const own = readClaimStatus({ uid, createdAtMs, condition, annotations });
+  const own = readClaimStatus({ uid, createdAtMs, condition, staged: conditionOf(STAGED_TYPE), annotations });
   const strays = straysBeside(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,

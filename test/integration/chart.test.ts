@@ -1,5 +1,5 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   type KubernetesObject,
   loadYaml,
@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPage } from "../pages/page.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
-import { byName, CHART, helmTemplate, kustomize, MANIFESTS, tool } from "./manifest-tools.ts";
+import { byName, CHART, helmTemplate, kustomize, MANIFESTS, overlay, tool } from "./manifest-tools.ts";
 
 let owner: Owner;
 let signals: Disposable;
@@ -26,20 +26,6 @@ afterAll(async () => {
   await owner.close();
   signals[Symbol.dispose]();
 });
-
-/** An overlay of the base with components and, if told, an image. */
-async function overlay(name: string, components: readonly string[], image: object = {}): Promise<string> {
-  const folder = join(owner.folder, name);
-  await mkdir(folder);
-  const path = (to: string): string => relative(folder, `${MANIFESTS}/${to}`);
-  const kustomization = {
-    resources: [path("base")],
-    components: components.map((component) => path(`components/${component}`)),
-    images: [{ name: "mooring", ...image }],
-  };
-  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization));
-  return folder;
-}
 
 /** Comparable: the order of variables has no meaning as long as none refers to another. */
 function comparable(manifests: string): Readonly<Record<string, KubernetesObject>> {
@@ -78,7 +64,7 @@ describe("the chart renders the same objects as kustomize", () => {
     { values: "protection-audit", components: ["protection-audit"] },
     { values: "given-certificates", components: ["given-certificates"] },
   ])("$values-values.yaml: the base with $components", async ({ values, components }) => {
-    const folder = await overlay(values, components);
+    const folder = await overlay(owner.folder, values, { components });
 
     const [ofChart, ofKustomize] = [await helmTemplate(values), await kustomize(folder)];
 
@@ -94,7 +80,7 @@ describe("the chart renders the same objects as kustomize", () => {
     },
   ])("with an image by its $name", async ({ name, set, image }) => {
     const newName = "registry.example/team/mooring";
-    const folder = await overlay(`image-${name}`, [], { newName, ...image });
+    const folder = await overlay(owner.folder, `image-${name}`, { components: [], image: { newName, ...image } });
 
     const ofChart = await helmTemplate("base", "--set", `image.repository=${newName},image.${set}`);
 
@@ -104,7 +90,7 @@ describe("the chart renders the same objects as kustomize", () => {
 
 describe("monitoring.runbookBaseUrl", () => {
   it("links alerts to their pages as the replacement in docs/install.md does", async () => {
-    const folder = await overlay("runbooks", ["monitoring"]);
+    const folder = await overlay(owner.folder, "runbooks", { components: ["monitoring"] });
     const file = join(folder, "kustomization.yaml");
     const replacements = parse(looseObject({}), loadYaml(readPage("install.md").block("### Alerts and their pages")));
     await writeFile(

@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type KubernetesObject, loadAllYaml } from "@kubernetes/client-node";
@@ -31,6 +33,24 @@ export async function helmTemplate(values: string, ...more: readonly string[]): 
 /** What kustomize makes of a folder. */
 export async function kustomize(folder: string): Promise<string> {
   return (await run(inject("kubectl"), ["kustomize", folder], { maxBuffer: 64 * 1024 * 1024 })).stdout;
+}
+
+/** Writes an overlay of the base with components, as an administrator does, into a folder of that name below `parent`; and answers which. */
+export async function overlay(
+  parent: string,
+  name: string,
+  { components, image = {} }: { readonly components: readonly string[]; readonly image?: object },
+): Promise<string> {
+  const folder = join(parent, name);
+  await mkdir(folder);
+  const path = (to: string): string => relative(folder, `${MANIFESTS}/${to}`);
+  const kustomization = {
+    resources: [path("base")],
+    components: components.map((component) => path(`components/${component}`)),
+    images: [{ name: "mooring", ...image }],
+  };
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization));
+  return folder;
 }
 
 /** Manifests by kind, namespace and name. Throws when an object is there twice. */

@@ -8,7 +8,7 @@ import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
 import { APPLY } from "../stand-in/mooring.ts";
 import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
-import { MANIFESTS } from "./manifest-tools.ts";
+import { overlay } from "./manifest-tools.ts";
 
 const run = promisify(execFile);
 const CLIENT = { namespace: "shop", name: "editor" } as const;
@@ -51,7 +51,8 @@ async function install(
   component: string,
   { warns, keeps }: { readonly warns: string; readonly keeps: boolean },
 ): Promise<void> {
-  await kubectl(...APPLY, "-k", `${MANIFESTS}/components/${component}`);
+  const folder = await overlay(owner.folder, component, { components: [component], image: { newTag: "1" } });
+  await run(plane.kubectl, [`--kubeconfig=${plane.kubeconfig}`, ...APPLY, "-k", folder]);
   await claimWith(`probe-${component}`, MOUNTED);
   const check = async (): Promise<void> => {
     const { stderr } = await kubectl("delete", "pvc", `probe-${component}`, "--dry-run=server");

@@ -11,12 +11,21 @@ const RULES = {
   conditions: "mooring-aggregator: the aggregator must not change a condition of another type",
   kept: "mooring-aggregator: the aggregator must not remove the condition mooring.dev/Unused",
   words: "mooring-aggregator: the aggregator must not write a condition mooring.dev/Unused with",
+  staged: "mooring-aggregator: the aggregator must not write a condition mooring.dev/Staged with",
   upstream: "mooring-aggregator: the aggregator must not write Kubernetes' condition Unused",
   status: "mooring-aggregator: the aggregator must not change a claim's phase, capacity",
   metadata: "mooring-aggregator: the aggregator must not change labels, finalizers, owners",
   annotations: "mooring-aggregator: the aggregator must not change an annotation that is not one of its three",
   length: "mooring-aggregator: the aggregator must not write an annotation that is longer",
 } as const;
+
+const STAGED = {
+  type: "mooring.dev/Staged",
+  status: "True",
+  reason: "Staged",
+  message: "Staged on node node-1",
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+};
 
 function claim(
   name: string,
@@ -46,6 +55,17 @@ const CONDITIONS: readonly Attack[] = [
   condition("says that a claim is unused, being mounted", { ...OURS, status: "True" }, "words"),
   condition("writes a very long message", { ...OURS, message: "x".repeat(4_097) }, "words"),
   condition("writes a probe time", { ...OURS, lastProbeTime: "2026-01-01T00:00:00Z" }, "words"),
+  condition("says of a staged volume what there is not", { ...STAGED, reason: "Attached" }, "staged"),
+  condition("does not know whether a volume is staged", { ...STAGED, status: "Unknown" }, "staged"),
+  condition("writes a very long message about a staged volume", { ...STAGED, message: "x".repeat(4_097) }, "staged"),
+  claim(
+    "says twice that a volume is staged",
+    [
+      { op: "add", path: "/status/conditions/-", value: STAGED },
+      { op: "add", path: "/status/conditions/-", value: STAGED },
+    ],
+    { rule: "staged", type: "json" },
+  ),
   condition("takes back what a controller says", { ...THEIRS, status: "False" }, "upstream"),
   condition("dates back what a controller says", { ...THEIRS, lastTransitionTime: "2020-01-01T00:00:00Z" }, "upstream"),
   claim("removes what a controller says", [{ op: "remove", path: "/status/conditions/2" }], {

@@ -69,6 +69,8 @@ export function describeAggregator(stage: () => AttackStage): void {
     it.each<{ readonly name: string; readonly status: ClaimStatus }>([
       { name: "that a claim is mounted on many nodes", status: MOUNTED },
       { name: "that it is unused, since when, by whom, and what nobody saw", status: UNMOUNTED },
+      { name: "that it is unused and still staged", status: { ...UNMOUNTED, staged: "s".repeat(3_000) } },
+      { name: "that it is no longer staged", status: UNMOUNTED },
       { name: "that only a pod names it", status: { ...MOUNTED, reason: "Referenced", mountedOn: undefined } },
       { name: "that it was given up with its node", status: { ...UNMOUNTED, reason: "NodeGone" } },
       {

@@ -17,6 +17,7 @@ describe("readAggregatorCommand", () => {
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
         blindGap: "bump",
+        protection: "off",
         holdRejectionsAt: 50,
         upstreamCondition: "auto",
         logLevel: "info",

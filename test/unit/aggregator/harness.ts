@@ -15,7 +15,12 @@ import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
-import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../common/storage/claim-status.ts";
+import {
+  type ClaimStatus,
+  readClaimStatus,
+  writeClaimStatus,
+  writeStaged,
+} from "../../../common/storage/claim-status.ts";
 import type { NodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
@@ -37,6 +42,7 @@ export interface HarnessOptions {
   /** Whether the kubelets of nodes live, for those that ask for their Leases. */
   readonly livingKubelets?: readonly string[];
   readonly blindGap?: BlindGapSetting;
+  readonly isProtecting?: boolean;
 }
 
 const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefined };
@@ -74,6 +80,7 @@ export class Harness {
     claims: () => this.cluster.claims(),
   });
   readonly #limits: StandingLimits & { readonly reasonDelayMs: number; readonly blindGap: BlindGapSetting };
+  readonly #isProtecting: boolean;
   #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
 
@@ -85,7 +92,9 @@ export class Harness {
     reasonDelayMs = 5_000,
     livingKubelets = [],
     blindGap = "bump",
+    isProtecting = false,
   }: HarnessOptions) {
+    this.#isProtecting = isProtecting;
     for (const claim of claims) {
       this.stored.set(claim.key, claim);
       this.cluster.byKey.set(claim.key, claim);
@@ -150,6 +159,7 @@ export class Harness {
       unseenOf,
       unstored: this.unstored,
       onDecision: () => {},
+      isProtecting: this.#isProtecting,
     };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }
@@ -291,7 +301,7 @@ export class Harness {
     const outcome = this.outcomes.shift() ?? "seen";
     if (outcome === "gone") return { kind: "stale", message: "gone" };
     // What is read back is what was written, with its rounding.
-    const status = desired && readClaimStatus({ uid: claim.uid, ...writeClaimStatus(claim.uid, desired) });
+    const status = desired && readBack(claim, desired);
     if (status === undefined) throw new Error("the written status cannot be read");
     const written = { ...claim, status, strays: undefined, resourceVersion: String(Number(claim.resourceVersion) + 1) };
     if (typeof outcome === "string" || outcome.isStored) {
@@ -302,6 +312,11 @@ export class Harness {
     if (outcome === "seen") this.cluster.byKey.set(claim.key, written);
     return { kind: "written", claim: written };
   }
+}
+
+function readBack({ uid, status: stored }: Claim, desired: ClaimStatus): ClaimStatus | undefined {
+  const [staged] = writeStaged(desired, stored);
+  return readClaimStatus({ uid, staged, ...writeClaimStatus(uid, desired) });
 }
 
 /** As the writer tells it. */

@@ -252,6 +252,31 @@ describe("Reconciler", () => {
     expect(harness.writes.map(({ reason }) => reason)).toEqual(reasons);
   });
 
+  it.each([
+    {
+      name: "is told until that is over, where it keeps the claim",
+      isProtecting: true,
+      staged: [undefined, "n1", undefined],
+    },
+    { name: "is not told where nothing is kept", isProtecting: false, staged: [undefined, undefined] },
+  ])("a volume that is staged without use $name", async ({ isProtecting, staged }) => {
+    const csi = { driver: "d", handleHash: "h".repeat(64) };
+    const harness = await running({ claims: [claimWith()], volumes: [volumeWith({ csi })], isProtecting });
+    const staging = { ...holdOf("pod-1"), kind: "staging", podUid: undefined, pod: undefined } as const;
+    const idle = { ...staging, volume: { by: "handle", ...csi } } as const;
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), idle] }));
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { holds: [idle] }));
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.advance(1_000);
+
+    const told = harness.writes.filter(({ reason }) => reason !== "NeverObservedInUse");
+    expect(told.map((status) => /Staged on node (\w+)/.exec(status.staged ?? "")?.[1])).toEqual(staged);
+    expect(told.map(({ reason }) => reason)).toEqual(["Mounted", ...Array(staged.length - 1).fill("Unmounted")]);
+  });
+
   it("a claim that is not bound, or that was deleted before anything was written of it, gets no status", async () => {
     const claims = [claimWith({ phase: "Pending" }), claimWith({ name: "old", key: "shop/old", isDeleting: true })];
     const harness = await running({ claims });

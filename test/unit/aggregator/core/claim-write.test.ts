@@ -53,6 +53,11 @@ describe("what is written for a claim", () => {
       write: { kind: "apply", status: mounted, isRepair: false, canWait: false },
     },
     {
+      name: "a volume that is staged no longer: at once, as it may keep a claim that is being deleted",
+      decision: decisionWith({ status: { ...unused, staged: "on n1" } }, { desired: unused }),
+      write: { kind: "apply", status: unused, isRepair: false, canWait: false },
+    },
+    {
       name: "another reason: it can wait",
       decision: decisionWith({ status: statusWith() }, { desired: mounted }),
       write: { kind: "apply", status: mounted, isRepair: false, canWait: true },

@@ -4,7 +4,7 @@ import { createKubeClient } from "../../../../common/kube/client.ts";
 import { formatSecondsUp } from "../../../../common/storage/timestamp.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
-import { claimWith, mountedStatus, NOON } from "../world.ts";
+import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 
 const never = new AbortController().signal;
 const CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims";
@@ -74,6 +74,30 @@ describe("createClaimStatusWriter", () => {
         ],
       },
     });
+  });
+
+  it.each([
+    { name: "a staged volume: true", staged: "on n1", stored: undefined, expected: ["True", "Staged", "on n1"] },
+    {
+      name: "one that is no longer staged: false, whoever wrote that it is",
+      staged: undefined,
+      stored: "on n1",
+      expected: ["False", "NotStaged", "No node has the volume staged"],
+    },
+    { name: "none: nothing", staged: undefined, stored: undefined, expected: undefined },
+  ])("writes beside its condition of $name", async ({ staged, stored, expected }) => {
+    const { writer, transport } = setUp(json(written));
+    const unused = statusWith({ unused: true, reason: "Unmounted" });
+
+    await writer.apply(
+      claimWith({ status: { ...unused, staged: stored } }),
+      { status: { ...unused, staged }, upstream: "none" },
+      never,
+    );
+
+    const [own, beside] = JSON.parse(transport.requests[0]?.body ?? "").status.conditions;
+    expect(own.type).toBe("mooring.dev/Unused");
+    expect(beside && [beside.status, beside.reason, beside.message]).toEqual(expected);
   });
 
   it("writes Kubernetes' own condition in the same apply", async () => {

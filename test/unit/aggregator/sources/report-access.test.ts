@@ -197,9 +197,9 @@ describe("report access", () => {
     };
     const LARGE = 512 * 1024;
     const taken = [];
-    for (let round = 0; round < 12; round += 1) taken.push(await brings(LARGE));
+    for (let round = 0; round < 32; round += 1) taken.push(await brings(LARGE));
 
-    expect(taken.filter(Boolean)).toHaveLength(10);
+    expect(taken.filter(Boolean)).toHaveLength(30);
     expect([await brings(20_000), await brings(LARGE, "n2"), await brings(LARGE)]).toEqual([true, true, false]);
     await clock.advance(1_000);
     expect(await brings(LARGE)).toBe(true);

@@ -56,6 +56,12 @@ describe("removalFrom", () => {
       annotations: {},
     },
     {
+      name: "both of our conditions",
+      object: claim({}, OURS, { type: "mooring.dev/Staged" }),
+      types: ["mooring.dev/Unused", "mooring.dev/Staged"],
+      annotations: {},
+    },
+    {
       name: "an annotation without its condition",
       object: claim({ annotations: LAST_USE }),
       types: [],

@@ -8,6 +8,7 @@ import {
   readClaimStatus,
   UNUSED_SINCE,
   writeClaimStatus,
+  writeStaged,
 } from "../../../../common/storage/claim-status.ts";
 import { straysBeside } from "../../../../common/storage/claim-strays.ts";
 import { CENTURY_MS, parseTimestamp } from "../../../../common/storage/timestamp.ts";
@@ -42,6 +43,25 @@ const CONDITION = {
 function readBack(uid: string, status: ClaimStatus): ClaimStatus | undefined {
   return readClaimStatus({ uid, ...writeClaimStatus(uid, status) });
 }
+
+describe("mooring.dev/Staged", () => {
+  const read = (staged: unknown) =>
+    readClaimStatus({ uid: UID, condition: CONDITION, staged, annotations: {} })?.staged;
+
+  it("is read as it is written, and of a status without it there is none", () => {
+    const [written] = writeStaged({ ...STATUS, staged: "on n1" }, undefined);
+
+    expect(read(written)).toBe("on n1");
+    expect(writeStaged(STATUS, undefined)).toEqual([]);
+  });
+
+  it.each([undefined, null, "True", {}, { status: "False", message: "m" }, { status: "True", message: 7 }])(
+    "is none where %j stands there",
+    (staged) => {
+      expect(read(staged)).toBeUndefined();
+    },
+  );
+});
 
 describe("writeClaimStatus", () => {
   it("writes condition and annotations as users see them", () => {
