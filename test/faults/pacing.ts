@@ -31,11 +31,11 @@ export function gapsOf(
   isFailure: (record: RequestRecord) => boolean = hasFailed,
 ): readonly Gap[] {
   const gaps: Gap[] = [];
-  let failures = 0;
+  const numbers = numbersInRow(records, isFailure);
   const counted = records.filter((record) => record.verb !== "check" && !isRefusedStream(record));
   for (const [index, record] of counted.entries()) {
     const next = counted[index + 1];
-    failures = isFailure(record) ? failures + 1 : 0;
+    const failures = numbers.get(record) ?? 0;
     if (failures === 0 || next === undefined) continue;
     gaps.push({
       failures,
@@ -46,6 +46,31 @@ export function gapsOf(
     });
   }
   return gaps;
+}
+
+/**
+ * How many requests in a row have failed, for each that has. A server that has forgotten a position answers again, so the first such
+ * answer begins a new row; one that forgets and forgets is waited for like any that fails.
+ */
+function numbersInRow(
+  records: readonly RequestRecord[],
+  isFailure: (record: RequestRecord) => boolean,
+): ReadonlyMap<RequestRecord, number> {
+  const numbers = new Map<RequestRecord, number>();
+  let failures = 0;
+  let hasForgotten = false;
+  for (const record of records) {
+    if (record.status === 410) {
+      if (!hasForgotten) failures = 0;
+      // What breaks off may not have told it.
+      hasForgotten ||= record.isWhole || record.faults.some((fault) => fault.startsWith("answer-410"));
+    }
+    if (record.verb === "check" || isRefusedStream(record)) continue;
+    failures = isFailure(record) ? failures + 1 : 0;
+    if (failures > 0) numbers.set(record, failures);
+    else hasForgotten = false;
+  }
+  return numbers;
 }
 
 /** The gaps that are too short, one line each. */

@@ -148,6 +148,30 @@ describe("the pace after failures", () => {
     expect(problems(...requests.map(([at = 0, status]) => ({ at, status })))).toContain(problem);
   });
 
+  it.each([
+    { name: "begins anew when the server is back and has forgotten the position", fourth: 100, last: 100 },
+    {
+      name: "goes on when it forgets again",
+      fourth: 200,
+      last: 110,
+      problem: "after failure 2 in a row, with 200 ms due",
+    },
+  ])("of failures $name", ({ fourth, last, problem }) => {
+    const forgotten = { status: 410, faults: ["answer-410"] } as const;
+    const told = [{ ...forgotten, at: 400 }, ...(problem === undefined ? [] : [{ ...forgotten, at: 400 + fourth }])];
+    const end = (told.at(-1)?.at ?? 0) + last;
+    const found = problems({ at: 0, status: 503 }, { at: 150, status: 503 }, ...told, { at: end, status: 200 });
+
+    expect(found).toEqual(problem === undefined ? [] : [expect.stringContaining(problem)]);
+  });
+
+  it("begins the row anew also when its client verified a position, and heard that it is forgotten", () => {
+    const failed = [0, 100, 300].map((at) => ({ at, status: 503 }));
+    const check = { at: 700, status: 410, isWhole: true, verb: "check" } as const;
+
+    expect(problems(...failed, check, { at: 800, status: 503 }, { at: 900, status: 200 })).toEqual([]);
+  });
+
   it("counts the time that an answer asked for besides the wait", () => {
     const asked = { at: 0, status: 429, retryAfterMs: 2_000 };
 
