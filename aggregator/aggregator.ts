@@ -1,6 +1,6 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
-import { createBreather } from "../common/runtime/breather.ts";
+import { type Breather, createBreather } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
@@ -11,6 +11,7 @@ import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
+import type { Steps } from "../common/runtime/steps.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { aggregatorHealth } from "./aggregator-health.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
@@ -112,7 +113,7 @@ class Aggregator {
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
-  readonly newBreather = (): (() => Promise<void> | undefined) => createBreather(this.#ports.clock);
+  readonly newBreather = (steps?: number): Breather => createBreather(this.#ports.clock, undefined, steps);
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;
@@ -252,13 +253,13 @@ class Aggregator {
     term?.reconciler.onPodEnded(end);
   }
 
-  onReport(report: NodeMessage): ReportOutcome {
+  *onReport(report: NodeMessage): Steps<ReportOutcome> {
     // It may have lost the lead since the report began to come.
-    const away = this.turnAway();
-    if (away !== undefined) return away;
-    const errors = this.#internalErrors.in("reports");
-    const outcome = errors.attempt(report.node, () => this.#term?.onReport(report) ?? NOT_LEADING);
-    return outcome ?? { kind: "failed" };
+    const [away, term] = [this.turnAway(), this.#term];
+    if (away !== undefined || term === undefined) return away ?? NOT_LEADING;
+    const outcome = yield* this.#internalErrors.in("reports").attemptInSteps(report.node, term.onReport(report));
+    // Or since it began to be taken: then another process says what may be forgotten.
+    return term === this.#term ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
   }
 
   #whyNoReports(): TurnedAway | undefined {

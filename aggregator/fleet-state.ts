@@ -1,18 +1,22 @@
 import { IndexMap } from "../common/kube/index-map.ts";
 import { SharedTexts } from "../common/kube/shared-texts.ts";
 import type { Clock } from "../common/runtime/clock.ts";
+import { finish, type Steps } from "../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../common/storage/volume-identity.ts";
 import type { Fact } from "./core/attribution.ts";
-import { type Acceptance, acceptHeartbeat, acceptReport, isOlder, type Receipt, settle } from "./core/fleet.ts";
+import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "./core/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "./core/node-share.ts";
 import type { NodeView } from "./core/node-view.ts";
 import { isClockSetBack, type OlderMessages, withOlder } from "./core/set-back.ts";
+import { changedFacts, factsIn, isSameState } from "./core/view-changes.ts";
 
 /** What one report changed. */
 export type FleetChange =
   | {
       readonly kind: "accepted";
+      /** What was known of the node when it was weighed. */
+      readonly known: NodeView | undefined;
       readonly view: NodeView;
       readonly touched: readonly Fact[];
       /** By how much the node's boot clock turned out to have gone back; nothing when it has not. Milliseconds. */
@@ -117,32 +121,38 @@ export class FleetState {
   }
 
   accept(message: NodeMessage, receipt: Receipt): FleetChange {
-    const change = this.weigh(message, receipt);
-    if (change.kind === "accepted") this.take(message, change);
-    return change;
+    const change = finish(this.weigh(message, receipt));
+    return change.kind === "accepted" ? this.take(message, change) : change;
   }
 
   /** What a message changes once it is taken; until then the fleet stays as it is. */
-  weigh(message: NodeMessage, receipt: Receipt): FleetChange {
+  *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const known = this.#views.get(message.node);
     const isSetBack = known !== undefined && this.#isSetBack(known, message);
-    const result = acceptMessage(known, message, { ...receipt, isSetBack });
+    const result = yield* acceptMessage(known, message, { ...receipt, isSetBack });
     if (result.kind !== "accepted") return result;
+    yield;
     const { view, bytes } = this.#withinShare(result.view, known);
     const why = shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0));
     if (why !== undefined) return { kind: "too-much", why };
+    yield;
     // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
     const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
+    yield;
+    this.#texts.share(touched);
     const setBackMs = isSetBack ? known.read.endedAt - view.read.endedAt : undefined;
-    return { kind: "accepted", view, touched, ...(setBackMs !== undefined && { setBackMs }) };
+    return { kind: "accepted", known, view, touched, ...(setBackMs !== undefined && { setBackMs }) };
   }
 
-  /** Takes a message as it was weighed just before. */
-  take(message: NodeMessage, { view, touched }: Extract<FleetChange, { kind: "accepted" }>): void {
+  /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
+  take(message: NodeMessage, change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
+    const { known, view } = change;
+    if (this.#views.get(view.node) !== known)
+      return { kind: "stale", why: "another report of the node was taken meanwhile" };
     this.#hear(message);
-    this.#texts.share(touched);
-    this.#put(this.#views.get(view.node), view);
+    this.#put(known, view);
+    return change;
   }
 
   /** Notes a message that is older than what is known, and tells whether it counts all the same. */
@@ -199,12 +209,12 @@ export class FleetState {
   }
 }
 
-function acceptMessage(
+function* acceptMessage(
   known: NodeView | undefined,
   message: NodeMessage,
   receipt: Receipt,
-): Acceptance | { readonly kind: "unknown" } {
-  if (isReport(message)) return acceptReport(known, message, receipt);
+): Steps<Acceptance | { readonly kind: "unknown" }> {
+  if (isReport(message)) return yield* acceptInSteps(known, message, receipt);
   // What a heartbeat calls by the number of a known state may be another one by now.
   return receipt.isSetBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
@@ -213,37 +223,4 @@ function acceptMessage(
 function clueOf(volume: VolumeIdentity): string {
   if (volume.by === "name") return volume.name;
   return volume.by === "handle" ? volume.handleHash : volumeKey(volume);
-}
-
-function factsIn(view: NodeView | undefined): readonly Fact[] {
-  return view === undefined ? [] : [...view.holds, ...view.releases.values()];
-}
-
-/** A heartbeat leaves the state as it is. */
-function isSameState(known: NodeView, view: NodeView): boolean {
-  return known.holds === view.holds && known.releases === view.releases;
-}
-
-/** What one of two views shows and the other does not: of a node's thirty holds most are the same as in the report before. */
-function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
-  if (isSameState(known, view)) return [];
-  const [before, after] = [holdsByText(known), holdsByText(view)];
-  return [
-    ...[...before].filter(([text]) => !after.has(text)).map(([, hold]) => hold),
-    ...[...after].filter(([text]) => !before.has(text)).map(([, hold]) => hold),
-    ...releasesWithout(known, view),
-    ...releasesWithout(view, known),
-  ];
-}
-
-/** Holds by everything that whose they are, and what comes of them, depends on. */
-function holdsByText({ holds }: NodeView): ReadonlyMap<string, Fact> {
-  return new Map(
-    holds.map((hold) => [`${hold.kind}/${hold.beganByMs}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`, hold]),
-  );
-}
-
-/** Releases of one view that the other does not have with the same time. An ID says whose a release is. */
-function releasesWithout({ releases }: NodeView, other: NodeView): readonly Fact[] {
-  return [...releases.values()].filter(({ id, byMs }) => other.releases.get(id)?.byMs !== byMs);
 }

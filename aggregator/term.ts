@@ -6,6 +6,7 @@ import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runAll, runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
+import type { Steps } from "../common/runtime/steps.ts";
 import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
@@ -185,22 +186,19 @@ export class Term {
     return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
   }
 
-  /** Takes one that was not turned away. */
-  onReport(report: NodeMessage): ReportOutcome {
+  /** Takes one that was not turned away, in steps: that of a full node would hold the event loop for too long. */
+  *onReport(report: NodeMessage): Steps<ReportOutcome> {
     const { client, cluster, logger } = this.#parts;
     const time = client.serverTime();
     if (time === undefined) return NOT_DATED;
     const nodeBootId = cluster.node(report.node)?.bootId;
-    const wasExpected = this.fleet.anyExpected !== undefined;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
     const before = this.fleet.view(report.node);
-    const change = this.fleet.weigh(report, receipt);
-    if (change.kind === "stale") {
-      logger.info({ node: report.node, why: change.why }, "stale report dropped");
-      return change;
-    }
+    const change = yield* this.fleet.weigh(report, receipt);
+    if (change.kind === "stale") return this.#stale(report.node, change);
     if (change.kind === "too-much") return this.#tooMuch(report.node, change);
     if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
+    yield;
     // Before anything is changed: a report in which a bug shows is refused as a whole.
     const effects = {
       reach: this.reconciler.answers.awaitedVersion(change.view),
@@ -208,7 +206,10 @@ export class Term {
       unmounts: change.touched.length === 0 ? [] : newUnmounts(before, change.view, cluster),
       misfits: cluster.misfits(report.node),
     };
-    this.fleet.take(report, change);
+    yield;
+    const wasExpected = this.fleet.anyExpected !== undefined;
+    const taken = this.fleet.take(report, change);
+    if (taken.kind === "stale") return this.#stale(report.node, taken);
     this.#refused.delete(report.node);
     const { setBackMs } = change;
     if (setBackMs !== undefined)
@@ -225,9 +226,15 @@ export class Term {
       () => wasExpected && this.fleet.anyExpected === undefined && this.reconciler.onAllHeard(),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);
+    yield;
     const { reach, misfits } = effects;
     const nowMs = time.latestMs - time.widthMs;
     return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
+  }
+
+  #stale(node: string, outcome: Extract<ReportOutcome, { readonly kind: "stale" }>): ReportOutcome {
+    this.#parts.logger.info({ node, why: outcome.why }, "stale report dropped");
+    return outcome;
   }
 
   #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {

@@ -23,19 +23,32 @@ export type Acceptance =
 
 /** Merges a report into what is known of its node. A report may come late, twice or out of order. */
 export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
+  const steps = acceptInSteps(known, report, receipt);
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}
+
+/** The same in steps: each goes through all that a node shows, which may be thousands of mounts. */
+export function* acceptInSteps(
+  known: NodeView | undefined,
+  report: NodeReport,
+  receipt: Receipt,
+): Generator<undefined, Acceptance> {
   const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = reportClock(report, receipt);
   const succession = successionOf(known, report, receipt);
   const timeline = (known?.timeline ?? 0) + (succession === "same-clock" ? 0 : 1);
+  const holds = holdsOf(report, at, succession === "same-clock" ? known?.holds : undefined);
+  yield;
+  const releases = yield* releasesAfter(report, { known, succession, at, timeline });
   const view: NodeView = {
     node: report.node,
     bootId: report.bootId,
     instance: report.instance,
     generation: report.generation,
     timeline,
-    holds: holdsOf(report, at, succession === "same-clock" ? known?.holds : undefined),
-    releases: releasesAfter(report, { known, succession, at, timeline }),
+    holds,
+    releases,
     ...sightOf(report, at),
   };
   return { kind: "accepted", view };
@@ -126,10 +139,13 @@ export function isOlder(known: NodeView, message: NodeMessage): boolean {
 /** Each report dates a stamp anew, later by its transit and drift: the earliest that a hold was dated stays. */
 function holdsOf(report: NodeReport, at: ReportClock, before: readonly NodeHold[] = []): readonly NodeHold[] {
   const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
-  return report.holds.map(({ kind, volume, podUid, pod, since, seenAt }) => {
-    const known = dated.get(stampedKey({ kind, volume, podUid, since })) ?? Number.POSITIVE_INFINITY;
-    const suspended = seenAt === undefined ? {} : { suspended: { seenMs: at.least(seenAt) } };
-    return { kind, volume, podUid, pod, since, beganByMs: Math.min(at.wall(since), known), ...suspended };
+  return report.holds.map((hold) => {
+    const { kind, volume, podUid, pod, since, seenAt } = hold;
+    const known = dated.size === 0 ? undefined : dated.get(stampedKey({ kind, volume, podUid, since }));
+    const beganByMs = Math.min(at.wall(since), known ?? Number.POSITIVE_INFINITY);
+    // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
+    const suspended = seenAt === undefined ? undefined : { seenMs: at.least(seenAt) };
+    return { kind, volume, podUid, pod, since, beganByMs, suspended };
   });
 }
 

@@ -17,7 +17,10 @@ export interface Reading {
 }
 
 /** The releases that are known after a report: those it tells, those that it only shows by what it lacks, and those not settled yet. */
-export function releasesAfter(report: NodeReport, reading: Reading): ReadonlyMap<string, NodeRelease> {
+export function* releasesAfter(
+  report: NodeReport,
+  reading: Reading,
+): Generator<undefined, ReadonlyMap<string, NodeRelease>> {
   const { known, succession } = reading;
   const begins = beginsIn(succession === "same-clock" ? (known?.holds ?? []) : []);
   const releases = new Map<string, NodeRelease>();
@@ -27,7 +30,10 @@ export function releasesAfter(report: NodeReport, reading: Reading): ReadonlyMap
   for (const release of report.releases) {
     add(releases, toNodeRelease(release, { node: report.node, begins, reading }));
   }
-  for (const release of inferred(report, reading)) add(releases, release);
+  yield;
+  const lost = inferred(report, reading);
+  yield;
+  for (const release of lost) add(releases, release);
   return releases;
 }
 

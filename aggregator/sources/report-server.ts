@@ -1,5 +1,7 @@
+import type { Breather } from "../../common/runtime/breather.ts";
 import type { Route, RouteAnswer, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
+import { finishInTurns, type Steps } from "../../common/runtime/steps.ts";
 import { answerFor } from "../../common/storage/answer-version.ts";
 import {
   type Decoded,
@@ -37,13 +39,13 @@ export type ReportOutcome =
 
 /** Who takes reports. */
 export interface ReportTaker {
-  readonly onReport: (report: NodeMessage) => ReportOutcome;
+  readonly onReport: (report: NodeMessage) => Steps<ReportOutcome>;
   /** Why no report is taken now, whoever sends it. Asked before anything of one is read, as it costs next to nothing. */
   readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
   readonly holdRejections: () => string | undefined;
   /** Lets others have a turn in the middle of long work; see `createBreather`. */
-  readonly newBreather: () => () => Promise<void> | undefined;
+  readonly newBreather: (stepsBetween?: number) => Breather;
 }
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;
@@ -71,7 +73,8 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
       reports.increment({ outcome: "forbidden" });
       return { status: 403, body: "the report is of another pod than the token's\n" };
     }
-    const outcome = taker.onReport(report);
+    // Its steps are long: the clock is read after each.
+    const outcome = await finishInTurns(taker.onReport(report), taker.newBreather(1));
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome)
       ? away(reports, outcome)
@@ -107,15 +110,8 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
 /** Decodes one body at a time, as what is made of it takes several times its memory, and lets others have their turn meanwhile. */
 function createDecoder({ newBreather }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
-  const decode = async (text: string): Promise<Decoded<NodeMessage>> => {
-    const breathe = newBreather();
-    const steps = decodeInSteps(parseJson(text));
-    for (let step = steps.next(); ; step = steps.next()) {
-      if (step.done === true) return step.value;
-      const pause = breathe();
-      if (pause !== undefined) await pause;
-    }
-  };
+  const decode = (text: string): Promise<Decoded<NodeMessage>> =>
+    finishInTurns(decodeInSteps(parseJson(text)), newBreather());
   return (text) => {
     const mine = last.then(() => decode(text));
     last = mine.catch(() => {});

@@ -2,6 +2,7 @@ import { messageOf } from "./errors.ts";
 import { type CheckResult, degraded, PASSED } from "./health.ts";
 import type { Logger } from "./logger.ts";
 import type { Counter, Metrics } from "./metrics.ts";
+import type { Steps } from "./steps.ts";
 
 /** Records internal errors, errors that nobody expected, where one thing after the other is worked on. Each stays with its own thing. */
 export interface ErrorRecorder {
@@ -13,6 +14,8 @@ export interface ErrorRecorder {
   readonly clearAll: () => void;
   /** The result of the work; nothing when it throws, which is noted. */
   readonly attempt: <T>(key: string, work: () => T) => T | undefined;
+  /** The same of work in steps. */
+  readonly attemptInSteps: <T>(key: string, steps: Steps<T>) => Steps<T | undefined>;
 }
 
 /** The message of each. */
@@ -56,7 +59,17 @@ export class InternalErrors {
         return undefined;
       }
     };
-    return { note, clear, clearAll: () => failing.clear(), attempt };
+    function* attemptInSteps<T>(key: string, steps: Steps<T>): Steps<T | undefined> {
+      try {
+        const result = yield* steps;
+        clear(key);
+        return result;
+      } catch (error) {
+        note(key, error);
+        return undefined;
+      }
+    }
+    return { note, clear, clearAll: () => failing.clear(), attempt, attemptInSteps };
   }
 
   /** Passes all the same: a restart would not help, and the others go on. */

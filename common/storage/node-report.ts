@@ -12,8 +12,8 @@ import { CENTURY_MS, LATEST_MS } from "./timestamp.ts";
 export const REPORT_VERSION = 1;
 
 /**
- * More entries (holds and releases together) than this are refused. The aggregator takes a report in one turn of its event loop, about
- * 8 µs an entry. A node with 500 pods that use four volumes each shows 4,000 holds if all of them are staged as well.
+ * More entries (holds and releases together) than this are refused. The aggregator goes through them once in each
+ * step of taking a report. A node with 500 pods that use four volumes each shows 4,000 holds if all of them are staged as well.
  */
 export const MAX_REPORT_ENTRIES = 4_000;
 

@@ -17,6 +17,7 @@ import { listen, type Route } from "../../common/runtime/http-server.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { createProjectedVolume } from "../fakes/projected-volume.ts";
+import { oneStep } from "../fakes/steps.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
@@ -80,7 +81,7 @@ async function startReplica(): Promise<string> {
   const route = reportRoute(
     {
       turnAway: () => undefined,
-      onReport: () => ({ kind: "accepted", answer: { forget: [] } }),
+      onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
       holdRejections: () => undefined,
       newBreather: () => () => undefined,
     },

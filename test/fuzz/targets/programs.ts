@@ -17,6 +17,7 @@ import { createRouter } from "../../../common/runtime/http-server.ts";
 import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
+import { oneStep } from "../../fakes/steps.ts";
 import { reportWith } from "../../unit/aggregator/world.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
 
@@ -113,7 +114,7 @@ function routes() {
   };
   const taker = {
     turnAway: () => undefined,
-    onReport: () => ({ kind: "accepted" as const, answer: { forget: [] } }),
+    onReport: () => oneStep({ kind: "accepted" as const, answer: { forget: [] } }),
     holdRejections: () => undefined,
     newBreather: () => () => undefined,
   };

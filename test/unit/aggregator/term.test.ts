@@ -1,20 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { readAggregatorCommand } from "../../../aggregator/config.ts";
-import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
-import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
-import { Term } from "../../../aggregator/term.ts";
+import type { Term } from "../../../aggregator/term.ts";
 import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
-import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
-import { createKubeClient } from "../../../common/kube/client.ts";
-import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
+import { finish } from "../../../common/runtime/steps.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
-import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
-import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
-import { createFakeLogger } from "../../fakes/logger.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
-import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
 import { lastUseWith } from "./core/decisions.ts";
 import { FakeCluster } from "./fake-cluster.ts";
+import { lead, tell, WIDTH_MS } from "./leading-term.ts";
 import {
   claimWith,
   holdOf,
@@ -28,59 +20,16 @@ import {
   volumeWith,
 } from "./world.ts";
 
-/** By how much the API server's clock may show less than it does at the latest. */
-const WIDTH_MS = 40;
-
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-function config() {
-  const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
-  if (command.kind !== "run") throw new Error("the flags ask for help");
-  return command.config;
-}
-
-/** A time of leading that began at noon in a cluster made by hand. */
-async function leading(
-  cluster: FakeCluster,
-  ends: readonly SeenEnd[] = [],
-  { gaps = [], clock = createFakeClock() }: { readonly gaps?: readonly CoverageGap[]; readonly clock?: FakeClock } = {},
-) {
-  const statuses: ClaimStatus[] = [];
-  const client = {
-    ...createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock }),
-    serverTime: () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }),
-  };
-  const writer = {
-    apply: async (claim: Claim, { status }: AppliedStatus): Promise<WriteResult> => {
-      statuses.push(status);
-      const written = { ...claim, status, resourceVersion: String(Number(claim.resourceVersion) + 1) };
-      cluster.byKey.set(claim.key, written);
-      return { kind: "written", claim: written };
-    },
-    clean: async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim }),
-    read: async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim }),
-  };
-  const logger = createFakeLogger();
-  const writing = { writer, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
-  const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
-  const coverage = { gaps: () => gaps, settle: () => {}, join: () => {}, update: () => {} };
-  const waiting: (readonly string[])[] = [];
-  const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
-  const unstored = new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims });
-  const internalErrors = new InternalErrors(logger);
-  const beside = { coverage, unstored, internalErrors, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs };
-  const term = new Term({ ...parts, ...beside }, config());
-  const stop = new AbortController();
-  const running = term.run(ends, stop.signal);
-  cleanUps.push(async () => {
-    stop.abort();
-    await running;
-  });
-  await settle();
-  return { term, internalErrors, clock, statuses, logger, waiting };
+/** A session that ends with its test. */
+async function leading(...args: Parameters<typeof lead>) {
+  const session = await lead(...args);
+  cleanUps.push(session.stop);
+  return session;
 }
 
 function clusterWith(claim: Claim): FakeCluster {
@@ -159,7 +108,7 @@ describe("a time of leading", () => {
     const { term, statuses, clock } = await leading(cluster);
     breakIn(cluster, term);
 
-    expect(() => term.onReport(reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
+    expect(() => tell(term, reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
     await clock.advance(20_000);
 
     // What the fleet has taken the claim was told of, too.
@@ -185,7 +134,7 @@ describe("a time of leading", () => {
 
     const volume = { by: "name", name: "pv-bad" } as const;
     const releases = [release, { ...releaseOf("pod-2", { after: 900, by: 960 }), volume }];
-    const outcome = term.onReport(reportWith({ holds: [holdOf("pod-3")], releases }));
+    const outcome = tell(term, reportWith({ holds: [holdOf("pod-3")], releases }));
     await clock.advance(20_000);
     const named = internalErrors.check();
     const written = statuses.map(({ reason }) => reason);
@@ -196,6 +145,22 @@ describe("a time of leading", () => {
     expect(named).toMatchObject({ detail: expect.stringContaining("claims: shop/bad") });
     expect(written).toEqual(["Mounted"]);
     expect(statuses.map(({ reason }) => reason)).toContain("Unmounted");
+  });
+
+  it("takes a report in steps, and drops it where another one of the node was taken between two of them", async () => {
+    const { term } = await leading(clusterWith(claimWith()));
+    const [early, late] = [1, 2].map((at) =>
+      reportWith({ generation: at, read: { beganAt: 999 + at, endedAt: 1_000 } }),
+    );
+    const steps = term.onReport(early ?? reportWith());
+    steps.next();
+
+    const taken = tell(term, late ?? reportWith());
+    const outcome = finish(steps);
+
+    expect(taken.kind).toBe("accepted");
+    expect(outcome).toMatchObject({ kind: "stale", why: "another report of the node was taken meanwhile" });
+    expect(term.fleet.view("n1")?.generation).toBe(2);
   });
 
   it("ends with its signal, also when it waits for nodes", async () => {
@@ -209,8 +174,8 @@ describe("a time of leading", () => {
   it("asks at once those nodes for all they know whose word a claim waits for, and of the others no more than it can take", async () => {
     const { term } = await leading(clusterWith(claimWith({ status: mountedStatus(["n9"]) })));
 
-    const others = Array.from({ length: 300 }, (_, index) => term.onReport(heartbeatOf(`other-${index}`)).kind);
-    const holder = term.onReport(heartbeatOf("n9"));
+    const others = Array.from({ length: 300 }, (_, index) => tell(term, heartbeatOf(`other-${index}`)).kind);
+    const holder = tell(term, heartbeatOf("n9"));
 
     expect(others.filter((kind) => kind === "unknown")).toHaveLength(200);
     expect(others.filter((kind) => kind === "later")).toHaveLength(100);
@@ -220,7 +185,7 @@ describe("a time of leading", () => {
   it("answers each report with what the API server's clock shows at least", async () => {
     const { term, clock } = await leading(clusterWith(claimWith()));
 
-    const outcome = term.onReport(reportWith());
+    const outcome = tell(term, reportWith());
 
     expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
   });
@@ -230,7 +195,7 @@ describe("a time of leading", () => {
     cluster.misfitsOf.set("n1", { volumes: [{ name: "pv-1", resourceVersion: "12" }], waiting: ["pod-1"] });
     const { term } = await leading(cluster);
 
-    expect(term.onReport(reportWith())).toMatchObject({
+    expect(tell(term, reportWith())).toMatchObject({
       answer: { volumes: [{ name: "pv-1", resourceVersion: "12" }] },
     });
   });
@@ -240,7 +205,7 @@ describe("a time of leading", () => {
     cluster.misfitsOf.set("n1", { volumes: [], waiting: ["pod-1"] });
     const { term, waiting } = await leading(cluster);
 
-    term.onReport(reportWith());
+    tell(term, reportWith());
 
     expect(waiting).toEqual([["n1", "pod-1"]]);
   });
@@ -283,13 +248,13 @@ describe("a time of leading", () => {
 
     expect(before).toMatchObject({ kind: "not-ready" });
     expect(term.notReady()).toBeUndefined();
-    expect(term.onReport(reportWith())).toMatchObject({ kind: "accepted" });
+    expect(tell(term, reportWith())).toMatchObject({ kind: "accepted" });
   });
 
   it("tells an agent that there are none", async () => {
     const { term } = await leading(clusterWith(claimWith()));
 
-    expect(term.onReport(reportWith())).toMatchObject({ answer: { volumes: [] } });
+    expect(tell(term, reportWith())).toMatchObject({ answer: { volumes: [] } });
   });
 
   it("asks a node for a look at its mounts that has told only of the time before a gap ended", async () => {
@@ -298,9 +263,9 @@ describe("a time of leading", () => {
     const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
     const { term, clock } = await leading(cluster, [], { gaps: [gap] });
 
-    const before = term.onReport(reportWith());
+    const before = tell(term, reportWith());
     await clock.advance(5_000);
-    const after = term.onReport(reportWith());
+    const after = tell(term, reportWith());
 
     expect(before).toMatchObject({ kind: "accepted", answer: { look: true } });
     expect(after).not.toMatchObject({ answer: { look: true } });
@@ -308,13 +273,13 @@ describe("a time of leading", () => {
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {
     const { term, clock, logger } = await leading(clusterWith(claimWith()));
-    const tell = (sentAt: number) => term.onReport(reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
-    tell(7_200_000);
+    const tellAt = (sentAt: number) => tell(term, reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
+    tellAt(7_200_000);
 
     const outcomes = [];
     for (let index = 0; index < 5; index += 1) {
       clock.pass(30_000);
-      outcomes.push(tell(3_600_000 + index * 30_000).kind);
+      outcomes.push(tellAt(3_600_000 + index * 30_000).kind);
     }
 
     expect(outcomes).toEqual(["stale", "stale", "stale", "stale", "accepted"]);

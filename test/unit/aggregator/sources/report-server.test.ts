@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { GrantAccess } from "../../../../aggregator/sources/report-access.ts";
 import { type ReportOutcome, reportRoute, type TurnedAway } from "../../../../aggregator/sources/report-server.ts";
+import type { Steps } from "../../../../common/runtime/steps.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
+import { oneStep } from "../../../fakes/steps.ts";
 import { reportWith } from "../world.ts";
 
 interface PutOptions {
@@ -25,7 +27,7 @@ async function put(body: string, { node = "n1", outcome, query = "", hold, early
     {
       onReport: (report) => {
         received.push(report);
-        return outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } };
+        return oneStep(outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } });
       },
       turnAway: () => early,
       holdRejections: () => hold,
@@ -70,10 +72,33 @@ describe("reportRoute", () => {
     expect(counted).toEqual(["invalid"]);
   });
 
+  it("lets others have their turn after each step of taking a report", async () => {
+    const turns: string[] = [];
+    const taker = {
+      onReport: function* (): Steps<ReportOutcome> {
+        turns.push("weighed");
+        yield;
+        turns.push("taken");
+        return { kind: "accepted", answer: { forget: [] } };
+      },
+      turnAway: () => undefined,
+      holdRejections: () => undefined,
+      // Decoding has hundreds of short steps, taking a few long ones.
+      newBreather: (stepsBetween?: number) => async () => {
+        if (stepsBetween === 1) turns.push("others");
+      },
+    };
+    const route = reportRoute(taker, { increment: () => {} });
+
+    await route.answer({ params: { node: "n1" }, query: new URLSearchParams(), body: async () => valid });
+
+    expect(turns).toEqual(["weighed", "others", "taken"]);
+  });
+
   it("reads no more than three bodies of one node at a time, and those of others", async () => {
     const bodies = Array.from({ length: 4 }, () => Promise.withResolvers<string>());
     const taker = {
-      onReport: (): ReportOutcome => ({ kind: "accepted", answer: { forget: [] } }),
+      onReport: () => oneStep<ReportOutcome>({ kind: "accepted", answer: { forget: [] } }),
       turnAway: () => undefined,
       holdRejections: () => undefined,
       newBreather: () => () => undefined,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { INTERNAL_ERROR, InternalErrors, MOST_KEYS } from "../../../../common/runtime/internal-errors.ts";
+import { finish, type Steps } from "../../../../common/runtime/steps.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
+import { oneStep } from "../../../fakes/steps.ts";
 
 function setUp() {
   const logger = createFakeLogger();
@@ -66,6 +68,23 @@ describe("internal errors", () => {
     });
     const named = errors.check();
     const done = reports.attempt("n1", () => "done");
+
+    expect([failed, done]).toEqual([undefined, "done"]);
+    expect(named).toMatchObject({ isDegraded: true });
+    expect(errors.check()).toEqual({ ok: true });
+  });
+
+  it("give what was attempted in steps, or nothing where one of them throws", () => {
+    const { errors } = setUp();
+    const reports = errors.in("reports");
+    function* failing(): Steps<string> {
+      yield;
+      throw new TypeError("a bug");
+    }
+
+    const failed = finish(reports.attemptInSteps("n1", failing()));
+    const named = errors.check();
+    const done = finish(reports.attemptInSteps("n1", oneStep("done")));
 
     expect([failed, done]).toEqual([undefined, "done"]);
     expect(named).toMatchObject({ isDegraded: true });

@@ -1,0 +1,7 @@
+import type { Steps } from "../../common/runtime/steps.ts";
+
+/** Work of one step. */
+export function* oneStep<T>(result: T): Steps<T> {
+  yield;
+  return result;
+}
