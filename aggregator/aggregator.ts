@@ -14,7 +14,6 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { aggregatorHealth } from "./aggregator-health.ts";
-import { registerClaimMetrics } from "./claim-metrics.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
@@ -123,6 +122,7 @@ class Aggregator {
       {
         onClaim: (key) => this.#term?.reconciler.enqueue(key),
         onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
+        onClaimBound: (claim) => this.#term?.onClaimBound(claim),
         onPodEnded: (end) => this.#onPodEnded(end),
         onPodsListed: () => this.#term?.reconciler.onPodsListed(),
         onPodPlaced: (pod) => this.#term?.reconciler.onPodPlaced(pod),
@@ -150,11 +150,9 @@ class Aggregator {
     this.#measures = createMeasures(ports.metrics);
     this.#internalErrors = createInternalErrors(ports, WORK);
     this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
-    registerGauges(ports.metrics, { ...ports, cluster: this.#cluster, term: () => this.#term });
+    registerGauges(ports.metrics, { ...ports, ...config, cluster: this.#cluster, term: () => this.#term });
     registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
     registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
-    if (config.claimMetrics)
-      registerClaimMetrics(ports.metrics, () => (this.#term === undefined ? [] : this.#cluster.claims()));
   }
 
   #newLeadership(): Leadership {

@@ -122,6 +122,10 @@ export const AGGREGATOR_SETTINGS = {
     name: "claim-metrics",
     description: "also metrics of single claims, by namespace and name, of the leader; of 20,000 claims at most",
   }),
+  volumeMetrics: switchSetting({
+    name: "volume-metrics",
+    description: "also metrics of single volumes, by name, of the leader; of 20,000 volumes at most",
+  }),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -147,6 +151,7 @@ export interface AggregatorConfig {
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
   readonly claimMetrics: boolean;
+  readonly volumeMetrics: boolean;
   readonly logLevel: LogLevel;
 }
 
@@ -184,6 +189,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
+    volumeMetrics: get(AGGREGATOR_SETTINGS.volumeMetrics),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
   return { kind: "run", config };

@@ -3,14 +3,21 @@ import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { registerProcess } from "../common/runtime/process-metrics.ts";
+import { registerClaimMetrics } from "./claim-metrics.ts";
 import { QUEUES } from "./measures.ts";
 import type { Cluster } from "./sources/cluster.ts";
+import { registerStorageMetrics } from "./storage-metrics.ts";
 import type { Term } from "./term.ts";
+import { registerVolumeMetrics } from "./volume-metrics.ts";
 
 interface Watched {
   readonly clock: Clock;
   readonly client: KubeClient;
   readonly cluster: Cluster;
+  /** Series of single claims, too. */
+  readonly claimMetrics: boolean;
+  /** Series of single volumes, too. */
+  readonly volumeMetrics: boolean;
   /** The present time of leading; without one there is nothing to tell of nodes and claims. */
   readonly term: () => Term | undefined;
 }
@@ -24,6 +31,26 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerWatches(metrics, watched.cluster.informers);
   registerQueueGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
+  registerObjects(metrics, watched);
+  registerStorageMetrics(metrics, {
+    cluster: watched.cluster,
+    leads: () => watched.term() !== undefined,
+    earliestMs: () => earliestMs(watched),
+  });
+}
+
+function registerObjects(metrics: Metrics, { cluster, term, claimMetrics, volumeMetrics }: Watched): void {
+  if (claimMetrics) registerClaimMetrics(metrics, () => (term() === undefined ? [] : cluster.claims()));
+  if (volumeMetrics)
+    registerVolumeMetrics(metrics, {
+      volumes: () => (term() === undefined ? [] : cluster.allVolumes()),
+      phaseSince: cluster.phaseSince,
+    });
+}
+
+function earliestMs({ client, clock }: Watched): number {
+  const server = client.serverTime();
+  return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
 function registerQueueGauges(metrics: Metrics, { term }: Watched): void {

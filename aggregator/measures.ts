@@ -1,11 +1,14 @@
 import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
+import type { BindLatency } from "./core/bind-latency.ts";
+import { MOST_CLASSES } from "./core/class-labels.ts";
 import type { Unmount } from "./core/unmount-latency.ts";
 
 /** What is measured of times of leading: made once, since a registry takes each name once. */
 export interface Measures {
   readonly queues: Readonly<Record<QueueName, QueueObserver>>;
   readonly unmounted: (unmounts: readonly Unmount[]) => void;
+  readonly bound: (bind: BindLatency) => void;
 }
 
 /** Claims to be looked at, claims to be written, nodes whose standing may change. */
@@ -16,6 +19,8 @@ export const QUEUES = ["claims", "writes", "nodes"] as const;
 const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
 /** Seconds, the pod's own grace period included: 30 s unless told. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
+/** Seconds. A provisioner takes seconds, and one that has not made a volume within half an hour does not. */
+const BIND_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
 /** Whoever may create PVs chooses the names of drivers. */
 const MOST_DRIVERS = 30;
 
@@ -38,7 +43,14 @@ export function createMeasures(metrics: Metrics): Measures {
     labels: ["driver"],
     buckets: UNMOUNT_SECONDS,
   });
+  const binds = metrics.histogram({
+    name: "mooring_claim_bind_seconds",
+    help: "From the creation of a claim, or where its class waits for a consumer from that of the first pod that names it, until it was seen Bound.",
+    labels: ["storage_class", "binding"],
+    buckets: BIND_SECONDS,
+  });
   const label = boundedLabel(MOST_DRIVERS);
+  const classLabel = boundedLabel(MOST_CLASSES);
   const observer = (queue: QueueName): QueueObserver => ({
     waited: (ms) => waits.observe({ queue }, ms / 1000),
     worked: (ms) => works.observe({ queue }, ms / 1000),
@@ -48,5 +60,7 @@ export function createMeasures(metrics: Metrics): Measures {
     unmounted: (all) => {
       for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);
     },
+    bound: ({ storageClass, mode, ms }) =>
+      binds.observe({ storage_class: classLabel(storageClass), binding: mode }, ms / 1000),
   };
 }

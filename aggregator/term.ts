@@ -7,9 +7,11 @@ import { runAll, runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
+import type { Claim } from "../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
+import { bindLatency } from "./core/bind-latency.ts";
 import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import type { Volume } from "./core/cluster-objects.ts";
@@ -184,6 +186,16 @@ export class Term {
   notReady(): TurnedAway | undefined {
     if (this.#isCounting) return NOT_COUNTED;
     return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
+  }
+
+  /** A bind that was seen now: of an earlier one nobody knows when it was. */
+  onClaimBound(claim: Claim): void {
+    const { cluster, measures, nowMs } = this.#parts;
+    const latency = bindLatency(
+      { claim, mode: cluster.storage.bindingOf(claim.storageClass), pods: cluster.podsOf(claim.key) },
+      nowMs(),
+    );
+    if (latency !== undefined) measures?.bound(latency);
   }
 
   /** Takes one that was not turned away, in steps: that of a full node would hold the event loop for too long. */

@@ -5,7 +5,17 @@ import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type Awaited, waitsForNodes } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isEligible } from "./eligibility.ts";
-import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
+import {
+  type Capped,
+  capped,
+  type HolderItem,
+  holderItem,
+  type NodeState,
+  type NodeWords,
+  type PhaseSinceItem,
+  phaseSinceItem,
+} from "./list-items.ts";
+import type { PhaseSince } from "./phase-since.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /**
@@ -22,10 +32,12 @@ export interface ClaimSight {
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
   readonly awaited: readonly Awaited[];
+  /** Since when it is in its phase; nothing where nobody knows. */
+  readonly phaseSince?: PhaseSince | undefined;
 }
 
 /** A claim in the answer of `/v1/claims`. Every field is always there, `null` is not known or not applicable. Times are RFC 3339. */
-export interface ClaimItem {
+export interface ClaimItem extends PhaseSinceItem {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -92,6 +104,13 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaite
   return phase === "Bound" ? "NotWatched" : "NotBound";
 }
 
+/** How a claim is used by what is stored in its status alone. */
+export function writtenStatus({ status, phase }: Claim): UseStatus {
+  if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
+  if (status.unused) return "Unused";
+  return status.reason === "Mounted" ? "Mounted" : "Referenced";
+}
+
 /** Nobody is known to use the claim now, but a node whose word is needed has not given it yet, or no longer gives any. */
 export function isWaiting({ claim, use, references, awaited }: ClaimSight): boolean {
   const holders = use.held.map(({ node }) => node);
@@ -113,6 +132,7 @@ export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
     name,
     uid,
     phase,
+    ...phaseSinceItem(sight.phaseSince),
     deleting: isDeleting,
     storageClass: storageClass ?? null,
     capacity: capacity ?? null,

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { UnusedReason } from "../../common/storage/claim-status.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
-import { type ClaimSight, disagrees, isWaiting, USE_STATUSES, useStatusOf } from "./claim-list.ts";
+import { type ClaimSight, disagrees, isWaiting, USE_STATUSES, useStatusOf, writtenStatus } from "./claim-list.ts";
 import { CLAIM_SORTS } from "./claim-order.ts";
 import {
   allows,
@@ -111,14 +111,10 @@ function rulesOf({ all, one }: Query, hints: ClaimHints): readonly Rule[] {
 }
 
 function statusRule(statuses: ReadonlySet<string>, { isSeen, isNamed }: ClaimHints): Rule {
-  const written = ({ status, phase }: Claim): string => {
-    if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
-    return status.unused ? "Unused" : status.reason;
-  };
   return {
     // More can be known than what is written; that it is mounted, whatever else, is written until it is not.
     mayHold: (claim) =>
-      statuses.has(written(claim)) ||
+      statuses.has(writtenStatus(claim)) ||
       (claim.status?.reason !== "Mounted" &&
         ((statuses.has("Mounted") && isSeen(claim)) || (statuses.has("Referenced") && isNamed(claim)))),
     holds: (sight) => statuses.has(useStatusOf(sight)),

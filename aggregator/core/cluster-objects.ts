@@ -33,6 +33,8 @@ export interface Volume {
   readonly phase: string;
   /** When it came into that phase, whole seconds cut off; nothing when the API server does not say. */
   readonly phaseSinceMs: number | undefined;
+  /** When it was made, whole seconds cut off. */
+  readonly createdAtMs?: number | undefined;
   readonly storageClass: string | undefined;
   /** As the API writes it: `10Gi`. */
   readonly capacity: string | undefined;

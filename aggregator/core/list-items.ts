@@ -1,3 +1,5 @@
+import { formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { PhaseSince, PhaseSource } from "./phase-since.ts";
 import type { NodeUse, PodUse } from "./volume-use.ts";
 
 /** What the aggregator makes of a node: see `Standing`. */
@@ -26,6 +28,17 @@ export const MOST_ITEMS = 32;
 
 export function capped<S, T>(values: readonly S[], toItem: (value: S) => T): Capped<T> {
   return { items: values.slice(0, MOST_ITEMS).map(toItem), omitted: Math.max(0, values.length - MOST_ITEMS) };
+}
+
+/** Since when an object is in its phase, and what that is known from. */
+export interface PhaseSinceItem {
+  readonly phaseSince: string | null;
+  readonly phaseSinceFrom: PhaseSource | null;
+}
+
+export function phaseSinceItem(since: PhaseSince | undefined): PhaseSinceItem {
+  if (since === undefined) return { phaseSince: null, phaseSinceFrom: null };
+  return { phaseSince: formatSecondsUp(since.ms), phaseSinceFrom: since.from };
 }
 
 /** A node that has a volume mounted by its last report. */

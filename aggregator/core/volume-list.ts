@@ -1,6 +1,16 @@
-import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
-import { type Capped, capped, type HolderItem, holderItem, type NodeState, type NodeWords } from "./list-items.ts";
+import {
+  type Capped,
+  capped,
+  type HolderItem,
+  holderItem,
+  type NodeState,
+  type NodeWords,
+  type PhaseSinceItem,
+  phaseSinceItem,
+} from "./list-items.ts";
+import type { PhaseSince } from "./phase-since.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
@@ -16,6 +26,8 @@ export interface VolumeSight {
   readonly attached: readonly string[];
   /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
+  /** Since when it is in its phase; nothing where nobody knows. */
+  readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;
 }
 
@@ -30,11 +42,10 @@ export interface StagingItem {
 }
 
 /** A volume in the answer of `/v1/volumes`. Every field is always there, `null` is not known or not applicable. Times are RFC 3339. */
-export interface VolumeItem {
+export interface VolumeItem extends PhaseSinceItem {
   readonly name: string;
   readonly uid: string;
   readonly phase: string;
-  readonly phaseSince: string | null;
   readonly storageClass: string | null;
   readonly capacity: string | null;
   readonly reclaimPolicy: string | null;
@@ -63,7 +74,7 @@ function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight)
 /** One volume of the list. */
 export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
   const { volume, use, attached } = sight;
-  const { key, uid, phase, phaseSinceMs, storageClass, capacity, reclaimPolicy, csi } = volume;
+  const { key, uid, phase, storageClass, capacity, reclaimPolicy, csi } = volume;
   const staging = (node: string): StagingItem => {
     const sinceMs = sight.idleSince(node);
     return {
@@ -77,7 +88,7 @@ export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
     name: key,
     uid,
     phase,
-    phaseSince: phaseSinceMs === undefined ? null : formatSecondsUp(phaseSinceMs),
+    ...phaseSinceItem(sight.phaseSince),
     storageClass: storageClass ?? null,
     capacity: capacity ?? null,
     reclaimPolicy: reclaimPolicy ?? null,

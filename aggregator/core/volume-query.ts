@@ -8,6 +8,7 @@ export const VOLUME_PARAMETERS = {
   namespace: nameParameter("namespace"),
   phase: choiceParameter("phase", ["Pending", "Available", "Bound", "Released", "Failed"]),
   phaseFor: durationParameter("phaseFor"),
+  reclaimPolicy: choiceParameter("reclaimPolicy", ["Retain", "Delete", "Recycle"]),
   storageClass: nameParameter("storageClass"),
   driver: nameParameter("driver"),
   node: nameParameter("node"),
@@ -20,6 +21,8 @@ export interface VolumeHints {
   readonly nowMs: number;
   /** The node's last report has the volume in it, or the API says that it is attached there. */
   readonly isSeenOn: (node: string, volume: Volume) => boolean;
+  /** Since when it is in its phase. */
+  readonly phaseSinceMs: (volume: Volume) => number | undefined;
   /** UIDs of the volumes that may have been left staged; asked for once, by who needs it. */
   readonly idleVolumes: () => ReadonlySet<string>;
 }
@@ -32,12 +35,16 @@ export interface VolumeFilter {
 }
 
 /** The filter of a query. Values of one parameter are alternatives; of several parameters all must hold. */
-export function volumeFilter({ all, one }: Query, { nowMs, isSeenOn, idleVolumes }: VolumeHints): VolumeFilter {
+export function volumeFilter(
+  { all, one }: Query,
+  { nowMs, isSeenOn, idleVolumes, phaseSinceMs }: VolumeHints,
+): VolumeFilter {
   const p = VOLUME_PARAMETERS;
-  const [names, namespaces, phases, classes, drivers] = [
+  const [names, namespaces, phases, policies, classes, drivers] = [
     new Set(all(p.name)),
     new Set(all(p.namespace)),
     new Set<string>(all(p.phase)),
+    new Set<string>(all(p.reclaimPolicy)),
     new Set(all(p.storageClass)),
     new Set(all(p.driver)),
   ];
@@ -52,9 +59,10 @@ export function volumeFilter({ all, one }: Query, { nowMs, isSeenOn, idleVolumes
       allows(names, volume.key) &&
       allows(namespaces, namespaceOf(volume)) &&
       allows(phases, volume.phase) &&
+      allows(policies, volume.reclaimPolicy) &&
       allows(classes, volume.storageClass) &&
       allows(drivers, volume.csi?.driver) &&
-      (phaseFor === undefined || nowMs - (volume.phaseSinceMs ?? nowMs + 1) >= phaseFor) &&
+      (phaseFor === undefined || nowMs - (phaseSinceMs(volume) ?? nowMs + 1) >= phaseFor) &&
       (idle?.has(volume.uid) ?? true) &&
       (nodes.length === 0 || nodes.some((node) => isSeenOn(node, volume))),
     matches: (sight) => (nodes.length === 0 || isOn(sight)) && (leaked === undefined || isLeaked(sight) === leaked),

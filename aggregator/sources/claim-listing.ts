@@ -56,6 +56,7 @@ function sightOf(facts: DecidedClaim, { cluster, viewsOf }: ListSources): ClaimS
   const [holding, referring] = [new Set(holders), new Set(references)];
   return {
     claim,
+    phaseSince: cluster.claimPhaseSince(claim),
     // Of a node that is gone the last report says nothing any more.
     use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
     references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),

@@ -5,7 +5,12 @@ import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { ClaimOrder } from "../core/claim-order.ts";
+import type { ClassLabels } from "../core/class-labels.ts";
+import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
+import type { ClaimPhaseParts, PhaseSince } from "../core/phase-since.ts";
+import { StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
+import { ClaimPhases, latestServerMs } from "./phases.ts";
 
 /** All claims, in order and by the nodes that their stored status names. */
 export interface Claims {
@@ -15,6 +20,10 @@ export interface Claims {
   readonly isStoredHolder: (node: string) => boolean;
   /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
+  readonly phaseSince: (claim: Claim, of: Pick<ClaimPhaseParts, "volume" | "volumeSince">) => PhaseSince | undefined;
+  /** Keys of the claims in phase Pending. */
+  readonly pending: ReadonlySet<string>;
+  readonly totals: StorageTotals<ClaimKind>;
 }
 
 /** Whom the claims tell. */
@@ -22,11 +31,23 @@ export interface ClaimListener {
   /** The claim came or changed. */
   readonly onClaim: (key: string) => void;
   readonly onClaimGone: (claim: Claim) => void;
+  /** The claim was seen Pending, and is now seen Bound. */
+  readonly onClaimBound: (claim: Claim) => void;
 }
 
-export function createClaims(parts: KubeParts, listener: ClaimListener): Claims {
+interface ClaimParts extends KubeParts {
+  readonly classes: ClassLabels;
+}
+
+/** Ages by which claims are found are of days. */
+const AGE_BUCKET_MS = 3_600_000;
+
+export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
   const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const values = new ClaimValues();
+  const phases = new ClaimPhases();
+  const pending = new Set<string>();
+  const totals = new StorageTotals<ClaimKind>(parts.classes, AGE_BUCKET_MS);
   const informer = createInformer<Claim>(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,
@@ -36,8 +57,14 @@ export function createClaims(parts: KubeParts, listener: ClaimListener): Claims 
       trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);
       trackNodes(assumed, change, assumedNode);
       const { kind, object } = change;
+      phases.note(change, latestServerMs(parts));
+      trackPending(pending, change);
+      if (kind !== "added") totals.remove(countedClaim(change.previous));
+      if (kind !== "deleted") totals.add(countedClaim(object));
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
+      if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
+        listener.onClaimBound(object);
     },
   });
   const order = new ClaimOrder(informer.get);
@@ -46,12 +73,21 @@ export function createClaims(parts: KubeParts, listener: ClaimListener): Claims 
     order,
     isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
     assumedOn: (node) => assumed.get(node),
+    phaseSince: (claim, of) => phases.since(claim, of),
+    pending,
+    totals,
   };
 }
 
 function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
   if (change.kind === "deleted") order.remove(change.previous);
   else order.put(change.object, change.kind === "updated" ? change.previous : undefined);
+}
+
+function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {
+  const { key, phase } = change.object;
+  if (change.kind !== "deleted" && phase === "Pending") pending.add(key);
+  else pending.delete(key);
 }
 
 function assumedNode({ lastUse }: ClaimStatus): readonly string[] {

@@ -4,15 +4,21 @@ import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { Directory } from "../core/attribution.ts";
+import type { BindingMode } from "../core/bind-latency.ts";
 import type { ClaimOrder } from "../core/claim-order.ts";
+import { ClassLabels } from "../core/class-labels.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
+import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
+import type { PhaseSince } from "../core/phase-since.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import type { SortedList } from "../core/sorted-list.ts";
+import type { StorageTotals } from "../core/storage-totals.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
 import { createPods, type PodEnd, type PodListener, type Pods } from "./pods.ts";
+import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
 import { createVolumes, type Volumes } from "./volumes.ts";
 
 /** Whom the cluster tells. Listeners only note what changed. */
@@ -22,6 +28,7 @@ export type ClusterListener = PodListener & ClaimListener & NodeListener;
 export interface Cluster extends Directory {
   readonly claim: (key: string) => Claim | undefined;
   readonly claims: () => Iterable<Claim>;
+  readonly allVolumes: () => Iterable<Volume>;
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
   /** Nodes that the volume, or another one with its handle, is attached to or in use on by the API. */
@@ -48,11 +55,24 @@ export interface Cluster extends Directory {
   /** Claims and volumes in their orders. */
   readonly claimOrder: ClaimOrder;
   readonly volumeOrder: SortedList<string>;
+  /** Since when they are in their phase; nothing where nobody knows. */
+  readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
+  readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
+  readonly storage: Storage;
   /** The collections that have not been listed yet. */
   readonly unsynced: () => readonly string[];
   /** What is watched, by the names of the API. */
   readonly informers: Readonly<Record<string, Informer<Stored>>>;
   readonly run: (signal: AbortSignal) => Promise<void>;
+}
+
+/** What metrics tell of claims and volumes. */
+export interface Storage {
+  readonly volumes: StorageTotals<VolumeKind>;
+  readonly claims: StorageTotals<ClaimKind>;
+  /** Keys of the claims in phase Pending. */
+  readonly pending: ReadonlySet<string>;
+  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
 interface ClusterParts extends KubeParts {
@@ -62,9 +82,11 @@ interface ClusterParts extends KubeParts {
 export function createCluster(parts: ClusterParts, listener: ClusterListener): Cluster {
   const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
   const pods = createPods({ ...parts, isClaimThere }, listener);
-  const volumes = createVolumes(parts, listener.onClaim);
+  const classes = new ClassLabels();
+  const volumes = createVolumes({ ...parts, classes }, listener.onClaim);
   const nodes = createNodes(parts, { ...listener, volumes });
-  const claims = createClaims(parts, listener);
+  const claims = createClaims({ ...parts, classes }, listener);
+  const storageClasses = createStorageClasses(parts);
   const informers: readonly (readonly [string, Informer<Stored>])[] = [
     ["pods", pods.informer],
     ["persistentvolumes", volumes.informer],
@@ -75,6 +97,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   return {
     claim: claims.informer.get,
     claims: claims.informer.all,
+    allVolumes: volumes.informer.all,
     node: nodes.informer.get,
     nodeNames: nodes.names,
     nodesWith: nodes.withVolume,
@@ -85,15 +108,30 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
     claimOrder: claims.order,
     volumeOrder: volumes.order,
+    ...storageWords({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
     informers: Object.fromEntries(informers),
     run: (signal) =>
       runTogether(
-        informers.map(([, { run }]) => run),
+        // Whoever may not read storage classes does all the rest.
+        [...informers.map(([, { run }]) => run), storageClasses.run],
         signal,
       ),
+  };
+}
+
+/** What is told of claims and volumes as storage. */
+function storageWords({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses) {
+  const claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
+    const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
+    return claims.phaseSince(claim, { volume, volumeSince: volume && volumes.phaseSince(volume) });
+  };
+  return {
+    phaseSince: volumes.phaseSince,
+    claimPhaseSince,
+    storage: { volumes: volumes.totals, claims: claims.totals, pending: claims.pending, bindingOf },
   };
 }
 

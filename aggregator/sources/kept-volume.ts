@@ -26,6 +26,7 @@ export class KeptVolume implements Whole<Volume>, Stored {
   readonly #claimUid: string | undefined;
   readonly #handleHash: string | undefined;
   readonly #phaseSince: number | undefined;
+  readonly #created: number | undefined;
   readonly #boundSince: number | undefined;
 
   constructor(volume: Volume & Stored, { kinds, texts }: VolumeValues) {
@@ -40,6 +41,7 @@ export class KeptVolume implements Whole<Volume>, Stored {
     this.#claimUid = claim?.uid;
     this.#handleHash = csi?.handleHash;
     this.#phaseSince = secondsOf(volume.phaseSinceMs);
+    this.#created = secondsOf(volume.createdAtMs);
     this.#boundSince = secondsOf(volume.boundSinceMs);
   }
 
@@ -79,6 +81,10 @@ export class KeptVolume implements Whole<Volume>, Stored {
 
   get phaseSinceMs(): number | undefined {
     return millisecondsOf(this.#phaseSince);
+  }
+
+  get createdAtMs(): number | undefined {
+    return millisecondsOf(this.#created);
   }
 
   get boundSinceMs(): number | undefined {

@@ -154,6 +154,7 @@ export function projectVolume(object: unknown): Projected<Volume> {
   const { claimRef, hostPath, nodeAffinity } = spec;
   const csi = spec.csi ?? migratedHandle(spec);
   const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
+  const createdAtMs = parseTimestamp(meta.creationTimestamp);
   const { key, uid, resourceVersion } = identify(meta);
   return {
     key,
@@ -161,6 +162,7 @@ export function projectVolume(object: unknown): Projected<Volume> {
     resourceVersion,
     phase: status.phase,
     phaseSinceMs,
+    createdAtMs,
     storageClass: spec.storageClassName || undefined,
     capacity: spec.capacity?.storage,
     reclaimPolicy: spec.persistentVolumeReclaimPolicy,
@@ -168,7 +170,7 @@ export function projectVolume(object: unknown): Projected<Volume> {
     csi: csi && { driver: csi.driver, handleHash: hashHandle(csi.volumeHandle) },
     isHostPath: hostPath !== undefined,
     // A PV that was made again under its name is another one.
-    boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? parseTimestamp(meta.creationTimestamp),
+    boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? createdAtMs,
     nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
   };
 }

@@ -52,6 +52,7 @@ function hintsFor(query: Query, { cluster, view, idleVolumes }: VolumeSources, n
     nowMs,
     isSeenOn: (node, volume) => shown.get(node)?.has(volume.uid) === true || cluster.nodesWith(volume).includes(node),
     idleVolumes,
+    phaseSinceMs: (volume) => cluster.phaseSince(volume)?.ms,
   };
 }
 
@@ -63,6 +64,7 @@ function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeS
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
     volume,
+    phaseSince: cluster.phaseSince(volume),
     use: { held: held.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),
     attached: cluster.nodesWith(volume).toSorted(compareText),

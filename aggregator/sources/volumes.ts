@@ -2,9 +2,14 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { ClassLabels } from "../core/class-labels.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
+import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
+import type { PhaseSince } from "../core/phase-since.ts";
 import { compareText, SortedList } from "../core/sorted-list.ts";
+import { StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
+import { latestServerMs, VolumePhases } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -18,14 +23,31 @@ export interface Volumes {
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
   /** Those that Kubernetes attaches as one, by their `attachedKey`. */
   readonly attachedAs: (key: string) => readonly Volume[];
+  readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
+  readonly totals: StorageTotals<VolumeKind>;
 }
 
-export function createVolumes(parts: KubeParts, onClaim: (key: string) => void): Volumes {
+interface VolumeParts extends KubeParts {
+  readonly classes: ClassLabels;
+}
+
+/** Ages by which volumes are found are of minutes and more. */
+const AGE_BUCKET_MS = 1_000;
+
+export function createVolumes(parts: VolumeParts, onClaim: (key: string) => void): Volumes {
   // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
   const byHash = new IndexMap();
   const order = new SortedList(compareText);
+  const phases = new VolumePhases();
+  const totals = new StorageTotals<VolumeKind>(parts.classes, AGE_BUCKET_MS);
+  const count = (change: StoreChange<StoredVolume>): void => {
+    if (change.kind !== "added") totals.remove(countedVolume(change.previous, phases.since(change.previous)));
+    phases.note(change, latestServerMs(parts));
+    if (change.kind !== "deleted") totals.add(countedVolume(change.object, phases.since(change.object)));
+  };
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
+    count(change);
     order[change.kind === "deleted" ? "remove" : "add"](object.key);
     const before = change.kind === "added" ? object : change.previous;
     if (before.csi !== undefined) byHash.remove(before.csi.handleHash, before.key);
@@ -45,6 +67,8 @@ export function createVolumes(parts: KubeParts, onClaim: (key: string) => void):
     informer,
     order,
     byHandle,
+    phaseSince: (volume) => phases.since(volume),
+    totals,
     attachedAs: (key) => byHandle(...attachedBy(key)),
   };
 }

@@ -1,4 +1,5 @@
 import { AGGREGATOR_SCENES } from "./alert-scenes-aggregator.ts";
+import { STORAGE_SCENES } from "./alert-scenes-storage.ts";
 
 /** What Prometheus has seen, and what comes of it. */
 export interface AlertScene {
@@ -205,4 +206,9 @@ const AGENT_SCENES: readonly AlertScene[] = [
   },
 ];
 
-export const ALERT_SCENES: readonly AlertScene[] = [...AGGREGATOR_SCENES, ...NODE_SCENES, ...AGENT_SCENES];
+export const ALERT_SCENES: readonly AlertScene[] = [
+  ...AGGREGATOR_SCENES,
+  ...NODE_SCENES,
+  ...STORAGE_SCENES,
+  ...AGENT_SCENES,
+];

@@ -185,6 +185,7 @@ describe("what a real agent and a real aggregator write at the most talkative le
     aggregator = await start("aggregator", "aggregator", [
       ...["--kubeconfig", await of("mooring", "mooring-aggregator"), "--log-level", "debug", "--reason-delay", "0s"],
       "--claim-metrics",
+      "--volume-metrics",
     ]);
     const talkative = ["--log-level", "debug", "--affinity-grace", "1s"];
     const account = await of("mooring-agents", "mooring-agent");

@@ -11,6 +11,7 @@ const CALLS = [
   "list persistentvolumeclaims",
   "list persistentvolumes",
   "list pods",
+  "list storageclasses",
   "list volumeattachments",
   "patch leases",
   "patch persistentvolumeclaims/status",
@@ -20,6 +21,7 @@ const CALLS = [
   "watch persistentvolumeclaims",
   "watch persistentvolumes",
   "watch pods",
+  "watch storageclasses",
   "watch volumeattachments",
 ] as const;
 

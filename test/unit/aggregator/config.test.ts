@@ -12,6 +12,7 @@ describe("readAggregatorCommand", () => {
         reports: undefined,
         agents: { namespace: "mooring-agents", account: "mooring-agent" },
         claimMetrics: false,
+        volumeMetrics: false,
         silentAfterMs: 90_000,
         agentlessAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,

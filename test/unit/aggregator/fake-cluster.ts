@@ -1,9 +1,12 @@
 import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
+import { ClassLabels } from "../../../aggregator/core/class-labels.ts";
 import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
+import { claimPhaseSince, type PhaseSince, phaseSince } from "../../../aggregator/core/phase-since.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
-import type { Cluster } from "../../../aggregator/sources/cluster.ts";
+import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
+import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 
@@ -36,6 +39,7 @@ export class FakeCluster implements Cluster {
     [...this.byKey.values()]
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)
       .map(({ key }) => key);
+  readonly allVolumes = (): Iterable<Volume> => this.volumes.values();
   podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   /** By node. */
@@ -77,6 +81,18 @@ export class FakeCluster implements Cluster {
     for (const name of this.volumes.keys()) order.add(name);
     return order;
   }
+  readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
+    phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
+  readonly claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
+    const volume = this.volumes.get(claim.volume ?? "");
+    return claimPhaseSince(claim, { volume, volumeSince: volume && this.phaseSince(volume), firstSeenMs: undefined });
+  };
+  readonly storage: Storage = {
+    volumes: new StorageTotals(new ClassLabels(), 1_000),
+    claims: new StorageTotals(new ClassLabels(), 1_000),
+    pending: new Set(),
+    bindingOf: () => undefined,
+  };
   readonly unsynced = (): readonly string[] => [];
   readonly informers = {};
   readonly run = async (): Promise<void> => {};

@@ -82,7 +82,8 @@ describe("the rights", () => {
   });
 
   it("of the aggregator are to see what decides, to write claims' status, and to lead", () => {
-    const seen = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods", "storage.k8s.io/volumeattachments"];
+    const core = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods"];
+    const seen = [...core, "storage.k8s.io/storageclasses", "storage.k8s.io/volumeattachments"];
 
     expect(rightsNamed("mooring-aggregator", "mooring-aggregator-certificates")).toEqual(
       [

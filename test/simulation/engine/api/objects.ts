@@ -32,6 +32,7 @@ export type ResourceName =
   | "nodes"
   | "namespaces"
   | "volumeattachments"
+  | "storageclasses"
   | "leases"
   | "events";
 

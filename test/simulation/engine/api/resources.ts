@@ -27,6 +27,14 @@ export const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     kind: "VolumeAttachment",
     isNamespaced: false,
   },
+  storageclasses: {
+    ...CORE,
+    apiVersion: "storage.k8s.io/v1",
+    name: "storageclasses",
+    kind: "StorageClass",
+    isNamespaced: false,
+    hasStatus: false,
+  },
   leases: { ...CORE, apiVersion: "coordination.k8s.io/v1", name: "leases", kind: "Lease", hasStatus: false },
   events: { ...CORE, apiVersion: "events.k8s.io/v1", name: "events", kind: "Event", hasStatus: false },
 };
@@ -38,6 +46,7 @@ export const RESOURCE_NAMES: readonly ResourceName[] = [
   "nodes",
   "namespaces",
   "volumeattachments",
+  "storageclasses",
   "leases",
   "events",
 ];

@@ -58,6 +58,7 @@ export class Server implements SimApiServer {
       nodes: cache("nodes"),
       namespaces: cache("namespaces"),
       volumeattachments: cache("volumeattachments"),
+      storageclasses: cache("storageclasses"),
       leases: cache("leases"),
       events: cache("events"),
     };

@@ -101,6 +101,7 @@ function emptyObjects(): Objects {
     nodes: new Map(),
     namespaces: new Map(),
     volumeattachments: new Map(),
+    storageclasses: new Map(),
     leases: new Map(),
     events: new Map(),
   };
@@ -120,6 +121,7 @@ function logs(): Record<ResourceName, StoreEvent[]> {
     nodes: [],
     namespaces: [],
     volumeattachments: [],
+    storageclasses: [],
     leases: [],
     events: [],
   };

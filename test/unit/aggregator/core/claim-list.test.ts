@@ -137,10 +137,23 @@ describe("claimItem", () => {
       { node: "n1", isSilent: false, why: "attached" },
     ] as const;
 
-    const item = claimItem(sightOf({ claim, use: { held, staged: ["n9"] }, references: [podWith()], awaited }), WORDS);
+    const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
+
+    const item = claimItem(
+      sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], awaited }),
+      WORDS,
+    );
 
     expect(item).toEqual({
-      ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Bound", deleting: false },
+      ...{
+        namespace: "shop",
+        name: "data",
+        uid: "claim-1",
+        phase: "Bound",
+        phaseSince: "2026-09-10T00:25:40Z",
+        phaseSinceFrom: "api",
+        deleting: false,
+      },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
       ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true },
       condition: { status: "False", reason: "Mounted", message: "Mounted on n1", since: "2026-09-10T00:26:40Z" },
@@ -184,6 +197,7 @@ describe("claimItem", () => {
 
     expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false },
+      ...{ phaseSince: null, phaseSinceFrom: null },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
       ...{
         condition: null,

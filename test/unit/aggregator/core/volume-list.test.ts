@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
 import { readQuery } from "../../../../aggregator/core/list-query.ts";
 import { isLeaked, type VolumeSight, volumeItem } from "../../../../aggregator/core/volume-list.ts";
@@ -7,6 +8,7 @@ import { NOON, podWith, volumeWith } from "../world.ts";
 
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
+const phaseSinceMs = (volume: Volume): number | undefined => volume.phaseSinceMs;
 const WORDS: NodeWords = {
   stateOf: (node) => (node === "n9" ? "silent" : "agent"),
   isKnown: () => true,
@@ -57,12 +59,14 @@ describe("isLeaked", () => {
 
 describe("volumeItem", () => {
   it("has everything of a volume that is held, staged and attached", () => {
-    const volume = volumeWith({ csi, phase: "Released", phaseSinceMs: NOON - 1_000, reclaimPolicy: "Retain" });
+    const volume = volumeWith({ csi, phase: "Released", reclaimPolicy: "Retain" });
     const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
-    const sight = sightOf({ ...idleFor(7), volume, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
+    const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
+    const sight = sightOf({ ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
 
     expect(volumeItem(sight, WORDS)).toEqual({
-      ...{ name: "pv-1", uid: "volume-1", phase: "Released", phaseSince: "2026-09-10T00:26:39Z" },
+      ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
+      ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
       ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
       claim: { namespace: "shop", name: "data", uid: "claim-1" },
       live: {
@@ -90,7 +94,15 @@ describe("volumeItem", () => {
     const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
 
     expect(volumeItem(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
-      ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, storageClass: null, capacity: null },
+      ...{
+        name: "pv-1",
+        uid: "volume-1",
+        phase: "",
+        phaseSince: null,
+        phaseSinceFrom: null,
+        storageClass: null,
+        capacity: null,
+      },
       ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
       live: {
         heldOn: { items: [], omitted: 0 },
@@ -112,6 +124,8 @@ describe("volumeFilter", () => {
     { query: "namespace=sho", found: false },
     { query: "phase=Released&phase=Failed", found: true },
     { query: "phase=Bound", found: false },
+    { query: "reclaimPolicy=Delete", found: true },
+    { query: "reclaimPolicy=Retain&reclaimPolicy=Recycle", found: false },
     { query: "phaseFor=3d", found: true },
     { query: "phaseFor=4d", found: false },
     { query: "storageClass=fast&driver=csi.example", found: true },
@@ -127,7 +141,7 @@ describe("volumeFilter", () => {
 
     const isSeenOn = (node: string): boolean => node === "n1" || node === "n8";
     const idleVolumes = (): ReadonlySet<string> => new Set(["volume-1"]);
-    const { mayMatch, matches } = volumeFilter(read.query, { nowMs: NOON, isSeenOn, idleVolumes });
+    const { mayMatch, matches } = volumeFilter(read.query, { nowMs: NOON, isSeenOn, idleVolumes, phaseSinceMs });
 
     expect(mayMatch(released) && matches(sightOf({ ...idleFor(9), volume: released, attached: ["n8"] }))).toBe(found);
   });
@@ -136,7 +150,7 @@ describe("volumeFilter", () => {
     const read = readQuery(Object.values(VOLUME_PARAMETERS), [["phaseFor", "0s"]]);
     if (read.kind === "problems") throw new Error(read.problems.join());
 
-    const hints = { nowMs: NOON, isSeenOn: () => true, idleVolumes: () => new Set<string>() };
+    const hints = { nowMs: NOON, isSeenOn: () => true, idleVolumes: () => new Set<string>(), phaseSinceMs };
 
     expect(volumeFilter(read.query, hints).mayMatch(volumeWith({ phaseSinceMs: undefined }))).toBe(false);
   });

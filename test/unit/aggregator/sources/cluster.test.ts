@@ -58,6 +58,7 @@ function fixture(): Fixture {
     {
       onClaim: (key) => told.push(`look at ${key}`),
       onClaimGone: ({ key }) => told.push(`${key} is gone`),
+      onClaimBound: ({ key }) => told.push(`${key} is bound`),
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
       onNode: (name) => told.push(`node ${name}`),
@@ -480,6 +481,61 @@ describe("createCluster", () => {
     await settle();
 
     expect([listed, assumed()]).toEqual([["shop/data"], []]);
+    await stop();
+  });
+
+  it("counts volumes as they come, change and go, and dates their phases", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const released = (version: number, at: string): object => ({
+      metadata: { name: "pv-1", uid: "volume-1", resourceVersion: String(version) },
+      spec: { persistentVolumeReclaimPolicy: "Retain", capacity: { storage: "1Ki" } },
+      status: { phase: "Released", lastPhaseTransitionTime: at },
+    });
+    const counts = (): readonly string[] =>
+      [...cluster.storage.volumes.all()].map(({ kind, count, bytes }) => `${count} ${kind.phase} of ${bytes} bytes`);
+    const source = (): string | undefined => {
+      const found = cluster.volumeByName("pv-1");
+      return found && cluster.phaseSince(found)?.from;
+    };
+    of("persistentvolumes").items.push(volume(99));
+    await start();
+
+    const listed = counts();
+    of("persistentvolumes").push("MODIFIED", released(101, "2099-01-01T00:00:00Z"));
+    await settle();
+    const doubtful = [counts(), source()];
+    of("persistentvolumes").push("MODIFIED", released(102, "2026-01-01T00:00:00Z"));
+    await settle();
+    const dated = [counts(), source()];
+    of("persistentvolumes").push("DELETED", released(103, "2026-01-01T00:00:00Z"));
+    await settle();
+
+    expect(listed).toEqual(["1 other of 0 bytes"]);
+    expect(doubtful).toEqual([["1 Released of 1024 bytes"], "first-seen"]);
+    expect(dated).toEqual([["1 Released of 1024 bytes"], "api"]);
+    expect(counts()).toEqual([]);
+    await stop();
+  });
+
+  it("tells of a claim that becomes bound, and how its class binds where that is known", async () => {
+    const { cluster, told, of, start, stop } = fixture();
+    const claim = (version: number, phase: string): object => ({
+      metadata: { namespace: "shop", name: "data", uid: "claim-1", resourceVersion: String(version) },
+      status: { phase },
+    });
+    const metadata = { name: "slow", uid: "class-1", resourceVersion: "99" };
+    of("storageclasses").items.push({ metadata, volumeBindingMode: "WaitForFirstConsumer" });
+    of("persistentvolumeclaims").items.push(claim(99, "Pending"));
+    await start();
+
+    const pending = [...cluster.storage.pending];
+    for (const version of [101, 102]) of("persistentvolumeclaims").push("MODIFIED", claim(version, "Bound"));
+    await settle();
+
+    expect([pending, [...cluster.storage.pending]]).toEqual([["shop/data"], []]);
+    expect(told.filter((one) => one.includes("bound"))).toEqual(["shop/data is bound"]);
+    const modes = ["slow", "odd", undefined].map((name) => cluster.storage.bindingOf(name));
+    expect(modes).toEqual(["WaitForFirstConsumer", undefined, "Immediate"]);
     await stop();
   });
 

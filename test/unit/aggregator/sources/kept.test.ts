@@ -45,6 +45,7 @@ const VOLUME: Volume & { readonly resourceVersion: string } = {
   key: "pv-1",
   phase: "Bound",
   phaseSinceMs: 1_795_262_400_000,
+  createdAtMs: 1_795_262_300_000,
   storageClass: "fast",
   capacity: "10Gi",
   reclaimPolicy: "Delete",
@@ -103,7 +104,7 @@ describe("a kept object says what was told", () => {
     { name: "bound", change: {} },
     { name: "free", change: { phase: "Available", claim: undefined } },
     { name: "without a handle", change: { csi: undefined, isHostPath: true } },
-    { name: "without times", change: { phaseSinceMs: undefined, boundSinceMs: undefined } },
+    { name: "without times", change: { phaseSinceMs: undefined, createdAtMs: undefined, boundSinceMs: undefined } },
     { name: "bound at no whole second", change: { phaseSinceMs: 1_795_262_400_001, boundSinceMs: -1 } },
     { name: "for anywhere", change: { nodeAffinity: undefined, storageClass: undefined, capacity: undefined } },
   ])("a volume, $name", ({ change }) => {

@@ -273,7 +273,9 @@ describe("projectVolume", () => {
   ])("$name is no older than itself", ({ phase }) => {
     const made = { ...pv, creationTimestamp: "2026-11-21T12:00:00Z" };
 
-    expect(projectVolume({ metadata: made, spec: {}, status: { phase } }).boundSinceMs).toBe(1_795_262_400_000);
+    const { boundSinceMs, createdAtMs } = projectVolume({ metadata: made, spec: {}, status: { phase } });
+
+    expect([boundSinceMs, createdAtMs]).toEqual([1_795_262_400_000, 1_795_262_400_000]);
   });
 
   it.each([

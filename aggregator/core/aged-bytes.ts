@@ -1,0 +1,54 @@
+interface Share {
+  count: number;
+  bytes: number;
+}
+
+/** Bytes of objects by the time since when they are what they are; adding, removing and reading look at no single object. */
+export class AgedBytes {
+  readonly #bucketMs: number;
+  readonly #buckets = new Map<number, Share>();
+
+  /** Times are kept to so many milliseconds, rounded up: an age is never longer than the truth. */
+  constructor(bucketMs: number) {
+    this.#bucketMs = bucketMs;
+  }
+
+  add(ms: number, bytes: number): void {
+    const bucket = this.#bucketOf(ms);
+    const share = this.#buckets.get(bucket) ?? { count: 0, bytes: 0 };
+    share.count += 1;
+    share.bytes += bytes;
+    this.#buckets.set(bucket, share);
+  }
+
+  /** Takes away what was added with these values. */
+  remove(ms: number, bytes: number): void {
+    const bucket = this.#bucketOf(ms);
+    const share = this.#buckets.get(bucket);
+    if (share === undefined) return;
+    share.count -= 1;
+    share.bytes -= bytes;
+    if (share.count === 0) this.#buckets.delete(bucket);
+  }
+
+  /** Bytes of what has been so for at least each of these ages, in their order. */
+  olderThan(agesMs: readonly number[], nowMs: number): readonly number[] {
+    const sums = agesMs.map(() => 0);
+    for (const [bucket, { bytes }] of this.#buckets) {
+      const ageMs = nowMs - bucket * this.#bucketMs;
+      for (const [index, least] of agesMs.entries()) if (ageMs >= least) sums[index] = (sums[index] ?? 0) + bytes;
+    }
+    return sums;
+  }
+
+  /** The earliest time; nothing where there is none. */
+  oldestMs(): number | undefined {
+    let oldest: number | undefined;
+    for (const bucket of this.#buckets.keys()) if (oldest === undefined || bucket < oldest) oldest = bucket;
+    return oldest === undefined ? undefined : oldest * this.#bucketMs;
+  }
+
+  #bucketOf(ms: number): number {
+    return Math.ceil(ms / this.#bucketMs);
+  }
+}

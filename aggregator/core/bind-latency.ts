@@ -1,0 +1,41 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { Pod } from "./cluster-objects.ts";
+
+/** `volumeBindingMode` of a storage class. */
+export type BindingMode = "Immediate" | "WaitForFirstConsumer";
+
+/** A claim, and what decides whether somebody waits for its volume. */
+export interface Binding {
+  readonly claim: Claim;
+  /** Nothing where the storage class is not known. */
+  readonly mode: BindingMode | undefined;
+  /** Pods that name the claim. */
+  readonly pods: readonly Pod[];
+}
+
+/**
+ * Since when the claim should be bound, whole seconds cut off: since its creation, or where its class waits for a consumer, or may do so, since
+ * the first pod that names it. Nothing while nobody waits.
+ */
+export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
+  const { createdAtMs } = claim;
+  if (createdAtMs === undefined || mode === "Immediate") return createdAtMs;
+  const times = pods.filter(({ isTerminal }) => !isTerminal).flatMap((pod) => pod.createdAtMs ?? []);
+  return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
+}
+
+/** How long a claim was waited for until it was bound. */
+export interface BindLatency {
+  /** Empty for a claim without one. */
+  readonly storageClass: string;
+  readonly mode: BindingMode;
+  readonly ms: number;
+}
+
+/** Of a claim that has just become bound; nothing where it cannot be told. */
+export function bindLatency(binding: Binding, nowMs: number): BindLatency | undefined {
+  const { claim, mode } = binding;
+  const sinceMs = waitedForSince(binding);
+  if (mode === undefined || sinceMs === undefined) return undefined;
+  return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
+}

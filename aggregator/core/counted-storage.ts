@@ -1,0 +1,55 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import { parseBytes } from "../../common/storage/quantity.ts";
+import { type UseStatus, writtenStatus } from "./claim-list.ts";
+import type { Volume } from "./cluster-objects.ts";
+import type { PhaseSince } from "./phase-since.ts";
+import type { Counted, StorageKind } from "./storage-totals.ts";
+
+/** What volumes are counted by. */
+export interface VolumeKind extends StorageKind {
+  readonly phase: string;
+  readonly reclaimPolicy: string;
+}
+
+/** What claims are counted by. */
+export interface ClaimKind extends StorageKind {
+  readonly phase: string;
+  readonly state: UseStatus;
+}
+
+const VOLUME_PHASES: ReadonlySet<string> = new Set(["Pending", "Available", "Bound", "Released", "Failed"]);
+const CLAIM_PHASES: ReadonlySet<string> = new Set(["Pending", "Bound", "Lost"]);
+const RECLAIM_POLICIES: ReadonlySet<string> = new Set(["Retain", "Delete", "Recycle"]);
+/** The API server does not check every word in a status. */
+const NONE_OF_THEM = "other";
+
+/** A volume as it counts. Bound is the phase that lasts, and nearly all volumes are in it: its age says nothing. */
+export function countedVolume(
+  { phase, storageClass, reclaimPolicy, capacity }: Volume,
+  since: PhaseSince | undefined,
+): Counted<VolumeKind> {
+  return {
+    kind: {
+      phase: oneOf(VOLUME_PHASES, phase),
+      storageClass: storageClass ?? "",
+      reclaimPolicy: oneOf(RECLAIM_POLICIES, reclaimPolicy ?? ""),
+    },
+    bytes: parseBytes(capacity) ?? 0,
+    sinceMs: phase === "Bound" ? undefined : since?.ms,
+  };
+}
+
+/** A claim as it counts, by what is stored in its status. The age that counts is that of being unused. */
+export function countedClaim(claim: Claim): Counted<ClaimKind> {
+  const { phase, storageClass, capacity, status } = claim;
+  const state = writtenStatus(claim);
+  return {
+    kind: { phase: oneOf(CLAIM_PHASES, phase), state, storageClass: storageClass ?? "" },
+    bytes: parseBytes(capacity) ?? 0,
+    sinceMs: state === "Unused" ? status?.sinceMs : undefined,
+  };
+}
+
+function oneOf(words: ReadonlySet<string>, word: string): string {
+  return words.has(word) ? word : NONE_OF_THEM;
+}

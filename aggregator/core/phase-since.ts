@@ -1,0 +1,66 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { Volume } from "./cluster-objects.ts";
+
+/**
+ * Where the begin of a phase is known from: the API server's own time, the creation of the object (the phase is no older), or the moment at
+ * which this process first saw the object in the phase (it is at least that old).
+ */
+export type PhaseSource = "api" | "created" | "first-seen";
+
+/** Since when an object is in its phase. Milliseconds since the epoch. */
+export interface PhaseSince {
+  readonly ms: number;
+  readonly from: PhaseSource;
+}
+
+/** What is known of the begin of a phase. Milliseconds since the epoch. */
+export interface PhaseTimes {
+  /** What the API server says, whole seconds cut off. Everybody who may edit the status can write any time there. */
+  readonly toldMs: number | undefined;
+  readonly createdAtMs: number | undefined;
+  /** When the phase was first seen here, because what the API server says is no answer. */
+  readonly firstSeenMs: number | undefined;
+}
+
+/** Clocks of API servers differ a little. A time that lies further ahead of the server's own clock was written by a user. */
+const MOST_AHEAD_MS = 5_000;
+
+/** True where what the API server says cannot be the begin of a phase that an object is in now. */
+export function isNoAnswer(toldMs: number | undefined, nowMs: number): boolean {
+  return toldMs === undefined || toldMs - nowMs > MOST_AHEAD_MS;
+}
+
+/** Since when the object is in its phase, never earlier than its creation; nothing where nobody knows. */
+export function phaseSince({ toldMs, createdAtMs, firstSeenMs }: PhaseTimes): PhaseSince | undefined {
+  const earliestMs = createdAtMs ?? Number.NEGATIVE_INFINITY;
+  if (firstSeenMs !== undefined) return { ms: Math.max(firstSeenMs, earliestMs), from: "first-seen" };
+  if (toldMs === undefined) return undefined;
+  return toldMs < earliestMs ? { ms: earliestMs, from: "created" } : { ms: toldMs, from: "api" };
+}
+
+/** What a claim's phase is dated by. */
+export interface ClaimPhaseParts {
+  /** The volume that the claim names, as far as it is known. */
+  readonly volume: Volume | undefined;
+  readonly volumeSince: PhaseSince | undefined;
+  /** When the claim was first seen in this phase. */
+  readonly firstSeenMs: number | undefined;
+}
+
+/**
+ * The API dates no phase of a claim. It is Pending from its creation on, Bound since its volume is bound to it, and Lost at least since that
+ * was first seen.
+ */
+export function claimPhaseSince(
+  { uid, phase, createdAtMs }: Claim,
+  { volume, volumeSince, firstSeenMs }: ClaimPhaseParts,
+): PhaseSince | undefined {
+  if (phase === "Pending") return createdAtMs === undefined ? undefined : { ms: createdAtMs, from: "created" };
+  if (phase === "Lost") return phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs });
+  const isOwn = phase === "Bound" && volume?.phase === "Bound" && volume.claim?.uid === uid;
+  if (!isOwn || volumeSince === undefined) return undefined;
+  const { ms, from } = volumeSince;
+  return from === "first-seen"
+    ? phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs: ms })
+    : phaseSince({ toldMs: ms, createdAtMs, firstSeenMs: undefined });
+}

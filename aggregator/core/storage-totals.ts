@@ -1,0 +1,66 @@
+import { AgedBytes } from "./aged-bytes.ts";
+import type { ClassLabels } from "./class-labels.ts";
+
+/** What objects are counted by; but for the class, of which there may be any number, each has few values. */
+export interface StorageKind {
+  readonly storageClass: string;
+}
+
+/** An object as it counts. */
+export interface Counted<K extends StorageKind> {
+  readonly kind: K;
+  readonly bytes: number;
+  /** Since when it is what it is; nothing where its age is not known, or does not count. */
+  readonly sinceMs: number | undefined;
+}
+
+/** All objects of one kind together. Its class is the label of the class. */
+export interface Total<K extends StorageKind> {
+  readonly kind: K;
+  readonly count: number;
+  readonly bytes: number;
+  readonly aged: AgedBytes;
+}
+
+/** Counts, sizes and ages of objects by kind, kept up with every change, so that to read them is to look at no single object. */
+export class StorageTotals<K extends StorageKind> {
+  readonly #totals = new Map<string, { kind: K; count: number; bytes: number; aged: AgedBytes }>();
+  readonly #classes: ClassLabels;
+  readonly #bucketMs: number;
+
+  /** Ages are kept to so many milliseconds. */
+  constructor(classes: ClassLabels, bucketMs: number) {
+    this.#classes = classes;
+    this.#bucketMs = bucketMs;
+  }
+
+  add({ kind, bytes, sinceMs }: Counted<K>): void {
+    const total = this.#of({ ...kind, storageClass: this.#classes.take(kind.storageClass) });
+    total.count += 1;
+    total.bytes += bytes;
+    if (sinceMs !== undefined) total.aged.add(sinceMs, bytes);
+  }
+
+  /** Takes away what was added with these values. */
+  remove({ kind, bytes, sinceMs }: Counted<K>): void {
+    const labelled = { ...kind, storageClass: this.#classes.release(kind.storageClass) };
+    const total = this.#of(labelled);
+    total.count -= 1;
+    total.bytes -= bytes;
+    if (sinceMs !== undefined) total.aged.remove(sinceMs, bytes);
+    if (total.count <= 0) this.#totals.delete(JSON.stringify(labelled));
+  }
+
+  all(): Iterable<Total<K>> {
+    return this.#totals.values();
+  }
+
+  #of(kind: K): { kind: K; count: number; bytes: number; aged: AgedBytes } {
+    const key = JSON.stringify(kind);
+    const known = this.#totals.get(key);
+    if (known !== undefined) return known;
+    const total = { kind, count: 0, bytes: 0, aged: new AgedBytes(this.#bucketMs) };
+    this.#totals.set(key, total);
+    return total;
+  }
+}

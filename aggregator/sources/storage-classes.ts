@@ -1,0 +1,39 @@
+import * as v from "valibot";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { createInformer } from "../../common/kube/informer.ts";
+import type { Stored } from "../../common/kube/store.ts";
+import type { BindingMode } from "../core/bind-latency.ts";
+import { identify, metadata, type Projected } from "./object-metadata.ts";
+
+interface StorageClass {
+  readonly key: string;
+  readonly uid: string;
+  readonly binding: BindingMode;
+}
+
+/** How claims of each storage class come to a volume. Nothing waits for it: without it a binding mode is not known. */
+export interface StorageClasses {
+  /** Nothing for a class that is not known. A claim without a class is bound at once, to what an administrator made. */
+  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+}
+
+export function createStorageClasses(parts: KubeParts): StorageClasses {
+  const informer = createInformer<StorageClass & Stored>(parts, {
+    collection: { path: "/apis/storage.k8s.io/v1/storageclasses", listsFrom: "cache" },
+    project: projectStorageClass,
+  });
+  return {
+    bindingOf: (name) => (name === undefined ? "Immediate" : informer.get(name)?.binding),
+    run: informer.run,
+  };
+}
+
+const schema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });
+
+/** Throws `ValiError` for what is no storage class. */
+export function projectStorageClass(object: unknown): Projected<StorageClass> {
+  const { metadata: meta, volumeBindingMode } = v.parse(schema, object);
+  const binding = volumeBindingMode === "WaitForFirstConsumer" ? volumeBindingMode : "Immediate";
+  return { ...identify(meta), binding };
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { claimPhaseSince, isNoAnswer, type PhaseSince, phaseSince } from "../../../../aggregator/core/phase-since.ts";
+import { claimWith, NOON, volumeWith } from "../world.ts";
+
+const DAY_MS = 86_400_000;
+const CREATED = NOON - 10 * DAY_MS;
+
+describe("a time that the API server tells", () => {
+  it.each([
+    { name: "is an answer", toldMs: NOON - DAY_MS, expected: false },
+    { name: "is an answer while it is five seconds ahead: clocks differ", toldMs: NOON + 5_000, expected: false },
+    { name: "is none when it lies further ahead", toldMs: NOON + 5_001, expected: true },
+    { name: "is none in the year 2099", toldMs: 4_070_908_800_000, expected: true },
+    { name: "is none when it is missing", toldMs: undefined, expected: true },
+  ])("$name", ({ toldMs, expected }) => {
+    expect(isNoAnswer(toldMs, NOON)).toBe(expected);
+  });
+});
+
+describe("phaseSince", () => {
+  it.each<{
+    readonly name: string;
+    readonly times: Parameters<typeof phaseSince>[0];
+    readonly since: PhaseSince | undefined;
+  }>([
+    {
+      name: "is what the API server tells",
+      times: { toldMs: NOON, createdAtMs: CREATED, firstSeenMs: undefined },
+      since: { ms: NOON, from: "api" },
+    },
+    {
+      name: "is the creation where the API server tells an earlier time",
+      times: { toldMs: CREATED - 1_000, createdAtMs: CREATED, firstSeenMs: undefined },
+      since: { ms: CREATED, from: "created" },
+    },
+    {
+      name: "is the API server's where the creation is that very second",
+      times: { toldMs: CREATED, createdAtMs: CREATED, firstSeenMs: undefined },
+      since: { ms: CREATED, from: "api" },
+    },
+    {
+      name: "is the first sight where that had to be taken, whatever the API server tells",
+      times: { toldMs: NOON - DAY_MS, createdAtMs: CREATED, firstSeenMs: NOON },
+      since: { ms: NOON, from: "first-seen" },
+    },
+    {
+      name: "by first sight is never earlier than the creation",
+      times: { toldMs: undefined, createdAtMs: NOON + 1_000, firstSeenMs: NOON },
+      since: { ms: NOON + 1_000, from: "first-seen" },
+    },
+    {
+      name: "is not known where nothing is",
+      times: { toldMs: undefined, createdAtMs: CREATED, firstSeenMs: undefined },
+      since: undefined,
+    },
+    {
+      name: "needs no creation",
+      times: { toldMs: NOON, createdAtMs: undefined, firstSeenMs: undefined },
+      since: { ms: NOON, from: "api" },
+    },
+  ])("$name", ({ times, since }) => {
+    expect(phaseSince(times)).toEqual(since);
+  });
+});
+
+describe("claimPhaseSince", () => {
+  const volume = volumeWith();
+  const ofApi = { ms: NOON, from: "api" } as const;
+
+  it.each([
+    {
+      name: "a Pending claim is so since its creation",
+      claim: { phase: "Pending" },
+      since: { ms: CREATED, from: "created" },
+    },
+    {
+      name: "a Bound claim is so since its volume is",
+      claim: { phase: "Bound" },
+      of: { volume, volumeSince: ofApi },
+      since: ofApi,
+    },
+    {
+      name: "a Bound claim is not older than itself, whatever its volume says",
+      claim: { phase: "Bound" },
+      of: { volume, volumeSince: { ms: CREATED - DAY_MS, from: "api" } as const },
+      since: { ms: CREATED, from: "created" },
+    },
+    {
+      name: "a Bound claim has the first sight of its volume",
+      claim: { phase: "Bound" },
+      of: { volume, volumeSince: { ms: NOON, from: "first-seen" } as const },
+      since: { ms: NOON, from: "first-seen" },
+    },
+    {
+      name: "a Bound claim says nothing where its volume is not bound yet",
+      claim: { phase: "Bound" },
+      of: { volume: volumeWith({ phase: "Available" }), volumeSince: ofApi },
+      since: undefined,
+    },
+    {
+      name: "a Bound claim says nothing where its volume is that of an earlier claim of its name",
+      claim: { phase: "Bound", uid: "claim-2" },
+      of: { volume, volumeSince: ofApi },
+      since: undefined,
+    },
+    { name: "a Bound claim says nothing where its volume is not known", claim: { phase: "Bound" }, since: undefined },
+    {
+      name: "a Lost claim is so at least since that was seen",
+      claim: { phase: "Lost" },
+      of: { firstSeenMs: NOON },
+      since: { ms: NOON, from: "first-seen" },
+    },
+    { name: "a phase that nobody knows says nothing", claim: { phase: "Odd" }, since: undefined },
+  ])("$name", ({ claim, of, since }) => {
+    const parts = { volume: undefined, volumeSince: undefined, firstSeenMs: undefined, ...of };
+
+    expect(claimPhaseSince(claimWith({ createdAtMs: CREATED, ...claim }), parts)).toEqual(since);
+  });
+});
