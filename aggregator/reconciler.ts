@@ -16,11 +16,12 @@ import type { Unseen } from "./core/claim-gap.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import type { NodeRelease } from "./core/node-view.ts";
-import { claimKeysOf, type NodeWords, refersTo } from "./core/references.ts";
+import type { NodeWords } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";
+import { PodEnds } from "./pod-ends.ts";
 import { ReportAnswers } from "./report-answers.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -65,8 +66,7 @@ export class Reconciler {
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
   readonly #homeless: HomelessReleases;
-  /** Pods that ended before all collections were listed: which claims they named is known only then. */
-  #early: (PodEnd & { readonly seenAtMs: number })[] | undefined = [];
+  readonly #podEnds: PodEnds;
   readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
   #beganMs = 0;
@@ -90,6 +90,7 @@ export class Reconciler {
     parts.unstored.follow(() => this.#memories.open);
     this.#homeless = new HomelessReleases(parts);
     const { nowMs } = parts;
+    this.#podEnds = new PodEnds({ ...parts, memories: this.#memories, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
       errors: parts.internalErrors.in("releases"),
       memories: this.#memories,
@@ -101,6 +102,7 @@ export class Reconciler {
       {
         ...parts,
         decide: (key) => this.#decide(key),
+        isUrgent: (key) => this.#isDeleting(key),
         onRead: (claim) => {
           this.#memories.of(claim).written = claim;
         },
@@ -143,20 +145,25 @@ export class Reconciler {
     return this.#memories.size;
   }
 
+  /** Claims that are being deleted go first: what is written of them decides whether they go. */
   enqueue(claimKey: string): void {
-    this.#queue.add(claimKey);
+    if (this.#isDeleting(claimKey)) this.#queue.addFirst(claimKey);
+    else this.#queue.add(claimKey);
   }
 
   enqueueAll(): void {
+    for (const { key, isDeleting } of this.#parts.cluster.claims()) if (isDeleting) this.#queue.addFirst(key);
     this.#queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
+  }
+
+  #isDeleting(key: string): boolean {
+    return this.#parts.cluster.claim(key)?.isDeleting === true;
   }
 
   /** Works from when everything has been listed until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     this.#beganMs = this.#parts.nowMs();
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    for (const ended of early) this.#noteEnd(ended);
+    this.#podEnds.begin();
     const look = (limited: AbortSignal): Promise<void> => this.#queue.run((key) => this.#reconcile(key), limited);
     return runTogether([look, (limited) => this.writes.run(limited)], signal);
   }
@@ -169,9 +176,7 @@ export class Reconciler {
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
   onPodEnded(end: PodEnd): void {
-    const ended = { ...end, seenAtMs: end.seenAtMs ?? this.#parts.nowMs() };
-    if (this.#early === undefined) this.#noteEnd(ended);
-    else if (end.pod.claims.length > 0) this.#early.push(ended);
+    this.#podEnds.onPodEnded(end);
   }
 
   onPodsListed(): void {
@@ -185,18 +190,6 @@ export class Reconciler {
     const { holds = [], releases = new Map<string, NodeRelease>() } = fleet.view(node) ?? {};
     const facts = [...holds, ...releases.values()].filter(({ podUid }) => podUid === uid);
     for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
-  }
-
-  #noteEnd({ pod, gone, wasOver, seenAtMs }: PodEnd & { readonly seenAtMs: number }): void {
-    for (const key of claimKeysOf(pod)) {
-      const claim = this.#parts.cluster.claim(key);
-      if (claim === undefined || !refersTo(pod, claim)) continue;
-      // It was over before this claim was made: it meant an earlier one of that name.
-      if (seenAtMs < (claim.createdAtMs ?? 0)) continue;
-      const { key: name, uid: podUid, node, hasStarted, createdAtMs } = pod;
-      this.#memories.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
-      this.enqueue(key);
-    }
   }
 
   /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */

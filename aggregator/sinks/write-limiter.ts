@@ -12,8 +12,10 @@ export class WriteLimiter {
   readonly #clock: Clock;
   #state: WriteLimit = FIRST_LIMIT;
   #underWay = 0;
-  /** Those who wait for their turn, in their order. */
+  /** Writes that wait for their turn, in their order. */
   readonly #waiting = new Set<(slot: WriteSlot) => void>();
+  /** The same, before all of those. */
+  readonly #urgent = new Set<(slot: WriteSlot) => void>();
   /** Ends the pause that is slept through for them, when there is one. */
   #pause: AbortController | undefined;
 
@@ -26,13 +28,14 @@ export class WriteLimiter {
     return Math.floor(this.#state.limit);
   }
 
-  /** Resolves when a write may be made, in the order of the calls; with nothing when the signal is aborted first. */
-  begin(signal: AbortSignal): Promise<WriteSlot | undefined> {
+  /** Resolves when a write may be made, urgent ones first, in the order of the calls; with nothing when the signal is aborted first. */
+  begin(signal: AbortSignal, isUrgent = false): Promise<WriteSlot | undefined> {
+    const turns = isUrgent ? this.#urgent : this.#waiting;
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
       const giveUp = (): void => {
-        this.#waiting.delete(give);
-        if (this.#waiting.size === 0) this.#pause?.abort();
+        turns.delete(give);
+        if (!this.#isAwaited) this.#pause?.abort();
         resolve(undefined);
       };
       const give = (slot: WriteSlot): void => {
@@ -40,21 +43,27 @@ export class WriteLimiter {
         resolve(slot);
       };
       signal.addEventListener("abort", giveUp);
-      this.#waiting.add(give);
+      turns.add(give);
       this.#serve();
     });
+  }
+
+  get #isAwaited(): boolean {
+    return this.#urgent.size + this.#waiting.size > 0;
   }
 
   #serve(): void {
     const pauseMs = this.#state.pausedUntilMs - this.#clock.monotonicMs();
     if (pauseMs > 0) {
-      if (this.#pause === undefined && this.#waiting.size > 0) void this.#sleepThrough(pauseMs);
+      if (this.#pause === undefined && this.#isAwaited) void this.#sleepThrough(pauseMs);
       return;
     }
-    for (const give of this.#waiting) {
-      if (this.#underWay >= this.limit) return;
-      this.#waiting.delete(give);
-      give(this.#slot());
+    for (const turns of [this.#urgent, this.#waiting]) {
+      for (const give of turns) {
+        if (this.#underWay >= this.limit) return;
+        turns.delete(give);
+        give(this.#slot());
+      }
     }
   }
 

@@ -36,6 +36,8 @@ export interface ClaimWritesParts {
   readonly internalErrors: InternalErrors;
   /** Decides on the newest of everything; nothing for a claim that is gone. */
   readonly decide: (key: string) => DesiredClaim | undefined;
+  /** The claim is being deleted: what is written decides whether it goes, so that it is written before all others. */
+  readonly isUrgent: (key: string) => boolean;
   /** What the API server has now, which a watch may not have shown yet. */
   readonly onRead: (claim: Claim) => void;
 }
@@ -112,7 +114,9 @@ export class ClaimWrites {
     const { key } = decision.claim;
     const againMs = this.disagreements.compare(decision);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
-    if (this.#due(decision) !== undefined) this.#queue.add(key);
+    if (this.#due(decision) === undefined) return;
+    if (this.#parts.isUrgent(key)) this.#queue.addFirst(key);
+    else this.#queue.add(key);
   }
 
   forget(claim: Claim): void {
@@ -148,7 +152,7 @@ export class ClaimWrites {
   }
 
   async #work(key: string, signal: AbortSignal): Promise<void> {
-    const slot = await this.#limiter.begin(signal);
+    const slot = await this.#limiter.begin(signal, this.#parts.isUrgent(key));
     let answer: Answer | undefined;
     try {
       if (slot !== undefined) answer = await this.#attempt(key, signal);

@@ -52,9 +52,14 @@ export class WorkQueue {
   readonly #wanted = new Map<string, number>();
   /** Keys that are being worked on, and since when. */
   readonly #working = new Map<string, number>();
-  /** The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. */
+  /**
+   * The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. A key that became
+   * urgent after it was added is in `#urgent`, too, and is skipped here.
+   */
   #front: string[] = [];
   #back: string[] = [];
+  /** Wanted keys that go before all others, in their order. */
+  readonly #urgent = new Set<string>();
   /** Keys that wait for their time, in milliseconds of the monotonic clock. */
   readonly #due = new DueTimes();
   readonly #backOffs = new Map<string, BackOff>();
@@ -87,6 +92,13 @@ export class WorkQueue {
 
   add(key: string): void {
     if (!this.#wanted.has(key)) this.addAll([key]);
+  }
+
+  /** The same for a key that goes before all others that wait, also where it waits already. */
+  addFirst(key: string): void {
+    this.#urgent.add(key);
+    if (this.#wanted.has(key)) this.#wake();
+    else this.addAll([key]);
   }
 
   /** The same for many at once, which takes less time than one by one. */
@@ -158,18 +170,36 @@ export class WorkQueue {
   /** The next key that may be begun now. */
   #take(): string | undefined {
     if (this.#working.size >= this.#concurrency) return undefined;
-    if (this.#front.length === 0) {
-      this.#front = this.#back.reverse();
-      this.#back = [];
-    }
-    const key = this.#front.pop();
+    const key = this.#nextUrgent() ?? this.#nextInTurn();
     if (key === undefined) return undefined;
+    this.#urgent.delete(key);
     const now = this.#parts.clock.monotonicMs();
     this.#observer.waited(now - (this.#wanted.get(key) ?? now));
     this.#wanted.delete(key);
     this.#working.set(key, now);
     for (const mark of this.#marks) if (mark.wanted.delete(key)) mark.working.add(key);
     return key;
+  }
+
+  #isWaiting(key: string): boolean {
+    return this.#wanted.has(key) && !this.#working.has(key);
+  }
+
+  #nextUrgent(): string | undefined {
+    for (const key of this.#urgent) if (this.#isWaiting(key)) return key;
+    return undefined;
+  }
+
+  #nextInTurn(): string | undefined {
+    while (this.#front.length > 0 || this.#back.length > 0) {
+      if (this.#front.length === 0) {
+        this.#front = this.#back.reverse();
+        this.#back = [];
+      }
+      const key = this.#front.pop();
+      if (key !== undefined && this.#isWaiting(key)) return key;
+    }
+    return undefined;
   }
 
   async #one(work: Work, key: string, signal: AbortSignal): Promise<void> {

@@ -253,6 +253,49 @@ describe("Reconciler", () => {
   });
 
   it.each([
+    { name: "was seen on a node", isSeen: true },
+    { name: "came and went between two decisions", isSeen: false },
+  ])(
+    "a claim that is being deleted stays in use when its pod $name and was deleted by force, until that node has reported",
+    async ({ isSeen }) => {
+      const claim = claimWith({ isDeleting: true, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
+      const harness = await running({ claims: [claim], nodes: [nodeWith("n1"), nodeWith("n2")] });
+      const pod = podWith({ hasStarted: false, resourceVersion: "300" });
+      if (isSeen) await harness.putPod(pod);
+      else harness.cluster.pods.set(pod.uid, pod);
+      await harness.removePod(pod.uid, "301");
+      await harness.advance(10_000);
+      const before = harness.stored.get("shop/data")?.status?.unused;
+      await harness.report(reportAt(harness, { node: "n2", podsResourceVersion: "301" }));
+      const unheard = harness.stored.get("shop/data")?.status?.unused;
+
+      await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
+      await harness.advance(10_000);
+
+      expect([before, unheard]).toEqual([false, false]);
+      expect(harness.stored.get("shop/data")?.status?.unused).toBe(true);
+    },
+  );
+
+  it("decides first on claims that are being deleted", async () => {
+    const others = ["a", "b", "c", "d", "e"].map((name) => claimWith({ name, key: `shop/${name}`, uid: name }));
+    const deleted = claimWith({ isDeleting: true, status: statusWith() });
+    const harness = new Harness({ claims: [...others, deleted], nodes: [] });
+    harnesses.push(harness);
+    const decided: string[] = [];
+    const { podsOf } = harness.cluster;
+    harness.cluster.podsOf = (key) => {
+      decided.push(key);
+      return podsOf(key);
+    };
+
+    await harness.start();
+
+    expect(decided[0]).toBe(deleted.key);
+    expect(new Set(decided).size).toBe(others.length + 1);
+  });
+
+  it.each([
     {
       name: "is told until that is over, where it keeps the claim",
       isProtecting: true,

@@ -55,6 +55,7 @@ export class WritesHarness {
       unstored: { note: () => {}, settle: () => {}, forget: () => {} },
       internalErrors: new InternalErrors(logger),
       decide: (key: string) => this.decisionOn(key),
+      isUrgent: (key: string) => this.seen.get(key)?.isDeleting === true,
       onRead: (claim: Claim) => void this.seen.set(claim.key, claim),
     };
     this.writes = new ClaimWrites(parts, { reasonDelayMs });
@@ -69,7 +70,9 @@ export class WritesHarness {
 
   decisionOn(key: string) {
     const claim = this.seen.get(key);
-    return claim && { claim, isEligible: !claim.isDeleting, desired: this.desired.get(key) };
+    return (
+      claim && { claim, isEligible: !claim.isDeleting || claim.status !== undefined, desired: this.desired.get(key) }
+    );
   }
 
   /** Something was decided for a claim. */

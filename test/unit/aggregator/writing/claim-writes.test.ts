@@ -50,6 +50,35 @@ describe("ClaimWrites", () => {
     expect(harness.logger.messages()).toEqual(["claim status written"]);
   });
 
+  it("writes a claim that is being deleted before the others that wait, as soon as a write may be made", async () => {
+    const deleted = claimWith({
+      name: "deleted",
+      key: "shop/deleted",
+      uid: "deleted",
+      isDeleting: true,
+      status: mounted,
+    });
+    const harness = harnessWith([...manyClaims(200), deleted]);
+    const answers: (() => void)[] = [];
+    const done = (claim: Claim): WriteResult => ({ kind: "written", claim });
+    harness.answer = ({ key }) =>
+      new Promise((resolve) => answers.push(() => resolve(done(claimWith({ key, status: unused })))));
+    for (const key of harness.stored.keys()) if (key !== deleted.key) await harness.want(key, unused);
+    const underWay = harness.calls.length;
+
+    await harness.want(deleted.key, unused);
+    for (const end of answers.splice(0, 2)) {
+      end();
+      await harness.advance(0);
+    }
+
+    const next = harness.calls.slice(underWay).map(({ key }) => key);
+    harness.answer = () => undefined;
+    for (const end of answers) end();
+    // The first answer makes room for some of the writes that wait already, and for the claim among those that come next.
+    expect(next.slice(0, 4)).toContain(deleted.key);
+  });
+
   it("folds changes of the reason alone", async () => {
     const harness = harnessWith([claimWith({ status: mounted })]);
 

@@ -136,6 +136,39 @@ describe("a work queue", () => {
     expect(queue.depth).toBe(0);
   });
 
+  it("works on a key that goes first before all that wait, in the order of those, also where it waits already", async () => {
+    const { queue, start } = setUp(1);
+    const done: string[] = [];
+
+    for (const key of ["a", "b", "c", "d"]) queue.add(key);
+    queue.addFirst("c");
+    queue.addFirst("e");
+    start(async (key) => void done.push(key));
+    await settle();
+    queue.add("c");
+    await settle();
+
+    expect(done).toEqual(["c", "e", "a", "b", "d", "c"]);
+    expect(queue.isIdle).toBe(true);
+  });
+
+  it("comes back first to a key that was to go first while it was being worked on", async () => {
+    const { queue, start } = setUp(1);
+    const gate = createGate();
+
+    for (const key of ["a", "b"]) queue.add(key);
+    start(gate.work);
+    await settle();
+    queue.addFirst("a");
+    gate.finish("a");
+    await settle();
+    gate.finish("a");
+    await settle();
+
+    expect(gate.begun).toEqual(["a", "a", "b"]);
+    gate.finish("b");
+  });
+
   it("tells when what wanted work at a moment was worked on since, although it is never idle", async () => {
     const { queue, start } = setUp(1);
     const gate = createGate();
@@ -437,7 +470,7 @@ describe("a work queue", () => {
 
   it("loses no key and works on none twice at a time, whatever the order of events", async () => {
     const step = fc.oneof(
-      fc.record({ kind: fc.constant("add" as const), key: fc.constantFrom("a", "b", "c") }),
+      fc.record({ kind: fc.constantFrom("add" as const, "first" as const), key: fc.constantFrom("a", "b", "c") }),
       fc.record({ kind: fc.constant("after" as const), key: fc.constantFrom("a", "b", "c"), ms: fc.nat(200) }),
       fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(100) }),
     );
@@ -459,10 +492,8 @@ describe("a work queue", () => {
             if (fails.pop()) throw new MooringError("transport-failed", "no answer");
           });
           for (const one of steps) {
-            if (one.kind === "pass") await clock.advance(one.ms);
-            else owed.set(one.key, 1);
-            if (one.kind === "add") queue.add(one.key);
-            if (one.kind === "after") queue.addAfter(one.key, one.ms);
+            if (one.kind !== "pass") owed.set(one.key, 1);
+            await taken(one, { clock, queue });
           }
 
           await clock.advance(60_000);
@@ -474,3 +505,19 @@ describe("a work queue", () => {
     );
   });
 });
+
+interface Step {
+  readonly kind: "add" | "first" | "after" | "pass";
+  readonly key?: string;
+  readonly ms?: number;
+}
+
+async function taken(
+  { kind, key = "", ms = 0 }: Step,
+  { clock, queue }: Pick<ReturnType<typeof setUp>, "clock" | "queue">,
+): Promise<void> {
+  if (kind === "add") queue.add(key);
+  else if (kind === "first") queue.addFirst(key);
+  else if (kind === "after") queue.addAfter(key, ms);
+  else await clock.advance(ms);
+}
