@@ -16,6 +16,7 @@ import {
   switchSetting,
 } from "../common/runtime/settings.ts";
 import { BLIND_GAP_SETTINGS, type BlindGapSetting } from "./core/claim-gap.ts";
+import { PROTECTION_MODES, type ProtectionMode } from "./core/deletion.ts";
 import type { AgentAccount } from "./core/reporter.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
 import {
@@ -25,10 +26,6 @@ import {
   readReportConfig,
   reportProblems,
 } from "./report-settings.ts";
-
-/** What the policies do with a deleted claim that is mounted: nothing, record it, or keep it. */
-const PROTECTION_MODES = ["off", "audit", "enforce"] as const;
-export type ProtectionMode = (typeof PROTECTION_MODES)[number];
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {

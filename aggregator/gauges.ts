@@ -4,6 +4,7 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { registerProcess } from "../common/runtime/process-metrics.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
+import { PROTECTION_MODES, type ProtectionMode } from "./core/deletion.ts";
 import { QUEUES } from "./measures.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import { registerStorageMetrics } from "./storage-metrics.ts";
@@ -20,6 +21,7 @@ interface Watched {
   readonly volumeMetrics: boolean;
   /** The present time of leading; without one there is nothing to tell of nodes and claims. */
   readonly term: () => Term | undefined;
+  readonly protection: ProtectionMode;
 }
 
 const STANDINGS = ["agent", "silent", "agentless", "gone"] as const;
@@ -31,6 +33,7 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerWatches(metrics, watched.cluster.informers);
   registerQueueGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
+  registerProtectionGauges(metrics, watched);
   registerObjects(metrics, watched);
   registerStorageMetrics(metrics, {
     cluster: watched.cluster,
@@ -98,5 +101,34 @@ function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
       labels: ["node"],
     },
     () => (term()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
+  );
+}
+
+function registerProtectionGauges(metrics: Metrics, { term, protection }: Watched): void {
+  metrics.series(
+    {
+      name: "mooring_protection_mode",
+      help: "What the aggregator is told that the cluster's policies do with a deleted claim that is mounted.",
+      type: "gauge",
+      labels: ["mode"],
+    },
+    () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === protection ? 1 : 0 })),
+  );
+  metrics.gauge(
+    {
+      name: "mooring_claims_deletion_held",
+      help: "Claims that are being deleted and that nothing but protection keeps: no pod names them any more.",
+    },
+    () => term()?.reconciler.deletions.held.size,
+  );
+  metrics.gauge(
+    {
+      name: "mooring_claims_deletion_held_oldest_seconds",
+      help: "For how long the claim has been kept so that has been for longest; 0 where there is none.",
+    },
+    () => {
+      const held = term()?.reconciler.deletions.held;
+      return held && held.oldestMs / 1000;
+    },
   );
 }

@@ -2,6 +2,7 @@ import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
 import type { BindLatency } from "./core/bind-latency.ts";
 import { MOST_CLASSES } from "./core/class-labels.ts";
+import { REMOVAL_CAUSES, type RemovalCause } from "./core/deletion.ts";
 import type { Unmount } from "./core/unmount-latency.ts";
 
 /** What is measured of times of leading: made once, since a registry takes each name once. */
@@ -9,6 +10,7 @@ export interface Measures {
   readonly queues: Readonly<Record<QueueName, QueueObserver>>;
   readonly unmounted: (unmounts: readonly Unmount[]) => void;
   readonly bound: (bind: BindLatency) => void;
+  readonly removedWhileMounted: (cause: RemovalCause) => void;
 }
 
 /** Claims to be looked at, claims to be written, nodes whose standing may change. */
@@ -49,6 +51,12 @@ export function createMeasures(metrics: Metrics): Measures {
     labels: ["storage_class", "binding"],
     buckets: BIND_SECONDS,
   });
+  const removals = metrics.counter({
+    name: "mooring_claims_removed_while_mounted_total",
+    help: "Claims that were gone while a node that reports still had their volume mounted, by what let them go: override, not-enforced, or unexpected where protection is enforced.",
+    labels: ["why"],
+    known: REMOVAL_CAUSES.map((why) => ({ why })),
+  });
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
   const observer = (queue: QueueName): QueueObserver => ({
@@ -57,6 +65,7 @@ export function createMeasures(metrics: Metrics): Measures {
   });
   return {
     queues: { claims: observer("claims"), writes: observer("writes"), nodes: observer("nodes") },
+    removedWhileMounted: (why) => removals.increment({ why }),
     unmounted: (all) => {
       for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);
     },

@@ -15,10 +15,12 @@ import { type DecidedClaim, toUseEnd } from "./core/claim-facts.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "./core/claim-write.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
+import type { ProtectionMode, RemovalCause } from "./core/deletion.ts";
 import type { NodeRelease } from "./core/node-view.ts";
 import type { NodeWords } from "./core/references.ts";
 import type { UseEnd } from "./core/use-end.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
+import { Deletions } from "./deletions.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { HomelessReleases } from "./homeless-releases.ts";
 import { PodEnds } from "./pod-ends.ts";
@@ -49,7 +51,10 @@ export interface ReconcilerParts {
   readonly internalErrors: InternalErrors;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
-  readonly isProtecting?: boolean | undefined;
+  /** What the cluster's policies do; nothing unless told. */
+  readonly protection?: ProtectionMode | undefined;
+  /** A claim is gone while a node has it mounted. */
+  readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -62,6 +67,7 @@ export interface ReconcilerLimits {
 export class Reconciler {
   readonly writes: ClaimWrites;
   readonly answers: ReportAnswers;
+  readonly deletions: Deletions;
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
@@ -98,6 +104,7 @@ export class Reconciler {
       homeless: this.#homeless,
       nowMs,
     });
+    this.deletions = new Deletions({ ...parts, memories: this.#memories });
     this.writes = new ClaimWrites(
       {
         ...parts,
@@ -165,10 +172,11 @@ export class Reconciler {
     this.#beganMs = this.#parts.nowMs();
     this.#podEnds.begin();
     const look = (limited: AbortSignal): Promise<void> => this.#queue.run((key) => this.#reconcile(key), limited);
-    return runTogether([look, (limited) => this.writes.run(limited)], signal);
+    return runTogether([look, (limited) => this.writes.run(limited), (limited) => this.deletions.run(limited)], signal);
   }
 
   onClaimGone(claim: Claim): void {
+    this.deletions.onGone(claim);
     this.#memories.forget(claim);
     this.#awaited.forget(claim.key);
     this.writes.forget(claim);
@@ -279,7 +287,9 @@ export class Reconciler {
   }
 
   #factsOf(claim: Claim, evidence: ClaimEvidence): DecidedClaim {
-    const facts = decidedClaim(evidence, { ...this.#parts, words: this.#words, beganMs: this.#beganMs });
+    const { protection = "off" } = this.#parts;
+    const own = { words: this.#words, beganMs: this.#beganMs, isProtecting: protection !== "off" };
+    const facts = decidedClaim(evidence, { ...this.#parts, ...own });
     return { ...facts, isEligible: facts.isEligible && !this.#isUnlisted(claim) };
   }
 
@@ -292,6 +302,8 @@ export class Reconciler {
     const facts = this.#settledFacts(key);
     if (facts === undefined) return;
     const { claim } = facts;
+    const againMs = this.deletions.compare(claim);
+    if (againMs !== undefined) this.#queue.addAfter(key, againMs);
     this.#memories.witness(facts);
     this.#awaited.put(key, facts);
     const decision = desiredOf(facts);

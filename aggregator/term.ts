@@ -82,8 +82,10 @@ export class Term {
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
     const onDecision = (): void => parts.coverage.join();
-    const isProtecting = config.protection !== "off";
-    const deciding = { ...parts, ...queuesOf(parts), fleet, standings, onDecision, unseenOf, nowMs, isProtecting };
+    const { protection } = config;
+    const onRemoved = parts.measures?.removedWhileMounted;
+    const seen = { fleet, standings, onDecision, unseenOf, nowMs, protection, onRemoved };
+    const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.#api = new ReadApi({
       ...parts,

@@ -1,7 +1,8 @@
 import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
-import type { Claim } from "../../common/storage/claim.ts";
+import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { MountSight, RemovalCause } from "../core/deletion.ts";
 
 /** What the owner of a claim is told beside its status; everything here is a warning. */
 export type ClaimWarning =
@@ -14,12 +15,21 @@ export type ClaimWarning =
       readonly kind: "put-back";
       readonly annotation: string | undefined;
       readonly managers: readonly string[];
-    };
+    }
+  /** Its deletion was asked for, and nothing but protection keeps it. */
+  | { readonly kind: "deletion-held"; readonly mounts: readonly MountSight[] }
+  /** It goes although it is in use: who may had that written. */
+  | { readonly kind: "force-released"; readonly mounts: readonly MountSight[]; readonly why: string }
+  /** It is gone, and a node still has it mounted. */
+  | { readonly kind: "removed-while-mounted"; readonly mounts: readonly MountSight[]; readonly cause: RemovalCause };
 
 const REASONS = {
   "unused-while-mounted": { reason: "UnusedWhileMounted", action: "Compared" },
   "write-refused": { reason: "StatusWriteRefused", action: "Wrote" },
   "put-back": { reason: "StatusPutBack", action: "Corrected" },
+  "deletion-held": { reason: "DeletionHeld", action: "Kept" },
+  "force-released": { reason: "ForceReleased", action: "Released" },
+  "removed-while-mounted": { reason: "RemovedWhileMounted", action: "Observed" },
 } as const;
 
 /** The warning as an event on the claim. */
@@ -31,10 +41,22 @@ export function claimEvent(claim: Claim, warning: ClaimWarning, nowMs: number): 
     ...REASONS[warning.kind],
     note: noteOf(claim, warning),
     eventTime: formatMicroTime(nowMs),
+    ...(isOnce(warning) && { once: `${warning.kind}-${uid}` }),
   };
 }
 
-function noteOf({ upstream }: Claim, warning: ClaimWarning): string {
+/** What happens to a claim once is one event, also where the next leader tells it again. */
+function isOnce({ kind }: ClaimWarning): boolean {
+  return kind === "deletion-held" || kind === "force-released" || kind === "removed-while-mounted";
+}
+
+function noteOf(claim: Claim, warning: ClaimWarning): string {
+  const { upstream } = claim;
+  if (warning.kind === "deletion-held") return heldNote(claim, warning.mounts);
+  if (warning.kind === "force-released") return releasedNote(claim, warning);
+  if (warning.kind === "removed-while-mounted") {
+    return `The claim is gone while its volume is mounted on ${mountsText(warning.mounts)}: ${CAUSES[warning.cause]}`;
+  }
   if (warning.kind === "unused-while-mounted") {
     const sinceMs = upstream?.sinceMs;
     const since = sinceMs === undefined ? "" : `, since ${formatSecondsUp(sinceMs)},`;
@@ -49,6 +71,32 @@ function noteOf({ upstream }: Claim, warning: ClaimWarning): string {
       ? "another condition mooring.dev/Unused"
       : `${warning.annotation}, which does not fit to the condition mooring.dev/Unused`;
   return `${who} puts back ${what}; it is put right again, but less and less often`;
+}
+
+function heldNote({ namespace, name, uid, status }: Claim, mounts: readonly MountSight[]): string {
+  const where = mounts.length > 0 ? `Mounted on ${mountsText(mounts)}` : (status?.staged ?? status?.message ?? "");
+  const command = `kubectl annotate pvc -n ${namespace} ${name} ${FORCE_RELEASE}="${uid.slice(0, 8)} REASON"`;
+  return `The claim is deleted and stays until its volume is unmounted. ${where}. To let it go now, and lose what is written: ${command}`;
+}
+
+function releasedNote(
+  { status }: Claim,
+  { mounts, why }: Extract<ClaimWarning, { readonly kind: "force-released" }>,
+): string {
+  const where = mounts.length > 0 ? `mounted on ${mountsText(mounts)}` : `in use (${status?.message ?? ""})`;
+  return `${FORCE_RELEASE} lets the claim go while its volume is ${where}. Reason given: ${why === "" ? "none" : why}`;
+}
+
+const CAUSES = {
+  override: `${FORCE_RELEASE} let it go`,
+  "not-enforced": "protection is not enforced",
+  unexpected:
+    "protection is enforced, but the claim's stored condition did not keep it, or the policies are not in force",
+} as const;
+
+function mountsText(mounts: readonly MountSight[]): string {
+  const one = ({ node, pod }: MountSight): string => `node ${node}${pod === undefined ? "" : ` by pod ${pod}`}`;
+  return listed([...new Set(mounts.map(one))]);
 }
 
 function listed(names: readonly string[]): string {

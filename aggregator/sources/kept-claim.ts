@@ -9,7 +9,8 @@ type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity
 /** What the statuses of thousands of claims have in common: those of claims that were never used, or are mounted on one node. */
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** What few claims have at all. */
-type Rare = Pick<Claim, "controllerUid" | "isDisbelieved" | "strays"> & Pick<ClaimStatus, "blindGap" | "staged">;
+type Rare = Pick<Claim, "deletion" | "controllerUid" | "isDisbelieved" | "strays"> &
+  Pick<ClaimStatus, "blindGap" | "staged">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
@@ -33,9 +34,9 @@ export class KeptClaim implements Whole<Claim> {
   readonly #rare: Rare | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
-    const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status } = claim;
+    const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status, deletion } = claim;
     const { blindGap, staged } = status ?? {};
-    const rare = { controllerUid, isDisbelieved, strays, blindGap, staged };
+    const rare = { deletion, controllerUid, isDisbelieved, strays, blindGap, staged };
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
@@ -73,6 +74,10 @@ export class KeptClaim implements Whole<Claim> {
 
   get isDeleting(): boolean {
     return this.#kind.isDeleting;
+  }
+
+  get deletion(): Claim["deletion"] {
+    return this.#rare?.deletion;
   }
 
   get storageClass(): string | undefined {

@@ -14,6 +14,8 @@ export interface Claim {
   readonly resourceVersion: string;
   readonly phase: string;
   readonly isDeleting: boolean;
+  /** Only while it is being deleted. */
+  readonly deletion?: ClaimDeletion | undefined;
   /** When it was made, whole seconds cut off. */
   readonly createdAtMs?: number | undefined;
   /** UID of the object that controls it: of a generic ephemeral volume's claim, its pod. */
@@ -31,6 +33,20 @@ export interface Claim {
   /** Kubernetes' own `Unused` condition (KEP-5541). */
   readonly upstream: UpstreamUnused | undefined;
 }
+
+/** That a claim is to be deleted. */
+export interface ClaimDeletion {
+  /** When that was asked for, whole seconds cut off. */
+  readonly askedAtMs: number | undefined;
+  /** What follows the claim's UID in its annotation `mooring.dev/force-release`: the reason to let it go although it is in use. */
+  readonly override?: string | undefined;
+}
+
+/** Lets a claim go although it is in use. Its value begins with so many characters of the claim's UID. */
+export const FORCE_RELEASE = "mooring.dev/force-release";
+const OVERRIDE_TOKEN = 8;
+/** As much of a reason as is told. */
+const LONGEST_REASON = 256;
 
 const schema = v.object({
   metadata: v.object({
@@ -73,6 +89,7 @@ export function projectClaim(object: unknown): Claim {
     resourceVersion,
     phase: status.phase,
     isDeleting: deletionTimestamp !== undefined,
+    deletion: deletionOf({ uid, deletionTimestamp, annotations }),
     createdAtMs,
     controllerUid: ownerReferences.find(({ controller }) => controller === true)?.uid,
     volume: spec.volumeName || undefined,
@@ -83,4 +100,18 @@ export function projectClaim(object: unknown): Claim {
     strays: strays.length === 0 ? undefined : strays,
     upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
   };
+}
+
+/** The policy `mooring-force-release` sees to it that only those set the annotation who may. */
+function deletionOf(of: {
+  readonly uid: string;
+  readonly deletionTimestamp: string | undefined;
+  readonly annotations: Readonly<Record<string, string>>;
+}): ClaimDeletion | undefined {
+  const { uid, deletionTimestamp, annotations } = of;
+  if (deletionTimestamp === undefined) return undefined;
+  const askedAtMs = parseTimestamp(deletionTimestamp);
+  const release = annotations[FORCE_RELEASE];
+  if (release?.startsWith(uid.slice(0, OVERRIDE_TOKEN)) !== true) return { askedAtMs };
+  return { askedAtMs, override: release.slice(OVERRIDE_TOKEN, OVERRIDE_TOKEN + LONGEST_REASON).trim() };
 }

@@ -1,4 +1,5 @@
 import { AGGREGATOR_SCENES } from "./alert-scenes-aggregator.ts";
+import { PROTECTION_SCENES } from "./alert-scenes-protection.ts";
 import { STORAGE_SCENES } from "./alert-scenes-storage.ts";
 
 /** What Prometheus has seen, and what comes of it. */
@@ -208,6 +209,7 @@ const AGENT_SCENES: readonly AlertScene[] = [
 
 export const ALERT_SCENES: readonly AlertScene[] = [
   ...AGGREGATOR_SCENES,
+  ...PROTECTION_SCENES,
   ...NODE_SCENES,
   ...STORAGE_SCENES,
   ...AGENT_SCENES,

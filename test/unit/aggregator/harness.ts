@@ -2,6 +2,7 @@ import { BlindGaps } from "../../../aggregator/blind-gaps.ts";
 import type { BlindGapSetting, Unseen } from "../../../aggregator/core/claim-gap.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
+import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import type { LeaseRenewal } from "../../../aggregator/core/kubelet-lease.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
@@ -9,6 +10,7 @@ import type { StandingLimits } from "../../../aggregator/core/standing.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
 import type { PodCoverage } from "../../../aggregator/pod-coverage.ts";
 import { Reconciler } from "../../../aggregator/reconciler.ts";
+import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
@@ -42,7 +44,7 @@ export interface HarnessOptions {
   /** Whether the kubelets of nodes live, for those that ask for their Leases. */
   readonly livingKubelets?: readonly string[];
   readonly blindGap?: BlindGapSetting;
-  readonly isProtecting?: boolean;
+  readonly protection?: ProtectionMode;
 }
 
 const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefined };
@@ -80,7 +82,11 @@ export class Harness {
     claims: () => this.cluster.claims(),
   });
   readonly #limits: StandingLimits & { readonly reasonDelayMs: number; readonly blindGap: BlindGapSetting };
-  readonly #isProtecting: boolean;
+  readonly #protection: ProtectionMode;
+  /** Every warning about a claim, oldest first. */
+  readonly warnings: ClaimWarning[] = [];
+  /** Why claims were gone while a node had them mounted. */
+  readonly removals: RemovalCause[] = [];
   #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
 
@@ -92,9 +98,9 @@ export class Harness {
     reasonDelayMs = 5_000,
     livingKubelets = [],
     blindGap = "bump",
-    isProtecting = false,
+    protection = "off",
   }: HarnessOptions) {
-    this.#isProtecting = isProtecting;
+    this.#protection = protection;
     for (const claim of claims) {
       this.stored.set(claim.key, claim);
       this.cluster.byKey.set(claim.key, claim);
@@ -154,12 +160,13 @@ export class Harness {
     };
     const unseenOf = (volume: Volume | undefined): Unseen => this.#blindGaps.unseenOf(volume);
     const beside = {
-      warnings: { tell: () => {} },
+      warnings: { tell: (_: Claim, warning: ClaimWarning) => void this.warnings.push(warning) },
       policy: () => "remove" as const,
       unseenOf,
       unstored: this.unstored,
       onDecision: () => {},
-      isProtecting: this.#isProtecting,
+      protection: this.#protection,
+      onRemoved: (cause: RemovalCause) => void this.removals.push(cause),
     };
     return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
   }

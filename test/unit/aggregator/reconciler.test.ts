@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
@@ -295,16 +296,16 @@ describe("Reconciler", () => {
     expect(new Set(decided).size).toBe(others.length + 1);
   });
 
-  it.each([
+  it.each<{ name: string; protection: ProtectionMode; staged: readonly (string | undefined)[] }>([
     {
       name: "is told until that is over, where it keeps the claim",
-      isProtecting: true,
+      protection: "enforce",
       staged: [undefined, "n1", undefined],
     },
-    { name: "is not told where nothing is kept", isProtecting: false, staged: [undefined, undefined] },
-  ])("a volume that is staged without use $name", async ({ isProtecting, staged }) => {
+    { name: "is not told where nothing is kept", protection: "off", staged: [undefined, undefined] },
+  ])("a volume that is staged without use $name", async ({ protection, staged }) => {
     const csi = { driver: "d", handleHash: "h".repeat(64) };
-    const harness = await running({ claims: [claimWith()], volumes: [volumeWith({ csi })], isProtecting });
+    const harness = await running({ claims: [claimWith()], volumes: [volumeWith({ csi })], protection });
     const staging = { ...holdOf("pod-1"), kind: "staging", podUid: undefined, pod: undefined } as const;
     const idle = { ...staging, volume: { by: "handle", ...csi } } as const;
 

@@ -25,6 +25,9 @@ const WARNINGS: Readonly<Record<ClaimWarning["kind"], ClaimWarning>> = {
   "unused-while-mounted": { kind: "unused-while-mounted", nodes: ["n1"] },
   "write-refused": { kind: "write-refused", reason: "Invalid", message: "no" },
   "put-back": { kind: "put-back", annotation: undefined, managers: [] },
+  "deletion-held": { kind: "deletion-held", mounts: [] },
+  "force-released": { kind: "force-released", mounts: [], why: "" },
+  "removed-while-mounted": { kind: "removed-while-mounted", mounts: [], cause: "override" },
 };
 
 /** One of each kind: the compiler asks for those that are new. */

@@ -1,8 +1,55 @@
 import { describe, expect, it } from "vitest";
 import { claimEvent } from "../../../../aggregator/sinks/claim-events.ts";
-import { claimWith, NOON } from "../world.ts";
+import { claimWith, NOON, statusWith } from "../world.ts";
 
 const upstream = { unused: true, sinceMs: NOON };
+
+const mounts = [
+  { node: "n1", pod: "shop/web-0" },
+  { node: "n2", pod: undefined },
+];
+const uid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+
+describe("what happens to a claim that is being deleted", () => {
+  it.each([
+    {
+      name: "protection keeps it",
+      warning: { kind: "deletion-held", mounts },
+      reason: "DeletionHeld",
+      note: 'The claim is deleted and stays until its volume is unmounted. Mounted on node n1 by pod shop/web-0, node n2. To let it go now, and lose what is written: kubectl annotate pvc -n shop data mooring.dev/force-release="1b4e28ba REASON"',
+    },
+    {
+      name: "protection keeps it, and no mount is seen",
+      warning: { kind: "deletion-held", mounts: [] },
+      reason: "DeletionHeld",
+      note: 'The claim is deleted and stays until its volume is unmounted. Not known to be unused. To let it go now, and lose what is written: kubectl annotate pvc -n shop data mooring.dev/force-release="1b4e28ba REASON"',
+    },
+    {
+      name: "an override lets it go",
+      warning: { kind: "force-released", mounts, why: "lost with n1" },
+      reason: "ForceReleased",
+      note: "mooring.dev/force-release lets the claim go while its volume is mounted on node n1 by pod shop/web-0, node n2. Reason given: lost with n1",
+    },
+    {
+      name: "an override without a reason lets it go",
+      warning: { kind: "force-released", mounts: [], why: "" },
+      reason: "ForceReleased",
+      note: "mooring.dev/force-release lets the claim go while its volume is in use (Not known to be unused). Reason given: none",
+    },
+    {
+      name: "it is gone and nothing kept it",
+      warning: { kind: "removed-while-mounted", mounts, cause: "not-enforced" },
+      reason: "RemovedWhileMounted",
+      note: "The claim is gone while its volume is mounted on node n1 by pod shop/web-0, node n2: protection is not enforced",
+    },
+  ] as const)("is one event where $name", ({ warning, reason, note }) => {
+    const status = statusWith({ message: "Not known to be unused" });
+
+    const event = claimEvent(claimWith({ uid, status }), warning, NOON);
+
+    expect(event).toMatchObject({ reason, note, type: "Warning", once: `${warning.kind}-${uid}` });
+  });
+});
 
 describe("a warning about a claim", () => {
   it("is an event on exactly that claim", () => {

@@ -76,7 +76,10 @@ describe("a kept object says what was told", () => {
   it.each<{ readonly name: string; readonly change: Partial<Claim> }>([
     { name: "bound", change: {} },
     { name: "new", change: { phase: "Pending", volume: undefined, storageClass: undefined, capacity: undefined } },
-    { name: "being deleted", change: { isDeleting: true } },
+    {
+      name: "being deleted",
+      change: { isDeleting: true, deletion: { askedAtMs: 1_795_262_400_000, override: "lost" } },
+    },
     { name: "without a time", change: { createdAtMs: undefined } },
     { name: "made at no whole second", change: { createdAtMs: 1_795_262_400_123 } },
     { name: "of a generic ephemeral volume", change: { controllerUid: "pod-1" } },

@@ -150,4 +150,30 @@ describe("projectClaim", () => {
   ])("refuses $name", ({ object }) => {
     expect(() => projectClaim(object)).toThrow();
   });
+
+  it.each([
+    { name: "its own UID and a reason", value: "1b4e28ba  lost with n1 ", override: "lost with n1" },
+    { name: "its own UID alone", value: "1b4e28ba", override: "" },
+    { name: "another claim's UID", value: "00000000 lost", override: undefined },
+    { name: "nothing", value: "", override: undefined },
+    { name: "a very long reason", value: `1b4e28ba ${"x".repeat(2_000)}`, override: "x".repeat(255) },
+  ])("takes an override of a claim that is being deleted where it names $name", ({ value, override }) => {
+    const metadata = {
+      ...META,
+      uid: "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
+      deletionTimestamp: "1970-01-01T00:00:09Z",
+      annotations: { "mooring.dev/force-release": value },
+    };
+
+    const { isDeleting, deletion } = projectClaim({ metadata });
+
+    expect(isDeleting).toBe(true);
+    expect(deletion).toEqual({ askedAtMs: 9_000, ...(override !== undefined && { override }) });
+  });
+
+  it("takes no override of a claim that is not being deleted", () => {
+    const annotations = { "mooring.dev/force-release": "c1 lost" };
+
+    expect(projectClaim({ metadata: { ...META, annotations } }).deletion).toBeUndefined();
+  });
 });
