@@ -29,6 +29,8 @@ export interface Program {
 export interface Pace {
   readonly heartbeat: string;
   readonly reasonDelay: string;
+  /** More flags of the aggregator. */
+  readonly aggregatorFlags?: readonly string[];
 }
 
 export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
@@ -60,7 +62,9 @@ export async function createAggregator(owner: Owner, plane: ControlPlane, pace: 
     serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
   });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
-  const args = ["--kubeconfig", kubeconfig, "--listen", `127.0.0.1:${port}`, "--reason-delay", pace.reasonDelay];
+  const { reasonDelay, aggregatorFlags = [] } = pace;
+  const listening = ["--kubeconfig", kubeconfig, "--listen", `127.0.0.1:${port}`];
+  const args = [...listening, "--reason-delay", reasonDelay, ...aggregatorFlags];
   return createProgram(owner, { name: "aggregator", program: "aggregator", args, port });
 }
 

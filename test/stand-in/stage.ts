@@ -6,7 +6,7 @@ import { waitUntil } from "../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "./cluster-api.ts";
 import { StandInKubelet } from "./kubelet.ts";
 import type { StandInVolume } from "./kubelet-paths.ts";
-import { applyManifests, createAgent, createAggregator, DEMO_PACE, type Program } from "./mooring.ts";
+import { applyManifests, createAgent, createAggregator, DEMO_PACE, type Pace, type Program } from "./mooring.ts";
 
 /** Everything the story is played on: a cluster, two nodes, and Mooring. */
 export interface Stage {
@@ -52,12 +52,13 @@ export async function buildCluster(
 export async function startMooring(
   owner: Owner,
   cluster: Pick<Stage, "plane" | "kubelets">,
+  pace: Pace = DEMO_PACE,
 ): Promise<Pick<Stage, "aggregator" | "agents">> {
   const { plane, kubelets } = cluster;
   await applyManifests(plane);
-  const aggregator = await createAggregator(owner, plane, DEMO_PACE);
+  const aggregator = await createAggregator(owner, plane, pace);
   const agentOf = (kubelet: StandInKubelet): Promise<Program> =>
-    createAgent(owner, plane, { kubelet, aggregator, pace: DEMO_PACE });
+    createAgent(owner, plane, { kubelet, aggregator, pace });
   const agents = await Promise.all([agentOf(kubelets[0]), agentOf(kubelets[1])]);
   await Promise.all([aggregator, ...agents].map(({ start }) => start()));
   await Promise.all([aggregator, ...agents].map(({ ready }) => ready()));
@@ -92,7 +93,8 @@ export async function makeClaims(
   for (const claim of claims) await claimThat(stage, { claim, what: "Bound", holds });
 }
 
-function volumeObject(claim: string, node: string): V1PersistentVolume {
+/** The volume of a claim, as an administrator makes it; a local one is on `node`. */
+export function volumeObject(claim: string, node: string): V1PersistentVolume {
   const { name, csi } = volumeOf(claim);
   const source: Partial<V1PersistentVolumeSpec> =
     csi === undefined
@@ -104,7 +106,8 @@ function volumeObject(claim: string, node: string): V1PersistentVolume {
   };
 }
 
-function claimObject(claim: string): V1PersistentVolumeClaim {
+/** A claim for its volume. */
+export function claimObject(claim: string): V1PersistentVolumeClaim {
   return {
     metadata: { name: claim },
     spec: {
