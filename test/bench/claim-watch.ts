@@ -13,9 +13,12 @@ export interface ClaimWatch {
   readonly resourceVersion: () => string;
   /** How many changes of claims have been seen. */
   readonly changes: () => number;
-  /** Calls `see` for each change from now on, until the answer is called. `seenAt` is of the owner's monotonic clock. */
-  readonly listen: (see: (claim: Claim, seenAt: number) => void) => () => void;
+  /** Calls `see` for each change from now on, until the answer is called. */
+  readonly listen: (see: Listener) => () => void;
 }
+
+/** `seenAt` is of the owner's monotonic clock. */
+export type Listener = (claim: Claim, seenAt: number, isGone: boolean) => void;
 
 const CLAIMS = "/api/v1/persistentvolumeclaims";
 
@@ -28,7 +31,7 @@ export async function watchClaims(owner: Owner, plane: ControlPlane): Promise<Cl
   const { clock, signal } = owner;
   const { transport } = await connect({ inCluster: false, kubeconfig: plane.kubeconfig }, {});
   owner.defer(() => transport.close());
-  const listeners = new Set<(claim: Claim, seenAt: number) => void>();
+  const listeners = new Set<Listener>();
   const head = parse(listHead, JSON.parse((await plane.api({ path: `${CLAIMS}?limit=1` })).text));
   let { resourceVersion } = head.metadata;
   let changes = 0;
@@ -40,7 +43,7 @@ export async function watchClaims(owner: Owner, plane: ControlPlane): Promise<Cl
     if (event.type === "BOOKMARK") return;
     changes += 1;
     const claim = projectClaim(event.object);
-    for (const see of listeners) see(claim, seenAt);
+    for (const see of listeners) see(claim, seenAt, event.type === "DELETED");
   };
   const follow = async (): Promise<void> => {
     const path = `${CLAIMS}?watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`;

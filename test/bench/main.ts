@@ -6,6 +6,7 @@ import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
 import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
+import { benchDeletions } from "./deletions.ts";
 import { benchFaults } from "./faults.ts";
 import { benchFirstFill } from "./first-fill.ts";
 import { benchHostile } from "./hostile.ts";
@@ -51,6 +52,11 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
   hostile: benchHostile,
   "first-fill": benchFirstFill,
   transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
+  deletions: (owner, printer) =>
+    benchDeletions(owner, printer, {
+      ordinary: numberSetting("MOORING_BENCH_CLAIMS", 1_000),
+      mounted: numberSetting("MOORING_BENCH_MOUNTED", 300),
+    }),
   faults: (owner, printer) =>
     benchFaults(owner, printer, {
       rounds: numberSetting("MOORING_BENCH_ROUNDS", 2),

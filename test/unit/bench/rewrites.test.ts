@@ -1,17 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
+import { projectClaim } from "../../../common/storage/claim.ts";
+import type { Listener } from "../../bench/claim-watch.ts";
 import { Rewrites } from "../../bench/rewrites.ts";
 
 function started() {
-  const listeners = new Set<(claim: Claim, seenAt: number) => void>();
-  const listen = (see: (claim: Claim, seenAt: number) => void): (() => void) => {
+  const listeners = new Set<Listener>();
+  const listen = (see: Listener): (() => void) => {
     listeners.add(see);
     return () => void listeners.delete(see);
   };
   const rewrites = new Rewrites({ listen }, ({ name }) => name.startsWith("old"));
   const change = (name: string): void => {
     const metadata = { namespace: "shop", name, uid: `uid of ${name}`, resourceVersion: "1" };
-    for (const see of listeners) see(projectClaim({ metadata }), 0);
+    for (const see of listeners) see(projectClaim({ metadata }), 0, false);
   };
   return { rewrites, change };
 }
