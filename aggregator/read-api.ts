@@ -1,6 +1,7 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
+import type { Claim } from "../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import { CLAIM_PARAMETERS } from "./core/claim-query.ts";
@@ -28,6 +29,8 @@ export interface ReadApiParts {
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
   /** Claims that wait for a node's word, and some that did a moment ago. */
   readonly waitingClaims: () => ReadonlySet<string>;
+  /** Nothing but protection keeps the claim from going. */
+  readonly isDeletionHeld: (claim: Claim) => boolean;
   readonly clusterUid: () => string | undefined;
   /** Everything has been listed from the API server. */
   readonly isSynced: () => boolean;
@@ -118,12 +121,13 @@ export class ReadApi {
   }
 
   #volumeSources(): VolumeSources {
-    const { cluster, fleet, standingOf, claimFacts, waitingClaims, isOver } = this.#parts;
+    const { cluster, fleet, standingOf, claimFacts, waitingClaims, isDeletionHeld, isOver } = this.#parts;
     return {
       cluster,
       isOver,
       claimFacts,
       waitingClaims,
+      isDeletionHeld,
       view: (node) => fleet.view(node),
       viewsOf: (volumes) => fleet.viewsOf(volumes),
       words: {

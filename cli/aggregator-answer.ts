@@ -82,6 +82,8 @@ const item = v.object({
   uid: text,
   phase: text,
   deleting: v.boolean(),
+  // An aggregator of before does not tell.
+  deletionHeld: v.optional(v.boolean(), false),
   volume: nullableText,
   storageClass: nullableText,
   capacity: nullableText,
@@ -122,7 +124,7 @@ export function decodeClaimsPage(body: unknown): ClaimsPage | undefined {
 type Item = v.InferOutput<typeof item>;
 
 function useOfItem(one: Item): ClaimUse {
-  const { status, since, waiting, disagrees, live: now } = one;
+  const { status, since, waiting, disagrees, deletionHeld, live: now } = one;
   const claim = claimOf(one);
   return {
     claim,
@@ -135,6 +137,7 @@ function useOfItem(one: Item): ClaimUse {
     disagrees,
     live: now,
     isWaiting: waiting,
+    ...(deletionHeld && { isDeletionHeld: true }),
   };
 }
 

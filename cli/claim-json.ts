@@ -31,6 +31,7 @@ function itemOf(use: ClaimUse): object {
     uid: claim.uid,
     phase: claim.phase,
     deleting: claim.isDeleting,
+    deletionHeld: live === undefined ? null : use.isDeletionHeld === true,
     volume: claim.volume ?? null,
     storageClass: claim.storageClass ?? null,
     capacity: claim.capacity ?? null,

@@ -76,11 +76,12 @@ const STATUS_TEXT: Readonly<Record<Exclude<UseStatus, "NotBound">, string>> = {
 };
 
 /** A condition outlives the binding, so the phase is said, too, where it is not what the status already means. */
-function statusText({ claim, status }: ClaimUse): string {
+function statusText({ claim, status, isDeletionHeld }: ClaimUse): string {
   if (status === "NotBound") return `${claim.phase || "Not bound"}${claim.isDeleting ? " (deleting)" : ""}`;
   const remarks = [
     ...(claim.phase === "Bound" ? [] : [claim.phase.toLowerCase() || "not bound"]),
     ...(claim.isDeleting ? ["deleting"] : []),
+    ...(isDeletionHeld === true ? ["kept"] : []),
   ];
   return `${STATUS_TEXT[status]}${remarks.length === 0 ? "" : ` (${remarks.join(", ")})`}`;
 }

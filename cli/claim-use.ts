@@ -67,6 +67,8 @@ export interface ClaimUse {
   readonly live: LiveUse | undefined;
   /** Nobody is known to use it now, but a node whose word is needed has not given it. Never without the aggregator. */
   readonly isWaiting: boolean;
+  /** It is being deleted, and nothing but protection keeps it. Never without the aggregator. */
+  readonly isDeletionHeld?: boolean | undefined;
 }
 
 const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {

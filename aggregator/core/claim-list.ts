@@ -32,6 +32,8 @@ export interface ClaimSight {
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
   readonly awaited: readonly Awaited[];
+  /** It is being deleted, and nothing but protection keeps it. */
+  readonly isDeletionHeld?: boolean | undefined;
   /** Since when it is in its phase; nothing where nobody knows. */
   readonly phaseSince?: PhaseSince | undefined;
 }
@@ -43,6 +45,8 @@ export interface ClaimItem extends PhaseSinceItem {
   readonly uid: string;
   readonly phase: string;
   readonly deleting: boolean;
+  /** It is being deleted, and nothing but protection keeps it: no pod names it any more. */
+  readonly deletionHeld: boolean;
   readonly storageClass: string | null;
   readonly capacity: string | null;
   readonly volume: string | null;
@@ -134,6 +138,7 @@ export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
     phase,
     ...phaseSinceItem(sight.phaseSince),
     deleting: isDeleting,
+    deletionHeld: sight.isDeletionHeld === true,
     storageClass: storageClass ?? null,
     capacity: capacity ?? null,
     volume: volume ?? null,

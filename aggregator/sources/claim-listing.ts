@@ -18,6 +18,7 @@ export interface ListSources {
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
   /** Claims that wait for a node's word, and some that did a moment ago. */
   readonly waitingClaims: () => ReadonlySet<string>;
+  readonly isDeletionHeld: (claim: Claim) => boolean;
   readonly view: (node: string) => NodeView | undefined;
   /** Views that have a hold or a release of one of the volumes. */
   readonly viewsOf: (volumes: readonly VolumeIdentity[]) => readonly NodeView[];
@@ -47,7 +48,7 @@ export function claimListing(query: Query, sources: ListSources): Listing {
   };
 }
 
-function sightOf(facts: DecidedClaim, { cluster, viewsOf }: ListSources): ClaimSight {
+function sightOf(facts: DecidedClaim, { cluster, viewsOf, isDeletionHeld }: ListSources): ClaimSight {
   const { claim, holders, references, awaited } = facts;
   const identities = identitiesIn(claim, cluster);
   const use = volumeUse(viewsOf(identities), identities, (hold) =>
@@ -61,6 +62,7 @@ function sightOf(facts: DecidedClaim, { cluster, viewsOf }: ListSources): ClaimS
     use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
     references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
     awaited,
+    isDeletionHeld: isDeletionHeld(claim),
   };
 }
 

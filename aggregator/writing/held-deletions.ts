@@ -51,6 +51,11 @@ export class HeldDeletions {
     return Math.max(0, ...this.#held().map((sinceMs) => this.#parts.nowMs() - sinceMs));
   }
 
+  isHeld({ key, uid }: Claim): boolean {
+    const known = this.#known.get(key);
+    return known?.uid === uid && known.heldAt !== undefined;
+  }
+
   #held(): readonly number[] {
     return [...this.#known.values()].map(({ sinceMs }) => sinceMs).filter((sinceMs) => sinceMs !== undefined);
   }

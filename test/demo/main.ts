@@ -5,6 +5,7 @@ import { runOwned } from "../process/run-owned.ts";
 import { type DemoFlags, HELP, readFlags } from "./flags.ts";
 import { openNodeWorld } from "./node-world.ts";
 import { createPrinter, type Printer, standardScreen } from "./print.ts";
+import { leaveMountedClaim } from "./protected-claim.ts";
 import { openStandInWorld } from "./stand-in-world.ts";
 import { powerCut, SCENES } from "./story.ts";
 import type { Measured, Scene } from "./telling.ts";
@@ -35,8 +36,9 @@ function ms(value: number): string {
 }
 
 async function explainHowToLook(printer: Printer, world: World): Promise<void> {
+  const ways = [...(await world.waysToLook()), ...(await leaveMountedClaim(world))];
   printer.title("\nLeft running. Look around, Ctrl-C ends everything:");
-  for (const way of await world.waysToLook()) printer.text(`  ${way}`);
+  for (const way of ways) printer.text(`  ${way}`);
 }
 
 async function play(owner: Owner, { node, keep }: DemoFlags): Promise<void> {

@@ -47,7 +47,7 @@ export async function openNodeWorld(owner: Owner, printer: Printer): Promise<Wor
   for (const { name, address } of ground.nodes)
     printer.line("ok", `${name}: containerd and a kubelet in namespaces of their own, at ${address}`);
   const [image, drivers] = await Promise.all([
-    rollOut(owner, cluster, { settings: PACE }),
+    rollOut(owner, cluster, { settings: PACE, components: ["protection-enforce"] }),
     startDrivers(ground),
     makeNamespace(ground),
   ]);
@@ -133,7 +133,10 @@ async function makeClaims({ owner, api }: Ground): Promise<void> {
 async function tellOfMooring(ground: Ground, printer: Printer, { reference }: BuiltImage): Promise<void> {
   const { node } = await leaderOf(ground);
   printer.line("ok", `the image ${reference}, rolled out with kubectl apply -k`);
-  printer.line("ok", `Mooring: an agent on each node, two aggregators, of which the one on ${node} leads`);
+  printer.line(
+    "ok",
+    `Mooring: an agent on each node, two aggregators, of which the one on ${node} leads; protection is enforced`,
+  );
 }
 
 async function listClaims({ owner, cluster }: Ground): Promise<string> {

@@ -2,6 +2,7 @@ import type { Owner } from "../process/owner.ts";
 import { watchStarvation } from "../process/starvation.ts";
 import type { StandInKubelet } from "../stand-in/kubelet.ts";
 import { type Program, runClaimsCommand } from "../stand-in/mooring.ts";
+import { applyProtection, ENFORCING } from "../stand-in/protection.ts";
 import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring, volumeOf } from "../stand-in/stage.ts";
 import type { Printer } from "./print.ts";
 import { CLAIMS } from "./story.ts";
@@ -16,8 +17,9 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
   printer.line("ok", `API server, etcd and controller manager at ${plane.url}`);
   for (const { node } of kubelets)
     printer.line("ok", `${node}: a mount namespace of its own, mounts made as a kubelet makes them`);
-  const mooring = await startMooring(owner, cluster);
-  printer.line("ok", "Mooring: one aggregator, an agent on each node");
+  await applyProtection(plane);
+  const mooring = await startMooring(owner, cluster, ENFORCING);
+  printer.line("ok", "Mooring: one aggregator, an agent on each node; protection is enforced");
   await makeClaims({ owner, api, kubelets }, CLAIMS);
   printer.line("ok", `claims ${CLAIMS.join(", ")}: bound by the controller manager`);
   const stage: Stage = { owner, ...cluster, ...mooring };

@@ -1,9 +1,10 @@
 import { NAMESPACE, readClaim } from "../stand-in/stage.ts";
+import { LEFT_MOUNTED, PROTECTED, protectedClaim } from "./protected-claim.ts";
 import { awaitClaim, check, checkUnmount, isMounted, isUnmounted, mountClaim, type Scene, show } from "./telling.ts";
 import type { Power } from "./world.ts";
 
 /** The claims of the story; `shared` can be used on both nodes at once. */
-export const CLAIMS: readonly string[] = ["orders", "reports", "cache", "shared"];
+export const CLAIMS: readonly string[] = ["orders", "reports", "cache", "shared", PROTECTED, LEFT_MOUNTED];
 
 export const idleClaim: Scene = async (world, printer) => {
   printer.step("Claims that nobody has used yet");
@@ -131,4 +132,12 @@ export function powerCut({ cut, restore }: Power): Scene {
 }
 
 /** The story, scene by scene. */
-export const SCENES: readonly Scene[] = [idleClaim, forceDelete, aggregatorKilled, agentKilled, twoNodes, etcdKilled];
+export const SCENES: readonly Scene[] = [
+  idleClaim,
+  forceDelete,
+  protectedClaim,
+  aggregatorKilled,
+  agentKilled,
+  twoNodes,
+  etcdKilled,
+];

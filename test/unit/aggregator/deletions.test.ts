@@ -56,7 +56,8 @@ describe("a deleted claim that a node has mounted", () => {
 
     expect(early).toEqual([]);
     expect(harness.warnings).toEqual([{ kind: "deletion-held", mounts: [{ node: "n1", pod: "pod-1" }] }]);
-    expect(harness.reconciler.deletions.held.size).toBe(1);
+    const { held } = harness.reconciler.deletions;
+    expect([held.size, held.isHeld(claimWith()), held.isHeld(claimWith({ uid: "another" }))]).toEqual([1, true, false]);
   });
 
   it("is not told of while a pod that has finished is still there: Kubernetes keeps it", async () => {

@@ -28,6 +28,7 @@ class Api {
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
       waitingClaims: () => reconciler.waitingClaims(),
+      isDeletionHeld: (claim) => reconciler.deletions.held.isHeld(claim),
       clusterUid: () => this.clusterUid,
       isSynced: () => this.isSynced,
     });

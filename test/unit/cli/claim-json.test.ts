@@ -29,6 +29,7 @@ describe("jsonOf", () => {
             uid: "uid-orders",
             phase: "Bound",
             deleting: false,
+            deletionHeld: null,
             volume: "pv-orders",
             storageClass: "fast",
             capacity: "10Gi",
@@ -70,7 +71,15 @@ describe("jsonOf", () => {
       ...{ source, nodes: null },
       items: [
         {
-          ...{ namespace: "shop", name: "idle", uid: "uid-idle", phase: "Pending", deleting: false, volume: null },
+          ...{
+            namespace: "shop",
+            name: "idle",
+            uid: "uid-idle",
+            phase: "Pending",
+            deleting: false,
+            deletionHeld: null,
+            volume: null,
+          },
           ...{ storageClass: "fast", capacity: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
           ...{ lastUse: null, blindGap: null, kubernetes: null, disagrees: false, waiting: null, live: null },

@@ -55,6 +55,14 @@ describe("tableOf", () => {
     expect(cell(claim, "STATUS")).toBe(status);
   });
 
+  it("says of a claim that is being deleted that nothing but protection keeps it", () => {
+    const claim = claimOf({ name: "data", status: statusOf("Mounted", 1), isDeleting: true });
+
+    const { rows } = tableOf([{ ...useOf(claim), isDeletionHeld: true }], narrow);
+
+    expect(rows[0]?.map(({ text }) => text)).toContain("Mounted (deleting, kept)");
+  });
+
   it.each([
     { name: "an age", view: narrow, since: "5h" },
     { name: "the time itself when it is wide", view: wide, since: "2026-09-09T19:26:40Z" },

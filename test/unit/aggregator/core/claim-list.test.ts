@@ -153,6 +153,7 @@ describe("claimItem", () => {
         phaseSince: "2026-09-10T00:25:40Z",
         phaseSinceFrom: "api",
         deleting: false,
+        deletionHeld: false,
       },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
       ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true },
@@ -196,7 +197,7 @@ describe("claimItem", () => {
     const none = { items: [], omitted: 0 };
 
     expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
-      ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false },
+      ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
       ...{
