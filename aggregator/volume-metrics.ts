@@ -1,6 +1,6 @@
 import type { Metrics } from "../common/runtime/metrics.ts";
+import type { PhaseSince } from "../common/storage/phase-since.ts";
 import type { Volume } from "./core/cluster-objects.ts";
-import type { PhaseSince } from "./core/phase-since.ts";
 
 /** So many have series of their own, as of claims. */
 export const MOST_VOLUMES = 20_000;

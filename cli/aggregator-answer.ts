@@ -1,73 +1,25 @@
 import * as v from "valibot";
-import { parseTimestamp } from "../common/storage/timestamp.ts";
 import { saidByKubernetes, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
+import {
+  count,
+  decodePage,
+  heldOn,
+  lastUse,
+  nullableText,
+  nullableTime,
+  type Page,
+  stagedOn,
+  text,
+  time,
+} from "./aggregator-page.ts";
 import { type ClaimUse, evidenceOf, type ListedClaim } from "./claim-use.ts";
 
-/** How well the aggregator knows the cluster's nodes. */
-export interface NodeCounts {
-  readonly total: number;
-  /** Their reports have stopped. */
-  readonly silent: number;
-  /** Not heard of since the aggregator started. */
-  readonly unheard: number;
-}
-
-/** A page of `/v1/claims`. */
-export interface ClaimsPage {
-  /** UID of the cluster's namespace kube-system; nothing while the aggregator does not know it. */
-  readonly cluster: string | undefined;
-  /** The API server's clock, at the earliest. Milliseconds since the epoch. */
-  readonly serverTimeMs: number;
-  readonly nodes: NodeCounts;
-  readonly uses: readonly ClaimUse[];
-  /** Where the next page begins; nothing behind the last. */
-  readonly next: string | undefined;
-}
-
-const text = v.string();
-const nullableText = v.pipe(
-  v.nullable(text),
-  v.transform((value) => value ?? undefined),
-);
-const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const time = v.pipe(
-  text,
-  v.transform((value) => parseTimestamp(value)),
-  v.number(),
-);
-const nullableTime = v.pipe(
-  v.nullable(time),
-  v.transform((value) => value ?? undefined),
-);
-const pods = v.object({
-  items: v.array(v.object({ uid: text, name: v.nullable(text), gone: v.boolean() })),
-  omitted: count,
-});
-
 const live = v.object({
-  heldOn: v.object({ items: v.array(v.object({ node: text, state: text, pods })), omitted: count }),
-  stagedOn: v.object({ items: v.array(v.object({ node: text, state: text })), omitted: count }),
+  heldOn,
+  stagedOn,
   references: v.object({ items: v.array(v.object({ pod: text, node: v.nullable(text) })), omitted: count }),
   awaited: v.object({ items: v.array(v.object({ node: text, state: text, why: text })), omitted: count }),
 });
-
-const lastUse = v.pipe(
-  v.object({
-    release: text,
-    node: nullableText,
-    pod: nullableText,
-    podUid: nullableText,
-    releasedAt: time,
-    uncertaintyMs: v.nullable(v.number()),
-    evidence: v.picklist(["mount-table", "pod-status", "node-gone"]),
-  }),
-  v.transform(({ release, releasedAt, uncertaintyMs, ...rest }) => ({
-    ...rest,
-    releaseId: release,
-    releasedAtMs: releasedAt,
-    uncertaintyMs: uncertaintyMs ?? undefined,
-  })),
-);
 
 const condition = v.object({
   status: v.picklist(["True", "False"]),
@@ -103,22 +55,14 @@ const item = v.object({
   disagrees: v.boolean(),
 });
 
-const page = v.object({
-  apiVersion: v.literal("api.mooring.dev/v1"),
-  kind: v.literal("ClaimList"),
-  cluster: nullableText,
-  serverTime: time,
-  nodes: v.object({ total: count, silent: count, unheard: count }),
-  continue: nullableText,
-  items: v.array(item),
-});
+/** Reads an answer of `/v1/claims`. */
+export function decodeClaimsPage(body: unknown): Page<ClaimUse> | undefined {
+  return decodePage(body, { kind: "ClaimList", read: readItem });
+}
 
-/** Reads an answer of `/v1/claims`; fields that are not known yet are left out. Nothing for what is no such answer. */
-export function decodeClaimsPage(body: unknown): ClaimsPage | undefined {
-  const result = v.safeParse(page, body);
-  if (!result.success) return undefined;
-  const { cluster, serverTime, nodes, continue: next, items } = result.output;
-  return { cluster, serverTimeMs: serverTime, nodes, uses: items.map(useOfItem), next };
+function readItem(raw: unknown): ClaimUse | undefined {
+  const result = v.safeParse(item, raw);
+  return result.success ? useOfItem(result.output) : undefined;
 }
 
 type Item = v.InferOutput<typeof item>;

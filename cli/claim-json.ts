@@ -1,7 +1,8 @@
 import type { BlindGap } from "../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
-import type { ClaimList, Source } from "./claim-source.ts";
+import type { ClaimList } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
+import type { Source } from "./source.ts";
 
 /** Names the shape below. Fields may be added to it; one that is renamed, removed or means something else makes it v2. */
 const SHAPE = { apiVersion: "cli.mooring.dev/v1", kind: "ClaimUseList" } as const;
@@ -18,7 +19,7 @@ export function jsonOf({ uses, nowMs, source }: ClaimList): string {
   return `${JSON.stringify(list, undefined, 2)}\n`;
 }
 
-function sourceOf(source: Source): object {
+export function sourceOf(source: Source): object {
   if (source.kind === "aggregator") return { kind: source.kind, url: source.url, cluster: source.cluster };
   return { kind: source.kind, url: source.server, cluster: null };
 }
@@ -50,7 +51,7 @@ function itemOf(use: ClaimUse): object {
   };
 }
 
-function lastUseOf({
+export function lastUseOf({
   node,
   pod,
   podUid,

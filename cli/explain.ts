@@ -3,11 +3,36 @@ import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Scope } from "./claim-list.ts";
 import { printable } from "./table.ts";
 
+/** What was asked for: a collection, and where. */
+export interface Asked {
+  /** As RBAC calls it. */
+  readonly resource: string;
+  /** The rest of a sentence. */
+  readonly where: string;
+  /** What `kubectl auth can-i` has to be told beside. */
+  readonly flag: string;
+  /** What else may work. */
+  readonly hint?: string;
+}
+
 /** What was asked, and of whom. */
 export interface Attempt {
   readonly server: string | undefined;
-  readonly scope: Scope | undefined;
+  readonly asked: Asked | undefined;
 }
+
+export function claimsIn(scope: Scope): Asked {
+  const resource = "persistentvolumeclaims";
+  if (scope !== "all") return { resource, where: ` in namespace ${scope.namespace}`, flag: ` -n ${scope.namespace}` };
+  return {
+    resource,
+    where: " in all namespaces",
+    flag: " -A",
+    hint: "Or name one namespace that you may see with -n.",
+  };
+}
+
+export const VOLUMES: Asked = { resource: "persistentvolumes", where: "", flag: "" };
 
 /** An operational failure as lines for the reader: what happened, then what to do. Nothing for a bug. */
 export function explain(error: unknown, attempt: Attempt): readonly string[] | undefined {
@@ -25,20 +50,18 @@ function linesFor(error: unknown, attempt: Attempt): readonly string[] | undefin
   return [error.message];
 }
 
-function refusal({ status, message }: ApiError, { server, scope }: Attempt): readonly string[] {
+function refusal({ status, message }: ApiError, { server, asked }: Attempt): readonly string[] {
   // "GET /path answered 403: why": the reader knows what was asked.
   const why = firstLine(message.replace(/^.*? answered \d+: /, ""));
   if (status === 401) {
     return [`The API server ${server} does not accept your credentials.`, "Log in again, or choose another --context."];
   }
   if (status === 403) {
-    const isAll = scope === "all" || scope === undefined;
-    const where = isAll ? "in all namespaces" : `in namespace ${scope.namespace}`;
-    const flag = isAll ? "-A" : `-n ${scope.namespace}`;
+    const { resource, where, flag, hint } = asked ?? claimsIn("all");
     return [
-      `Forbidden: you lack the right "list persistentvolumeclaims" ${where}.`,
-      `Ask for a role with it; "kubectl auth can-i list persistentvolumeclaims ${flag}" tells whether you have it.`,
-      ...(isAll ? ["Or name one namespace that you may see with -n."] : []),
+      `Forbidden: you lack the right "list ${resource}"${where}.`,
+      `Ask for a role with it; "kubectl auth can-i list ${resource}${flag}" tells whether you have it.`,
+      ...(hint === undefined ? [] : [hint]),
       `The API server said: ${why}`,
     ];
   }

@@ -1,26 +1,23 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import * as v from "valibot";
-import type { AggregatorTarget } from "./aggregator.ts";
+import {
+  type CommandInput,
+  type CommonFlags,
+  given,
+  type ListCommand,
+  readCommand,
+  withCommonOptions,
+} from "./command-line.ts";
 
-/** How the claims are printed. */
+/** How a list is printed. */
 export type OutputFormat = "table" | "wide" | "json";
 
-export interface ClaimsFlags {
-  /** Nothing: none is to be asked. */
-  readonly aggregator: AggregatorTarget | undefined;
+export interface ClaimsFlags extends CommonFlags {
   /** Nothing: the namespace of the kubeconfig's context. */
   readonly namespace: string | undefined;
   readonly allNamespaces: boolean;
   readonly output: OutputFormat;
-  readonly context: string | undefined;
-  readonly kubeconfig: string | undefined;
 }
-
-/** What the command line asks for. */
-export type ClaimsCommand =
-  | { readonly kind: "list"; readonly flags: ClaimsFlags }
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "problem"; readonly text: string };
 
 const HELP = `
 Columns:
@@ -54,88 +51,29 @@ Examples:
   claims -A -o json | jq '.items[] | select(.disagrees)'`;
 
 const Options = v.object({
-  namespace: v.optional(v.string()),
   allNamespaces: v.optional(v.boolean(), false),
   output: v.optional(v.picklist(["table", "wide", "json"]), "table"),
-  context: v.optional(v.string()),
-  kubeconfig: v.optional(v.string()),
-  aggregator: v.optional(v.string()),
 });
 
-/** Where an aggregator on this machine, or a port that is forwarded to one, is by default. */
-const DEFAULT_AGGREGATOR = "http://127.0.0.1:9809";
-const AGGREGATOR_VARIABLE = "MOORING_AGGREGATOR";
-
-/** Where the command line comes from. */
-export interface ClaimsInput {
-  /** The arguments after the script's name. */
-  readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+/** What the command line of the list of claims asks for. */
+export function readClaimsCommand(input: CommandInput): ListCommand<ClaimsFlags> {
+  return readCommand(createCommand(), input, (options) => ({
+    ...v.parse(Options, options),
+    namespace: given(options.namespace),
+  }));
 }
 
-export function readClaimsCommand({ argv, env }: ClaimsInput): ClaimsCommand {
-  let printed = "";
-  const print = (text: string): void => {
-    printed += text;
-  };
-  const command = createCommand().configureOutput({ writeOut: print, writeErr: print });
-  try {
-    command.parse([...argv], { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? { kind: "help", text: printed } : { kind: "problem", text: printed };
-  }
-  const { namespace, context, kubeconfig, aggregator, ...rest } = v.parse(Options, command.opts());
-  const target = targetOf(aggregator || env[AGGREGATOR_VARIABLE]);
-  if (target === "invalid") {
-    const text = `error: ${AGGREGATOR_VARIABLE} is "${env[AGGREGATOR_VARIABLE]}". ${NO_AGGREGATOR}\n`;
-    return { kind: "problem", text };
-  }
-  const flags = {
-    ...rest,
-    aggregator: target,
-    // As with kubectl, an empty text is none: scripts pass variables that are not set.
-    namespace: namespace || undefined,
-    context: context || undefined,
-    kubeconfig: kubeconfig || undefined,
-  };
-  return { kind: "list", flags };
+export function outputOption(what: string): Option {
+  return new Option("-o, --output <format>", `how to print the ${what}`).choices(["table", "wide", "json"]);
 }
 
 function createCommand(): Command {
-  return new Command("claims")
+  const command = new Command("claims")
     .description("Lists PersistentVolumeClaims and whether they are really used. Reads only, changes nothing.")
     .option("-n, --namespace <name>", "namespace to list; by default the one of the kubeconfig's context", namespaceOf)
     .option("-A, --all-namespaces", "list the claims of all namespaces")
-    .addOption(new Option("-o, --output <format>", "how to print the claims").choices(["table", "wide", "json"]))
-    .option("--context <name>", "context of the kubeconfig to use")
-    .option("--kubeconfig <file>", "kubeconfig file; by default KUBECONFIG, then ~/.kube/config")
-    .option(
-      "--aggregator <url>",
-      `aggregator to ask, or "none"; by default ${AGGREGATOR_VARIABLE}, then ${DEFAULT_AGGREGATOR} if it answers`,
-      aggregatorOf,
-    )
-    .helpOption("-h, --help", "show this help")
-    .allowExcessArguments(false)
-    .showHelpAfterError("Run with --help to see all flags.")
-    .addHelpText("after", HELP)
-    .exitOverride();
-}
-
-const NO_AGGREGATOR = `An aggregator is a URL like ${DEFAULT_AGGREGATOR}, without user and query, or "none".`;
-
-function aggregatorOf(text: string): string {
-  if (text !== "" && targetOf(text) === "invalid") throw new InvalidArgumentError(NO_AGGREGATOR);
-  return text;
-}
-
-function targetOf(text: string | undefined): AggregatorTarget | undefined | "invalid" {
-  if (!text) return { url: DEFAULT_AGGREGATOR, isExplicit: false };
-  if (text === "none") return undefined;
-  const url = URL.parse(text);
-  const isPlain =
-    url !== null && /^https?:$/.test(url.protocol) && !(url.username || url.password || url.search || url.hash);
-  return isPlain ? { url: url.href.replace(/\/$/, ""), isExplicit: true } : "invalid";
+    .addOption(outputOption("claims"));
+  return withCommonOptions(command, HELP);
 }
 
 /** A DNS label, as every namespace is called: anything else would become part of the request's path. */

@@ -1,9 +1,11 @@
-import type { NodeCounts } from "./aggregator-answer.ts";
+import type { NodeCounts } from "./aggregator-page.ts";
 import type { Scope } from "./claim-list.ts";
-import type { ClaimList, Source } from "./claim-source.ts";
+import type { ClaimList } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
+import type { Source } from "./source.ts";
 import { printable } from "./table.ts";
 
+const STORED = "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.";
 /** So many claims are named in a sentence. */
 const NAMED = 5;
 
@@ -16,7 +18,7 @@ export function noticesFor(
   const notices = [
     ...(uses.length === 0 ? [none] : []),
     ...(isWide ? [sourceText(source)] : []),
-    ...unusedAggregator(source),
+    ...unusedAggregator(source, STORED),
     ...(source.kind === "aggregator" ? freshness(source.nodes) : []),
     ...absences(uses, source),
     ...disagreements(uses),
@@ -24,24 +26,21 @@ export function noticesFor(
   return notices.map(printable);
 }
 
-function sourceText(source: Source): string {
+export function sourceText(source: Source): string {
   if (source.kind === "api-server") return `Read from the API server ${source.server}.`;
   const { url, cluster, nodes } = source;
   const heard = nodes.total - nodes.silent - nodes.unheard;
   return `Read from the aggregator ${url} of cluster ${cluster}, to which ${heard} of ${nodes.total} nodes report.`;
 }
 
-/** Where somebody counts on what only an aggregator can tell. */
-function unusedAggregator(source: Source): readonly string[] {
+/** Where a user counts on what only an aggregator can tell. `instead` says what is shown. */
+export function unusedAggregator(source: Source, instead: string): readonly string[] {
   if (source.kind === "aggregator" || source.unused === undefined) return [];
   const { url, why } = source.unused;
-  return [
-    `The aggregator ${url} was not used: ${why}.`,
-    "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
-  ];
+  return [`The aggregator ${url} was not used: ${why}.`, instead];
 }
 
-function freshness({ total, silent, unheard }: NodeCounts): readonly string[] {
+export function freshness({ total, silent, unheard }: NodeCounts): readonly string[] {
   return [
     ...(silent > 0
       ? [

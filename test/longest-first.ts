@@ -24,6 +24,7 @@ const LONGEST = [
   "simulation",
   "journal",
   "claims-cli",
+  "phases",
   "hostile-values",
   "rotation",
   "write-overload",

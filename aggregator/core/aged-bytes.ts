@@ -33,11 +33,11 @@ export class AgedBytes {
 
   /** Bytes of what has been so for at least each of these ages, in their order. */
   olderThan(agesMs: readonly number[], nowMs: number): readonly number[] {
+    const latest = agesMs.map((ageMs) => Math.floor((nowMs - ageMs) / this.#bucketMs));
     const sums = agesMs.map(() => 0);
-    for (const [bucket, { bytes }] of this.#buckets) {
-      const ageMs = nowMs - bucket * this.#bucketMs;
-      for (const [index, least] of agesMs.entries()) if (ageMs >= least) sums[index] = (sums[index] ?? 0) + bytes;
-    }
+    for (const [bucket, { bytes }] of this.#buckets)
+      for (let index = 0; index < latest.length; index += 1)
+        if (bucket <= (latest[index] ?? 0)) sums[index] = (sums[index] ?? 0) + bytes;
     return sums;
   }
 

@@ -1,5 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { BlindGap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type Awaited, waitsForNodes } from "./claim-status.ts";
@@ -15,7 +16,6 @@ import {
   type PhaseSinceItem,
   phaseSinceItem,
 } from "./list-items.ts";
-import type { PhaseSince } from "./phase-since.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /**

@@ -1,5 +1,5 @@
+import type { PhaseSince, PhaseSource } from "../../common/storage/phase-since.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { PhaseSince, PhaseSource } from "./phase-since.ts";
 import type { NodeUse, PodUse } from "./volume-use.ts";
 
 /** What the aggregator makes of a node: see `Standing`. */

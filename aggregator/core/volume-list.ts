@@ -1,3 +1,4 @@
+import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type PhaseSinceItem,
   phaseSinceItem,
 } from "./list-items.ts";
-import type { PhaseSince } from "./phase-since.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */

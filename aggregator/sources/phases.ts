@@ -1,9 +1,10 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
+import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
+import { type ClaimPhaseParts, claimPhaseSince } from "../core/claim-phase.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { PhaseSights } from "../core/phase-sights.ts";
-import { type ClaimPhaseParts, claimPhaseSince, isNoAnswer, type PhaseSince, phaseSince } from "../core/phase-since.ts";
 
 /** The latest that the API server's clock can show: what is first seen is never dated too early by it. */
 export function latestServerMs({ client, clock }: Pick<KubeParts, "client" | "clock">): number {

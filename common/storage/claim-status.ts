@@ -193,7 +193,8 @@ function readMountedOn(uid: string, text: string | undefined): MountedOn | undef
   return { nodes: result.output.nodes.slice(), more: result.output.more };
 }
 
-function readLastUse(uid: string, text: string | undefined): LastUse | undefined {
+/** The last use in an annotation of the claim with that UID; nothing where it is another claim's, or none. */
+export function readLastUse(uid: string, text: string | undefined): LastUse | undefined {
   const result = v.safeParse(lastUse, parseJson(text));
   const releasedAtMs = result.success ? parseTimestamp(result.output.releasedAt) : undefined;
   if (!result.success || result.output.claimUID !== uid || releasedAtMs === undefined) return undefined;

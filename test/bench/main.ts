@@ -17,6 +17,7 @@ import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
 import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
+import { benchScrape } from "./scrape.ts";
 import { numberSetting } from "./setting.ts";
 import { percentile, summary } from "./statistics.ts";
 import { benchTransitions } from "./transitions.ts";
@@ -50,6 +51,7 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
   journal: benchJournal,
   hostile: benchHostile,
+  scrape: benchScrape,
   "first-fill": benchFirstFill,
   transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
   deletions: (owner, printer) =>

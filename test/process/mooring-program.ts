@@ -3,14 +3,15 @@ import { fileURLToPath } from "node:url";
 /** One of Mooring's programs that run in pods. */
 export type MooringProgram = "agent" | "aggregator";
 
-/** What else tests start often: the list of claims, and the CSI driver for tests. */
-type Program = MooringProgram | "claims" | "csi-driver";
+/** What else tests start often: the lists, and the CSI driver for tests. */
+type Program = MooringProgram | "claims" | "volumes" | "csi-driver";
 
 /** The file that each begins with, below the project's folder. */
 export const SOURCES = {
   agent: "agent/main.ts",
   aggregator: "aggregator/main.ts",
   claims: "cli/claims.ts",
+  volumes: "cli/volumes.ts",
   "csi-driver": "test/csi/main.ts",
 } as const satisfies Readonly<Record<Program, string>>;
 

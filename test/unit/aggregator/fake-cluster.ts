@@ -1,14 +1,15 @@
 import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
+import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
 import { ClassLabels } from "../../../aggregator/core/class-labels.ts";
 import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
-import { claimPhaseSince, type PhaseSince, phaseSince } from "../../../aggregator/core/phase-since.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
 import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
 import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
+import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {

@@ -30,7 +30,7 @@ function pageOf(...sights: readonly Partial<ClaimSight>[]): unknown {
 }
 
 function useIn(sight: Partial<ClaimSight>) {
-  return decodeClaimsPage(pageOf(sight))?.uses[0];
+  return decodeClaimsPage(pageOf(sight))?.items[0];
 }
 
 /** What of a claim goes over the wire. */
@@ -100,7 +100,7 @@ describe("decodeClaimsPage", () => {
 
   it("reads the head of the list", () => {
     expect(decodeClaimsPage({ ...HEAD, continue: "t", items: [] })).toEqual({
-      ...{ cluster: "c1", serverTimeMs: NOW_MS, nodes: HEAD.nodes, uses: [], next: "t" },
+      ...{ cluster: "c1", serverTimeMs: NOW_MS, nodes: HEAD.nodes, items: [], next: "t" },
     });
     expect(decodeClaimsPage({ ...HEAD, cluster: null, items: [] })?.cluster).toBeUndefined();
   });
@@ -111,7 +111,7 @@ describe("decodeClaimsPage", () => {
       JSON.stringify(JSON.parse(JSON.stringify(pageOf({}))).items),
     );
 
-    expect(decodeClaimsPage(JSON.parse(page.replace('"namespace"', '"new":{},"namespace"')))?.uses).toHaveLength(1);
+    expect(decodeClaimsPage(JSON.parse(page.replace('"namespace"', '"new":{},"namespace"')))?.items).toHaveLength(1);
   });
 
   it.each([

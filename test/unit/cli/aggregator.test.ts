@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { listByAggregator } from "../../../cli/aggregator.ts";
-import type { Scope } from "../../../cli/claim-list.ts";
+import { decodeClaimsPage } from "../../../cli/aggregator-answer.ts";
 import { createFakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeTransport, type FakeAnswer, inTurn, json } from "../../fakes/transport.ts";
 
@@ -17,13 +17,13 @@ function page(next: string | null, cluster: string | null = "c1"): FakeAnswer {
 interface Setting {
   readonly url?: string;
   readonly isExplicit?: boolean;
-  readonly scope?: Scope;
+  readonly query?: Readonly<Record<string, string>>;
   readonly own?: { readonly uid: string } | { readonly why: string };
 }
 
 function ask(
   answers: readonly FakeAnswer[],
-  { url = URL_OF, isExplicit = true, scope = "all", own = { uid: "c1" } }: Setting = {},
+  { url = URL_OF, isExplicit = true, query = {}, own = { uid: "c1" } }: Setting = {},
 ) {
   const transport = createFakeTransport(inTurn(...answers));
   const clock = createFakeClock();
@@ -33,7 +33,8 @@ function ask(
     return own;
   };
   const { signal } = new AbortController();
-  const list = listByAggregator({ url, isExplicit }, scope, { transport, clock, identify, signal });
+  const asked = { path: "/v1/claims", query, decode: decodeClaimsPage };
+  const list = listByAggregator({ url, isExplicit }, asked, { transport, clock, identify, signal });
   return { list, clock, transport, identified: () => identified };
 }
 
@@ -41,7 +42,7 @@ describe("listByAggregator", () => {
   it("reads page after page", async () => {
     const { list, transport } = ask([page("t1"), page("t-2"), page(null)]);
 
-    expect(await list).toMatchObject({ kind: "list", cluster: "c1", uses: [], nodes: { total: 1 } });
+    expect(await list).toMatchObject({ kind: "list", cluster: "c1", items: [], nodes: { total: 1 } });
     expect(transport.requests.map(({ path }) => path)).toEqual([
       "/v1/claims?limit=1000",
       "/v1/claims?limit=1000&continue=t1",
@@ -50,7 +51,7 @@ describe("listByAggregator", () => {
   });
 
   it("asks for one namespace, below the path of its address", async () => {
-    const { list, transport } = ask([page(null)], { url: "https://proxy/mooring", scope: { namespace: "shop" } });
+    const { list, transport } = ask([page(null)], { url: "https://proxy/mooring", query: { namespace: "shop" } });
 
     await list;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { explain } from "../../../cli/explain.ts";
+import { claimsIn, explain, VOLUMES } from "../../../cli/explain.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 
-const shop = { server: "https://api:6443", scope: { namespace: "shop" } } as const;
+const shop = { server: "https://api:6443", asked: claimsIn({ namespace: "shop" }) };
 
 function answered(status: number, message: string): ApiError {
   return new ApiError(`GET /api/v1/x answered ${status}: ${message}`, { status, retryAfterMs: undefined });
@@ -19,12 +19,21 @@ function unreachable(cause: unknown): MooringError {
 
 describe("explain", () => {
   it.each([
-    { name: "one namespace", scope: shop.scope, where: "in namespace shop." },
-    { name: "all namespaces", scope: "all" as const, where: "in all namespaces." },
-  ])("names the right that is missing for $name, and repeats the server", ({ scope, where }) => {
-    const lines = explain(answered(403, 'User "bob" cannot list'), { ...shop, scope });
+    {
+      name: "claims of one namespace",
+      asked: shop.asked,
+      right: '"list persistentvolumeclaims" in namespace shop.',
+    },
+    {
+      name: "claims of all namespaces",
+      asked: claimsIn("all"),
+      right: '"list persistentvolumeclaims" in all namespaces.',
+    },
+    { name: "volumes", asked: VOLUMES, right: '"list persistentvolumes".' },
+  ])("names the right that is missing for $name, and repeats the server", ({ asked, right }) => {
+    const lines = explain(answered(403, 'User "bob" cannot list'), { ...shop, asked });
 
-    expect(lines?.[0]).toBe(`Forbidden: you lack the right "list persistentvolumeclaims" ${where}`);
+    expect(lines?.[0]).toBe(`Forbidden: you lack the right ${right}`);
     expect(lines?.at(-1)).toBe('The API server said: User "bob" cannot list');
   });
 

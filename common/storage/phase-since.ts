@@ -1,6 +1,3 @@
-import type { Claim } from "../../common/storage/claim.ts";
-import type { Volume } from "./cluster-objects.ts";
-
 /**
  * Where the begin of a phase is known from: the API server's own time, the creation of the object (the phase is no older), or the moment at
  * which this process first saw the object in the phase (it is at least that old).
@@ -36,31 +33,4 @@ export function phaseSince({ toldMs, createdAtMs, firstSeenMs }: PhaseTimes): Ph
   if (firstSeenMs !== undefined) return { ms: Math.max(firstSeenMs, earliestMs), from: "first-seen" };
   if (toldMs === undefined) return undefined;
   return toldMs < earliestMs ? { ms: earliestMs, from: "created" } : { ms: toldMs, from: "api" };
-}
-
-/** What a claim's phase is dated by. */
-export interface ClaimPhaseParts {
-  /** The volume that the claim names, as far as it is known. */
-  readonly volume: Volume | undefined;
-  readonly volumeSince: PhaseSince | undefined;
-  /** When the claim was first seen in this phase. */
-  readonly firstSeenMs: number | undefined;
-}
-
-/**
- * The API dates no phase of a claim. It is Pending from its creation on, Bound since its volume is bound to it, and Lost at least since that
- * was first seen.
- */
-export function claimPhaseSince(
-  { uid, phase, createdAtMs }: Claim,
-  { volume, volumeSince, firstSeenMs }: ClaimPhaseParts,
-): PhaseSince | undefined {
-  if (phase === "Pending") return createdAtMs === undefined ? undefined : { ms: createdAtMs, from: "created" };
-  if (phase === "Lost") return phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs });
-  const isOwn = phase === "Bound" && volume?.phase === "Bound" && volume.claim?.uid === uid;
-  if (!isOwn || volumeSince === undefined) return undefined;
-  const { ms, from } = volumeSince;
-  return from === "first-seen"
-    ? phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs: ms })
-    : phaseSince({ toldMs: ms, createdAtMs, firstSeenMs: undefined });
 }

@@ -1,0 +1,36 @@
+import * as v from "valibot";
+import { ApiError, type KubeClient } from "../common/kube/client.ts";
+
+/** So many objects come in one answer: the API server then never builds a large one. */
+const PAGE = "500";
+
+const page = v.object({
+  metadata: v.optional(v.object({ continue: v.optional(v.string(), "") }), {}),
+  items: v.nullish(v.array(v.unknown()), []),
+});
+
+/** All objects of a collection, projected as they come. Throws what the client throws. */
+export async function listPages<T>(
+  client: KubeClient,
+  { path, project }: { readonly path: string; readonly project: (object: unknown) => T },
+  signal: AbortSignal,
+): Promise<readonly T[]> {
+  const list = async (): Promise<readonly T[]> => {
+    const found: T[] = [];
+    let token = "";
+    do {
+      const query = { limit: PAGE, ...(token === "" ? {} : { continue: token }) };
+      const { metadata, items } = v.parse(page, await client.request({ method: "GET", path, query }, signal));
+      for (const item of items ?? []) found.push(project(item));
+      token = metadata.continue;
+    } while (token !== "");
+    return found;
+  };
+  try {
+    return await list();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 410) throw error;
+    // The server has compacted the version that the pages were read at. A second time would mean that it cannot keep up.
+    return await list();
+  }
+}

@@ -1,0 +1,38 @@
+import type { Screen } from "./table.ts";
+
+/** What goes to standard output, and what beside it to standard error. */
+export interface Printout {
+  readonly text: string;
+  readonly notices: readonly string[];
+  readonly code: 0 | 1;
+}
+
+/** What the terminal can show; a wide table is never cut. */
+export function screenOf(isWide: boolean): Screen {
+  const { isTTY, columns } = process.stdout;
+  const { NO_COLOR, TERM } = process.env;
+  return {
+    width: isTTY && !isWide ? columns : undefined,
+    hasColour: isTTY && !NO_COLOR && TERM !== "dumb",
+  };
+}
+
+/** Prints what a command comes to, and sets the exit code. */
+export async function print(command: Promise<Printout>): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", endQuietlyWithoutReader);
+  const { text, notices, code } = await command;
+  // What is said beside the list comes after it, also where both go to one terminal.
+  await new Promise<void>((resolve) => {
+    process.stdout.write(text, (error) => {
+      if (!error) resolve();
+    });
+  });
+  for (const line of notices) process.stderr.write(`${line}\n`);
+  process.exitCode = code;
+}
+
+/** A reader that has gone, as `head` does, wants no more: not an error. */
+function endQuietlyWithoutReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+}

@@ -1,0 +1,111 @@
+import * as v from "valibot";
+import { ApiError, createKubeClient, type KubeClient } from "../common/kube/client.ts";
+import type { Connection } from "../common/kube/connection.ts";
+import { createUndiciTransport } from "../common/kube/undici-transport.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { type AggregatorList, type AggregatorTarget, type AskedList, listByAggregator } from "./aggregator.ts";
+import type { NodeCounts } from "./aggregator-page.ts";
+
+/** Who told what is shown. */
+export type Source =
+  | {
+      readonly kind: "aggregator";
+      readonly url: string;
+      /** UID of its namespace kube-system. */
+      readonly cluster: string;
+      readonly nodes: NodeCounts;
+    }
+  | {
+      readonly kind: "api-server";
+      readonly server: string;
+      /** An aggregator that was asked for, and why it was not used. */
+      readonly unused: { readonly url: string; readonly why: string } | undefined;
+    };
+
+export interface SourceParts {
+  readonly connection: Connection;
+  /** Nothing: no aggregator is to be asked. */
+  readonly aggregator: AggregatorTarget | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What is shown, and how it is known. */
+export interface Told<T> {
+  readonly items: readonly T[];
+  /** The API server's clock, at the earliest: an age is rather too short than too long. */
+  readonly nowMs: number | undefined;
+  readonly source: Source;
+}
+
+/** How a list is asked for. */
+export interface Asking<T> {
+  /** Of the aggregator. */
+  readonly list: AskedList<T>;
+  /** Of the API server, where there is no aggregator. */
+  readonly listByApiServer: (client: KubeClient, signal: AbortSignal) => Promise<readonly T[]>;
+}
+
+/** Asks the aggregator if there is one for this cluster, else the API server. Throws what the API server's client throws. */
+export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: SourceParts): Promise<Told<T>> {
+  const { connection, aggregator, clock, signal } = parts;
+  const client = createKubeClient(connection, { clock, userAgent: "mooring-cli" });
+  try {
+    const told = aggregator && (await askAggregator(aggregator, list, { ...parts, client }));
+    if (aggregator !== undefined && told?.kind === "list") {
+      const { items, serverTimeMs, cluster, nodes } = told;
+      return { items, nowMs: serverTimeMs, source: { kind: "aggregator", url: aggregator.url, cluster, nodes } };
+    }
+    const items = await listByApiServer(client, signal);
+    const now = client.serverTime();
+    return {
+      items,
+      nowMs: now && now.latestMs - now.widthMs,
+      source: {
+        kind: "api-server",
+        server: connection.server,
+        // Who has not asked for one does not miss it.
+        unused:
+          aggregator?.isExplicit && told?.kind === "unusable" ? { url: aggregator.url, why: told.why } : undefined,
+      },
+    };
+  } finally {
+    await client.close();
+  }
+}
+
+async function askAggregator<T>(
+  target: AggregatorTarget,
+  list: AskedList<T>,
+  { client, clock, signal }: SourceParts & { readonly client: KubeClient },
+): Promise<AggregatorList<T>> {
+  const transport = createUndiciTransport({ origin: new URL(target.url).origin, maxConnections: 1 }, { clock });
+  try {
+    return await listByAggregator(target, list, {
+      transport,
+      clock,
+      signal,
+      identify: () => identify(client, signal),
+    });
+  } finally {
+    await transport.close();
+  }
+}
+
+const namespace = v.object({ metadata: v.object({ uid: v.string() }) });
+
+async function identify(
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<{ readonly uid: string } | { readonly why: string }> {
+  try {
+    const answer = await client.request({ method: "GET", path: "/api/v1/namespaces/kube-system" }, signal);
+    const read = v.safeParse(namespace, answer);
+    return read.success ? read.output.metadata : { why: "the API server does not tell which cluster this is" };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 403) throw error;
+    return {
+      why: 'you lack the right "get namespaces" for kube-system, whose UID shows whether it belongs to this cluster',
+    };
+  }
+}

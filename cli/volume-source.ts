@@ -1,0 +1,53 @@
+import { ApiError, type KubeClient } from "../common/kube/client.ts";
+import { listClaims } from "./claim-list.ts";
+import { listPages } from "./list-pages.ts";
+import { askBoth, type SourceParts, type Told } from "./source.ts";
+import { decodeVolumesPage } from "./volume-answer.ts";
+import { attachmentsOf, volumeOf } from "./volume-object.ts";
+import type { VolumeView } from "./volume-view.ts";
+
+/** The volumes of the cluster, and how they are known. */
+export interface VolumeListing extends Told<VolumeView> {
+  /** What may not be read from the API server, and would say more. */
+  readonly missing: readonly string[];
+}
+
+/** All volumes, by the aggregator if there is one for this cluster. Throws what the API server's client throws. */
+export async function readVolumes(parts: SourceParts): Promise<VolumeListing> {
+  const missing: string[] = [];
+  const told = await askBoth<VolumeView>(
+    {
+      list: { path: "/v1/volumes", query: {}, decode: decodeVolumesPage },
+      listByApiServer: (client, signal) => listVolumes(client, missing, signal),
+    },
+    parts,
+  );
+  return { ...told, missing };
+}
+
+async function listVolumes(client: KubeClient, missing: string[], signal: AbortSignal): Promise<readonly VolumeView[]> {
+  const objects = await listPages(client, { path: "/api/v1/persistentvolumes", project: (one) => one }, signal);
+  const claims = await ifAllowed("persistentvolumeclaims", missing, () => listClaims(client, "all", signal));
+  const attachments = await ifAllowed("volumeattachments", missing, async () => {
+    const path = "/apis/storage.k8s.io/v1/volumeattachments";
+    return attachmentsOf(await listPages(client, { path, project: (one) => one }, signal));
+  });
+  const byUid = new Map(claims?.map((claim) => [claim.uid, claim]));
+  const surroundings = {
+    claim: (uid: string) => byUid.get(uid),
+    attachedTo: attachments && ((volume: string) => attachments.get(volume) ?? []),
+    nowMs: client.serverTime()?.latestMs ?? Number.NEGATIVE_INFINITY,
+  };
+  return objects.map((object) => volumeOf(object, surroundings));
+}
+
+/** Nothing where the user may not list it, which is noted. */
+async function ifAllowed<T>(resource: string, missing: string[], list: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await list();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 403) throw error;
+    missing.push(resource);
+    return undefined;
+  }
+}
