@@ -30,6 +30,9 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
     ...anyWhere(evidence, fleet)
       .filter(isUnheard)
       .map((node) => ({ node, why: "unwatched" as const })),
+    ...whereStaged(evidence, fleet)
+      .filter(isUnheard)
+      .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => hasWord(node, fleet))
@@ -51,6 +54,12 @@ function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFac
   const { status } = claim;
   if (status === undefined || status.unused || status.mountedOn !== undefined || volume?.isHostPath) return [];
   if (evidence.isWitnessed || evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
+}
+
+/** Where a claim may still be staged that an earlier run called staged: the status does not store on which nodes. First `anyNode` stands for them. */
+function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  if (claim.status?.staged === undefined || fleet.anyExpected !== undefined) return [];
   return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
 }
 
@@ -82,7 +91,9 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
  * seen since. One of the nodes that have not been heard of yet stands for them all.
  */
 function anyNode({ claim }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
-  const isAwaited = anyExpected !== undefined && wasThere(claim, beganMs) && claim.status?.unused !== true;
+  const { unused = false, staged } = claim.status ?? {};
+  const isOpen = staged !== undefined || (!unused && wasThere(claim, beganMs));
+  const isAwaited = anyExpected !== undefined && isOpen;
   return isAwaited ? [{ node: anyExpected, isSilent: false }] : [];
 }
 

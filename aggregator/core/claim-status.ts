@@ -69,11 +69,18 @@ export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
 }
 
 /** A claim in use is kept for that; of one that is unused, whether its volume is still staged is told beside it. */
-function withStaged(status: ClaimStatus | undefined, { stored, stagedOn = [] }: ClaimFacts): ClaimStatus | undefined {
-  const base = status ?? stored;
+function withStaged(status: ClaimStatus | undefined, facts: ClaimFacts): ClaimStatus | undefined {
+  const base = status ?? facts.stored;
   if (base === undefined) return undefined;
-  const staged = base.unused && stagedOn.length > 0 ? stagedMessage(stagedOn) : undefined;
+  const staged = base.unused ? stagedBy(facts) : undefined;
   return base.staged === staged ? status : { ...base, staged };
+}
+
+/** What is stored stays until the nodes have reported on which the volume may be staged. */
+function stagedBy({ stored, stagedOn, awaited }: ClaimFacts): string | undefined {
+  if (stagedOn === undefined) return undefined;
+  if (stagedOn.length > 0) return stagedMessage(stagedOn);
+  return awaited.length > 0 ? stored?.staged : undefined;
 }
 
 function statusBy(facts: ClaimFacts): ClaimStatus | undefined {

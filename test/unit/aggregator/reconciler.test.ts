@@ -354,6 +354,22 @@ describe("a start of the aggregator", () => {
     expect(harness.writes).toMatchObject([{ unused: true, reason: "Unmounted", sinceMs: NOON }]);
   });
 
+  it("keeps a claim staged until the node has reported that it is not", async () => {
+    const staged = "Staged on node n1";
+    const stored = claimWith({
+      status: statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 60_000, staged }),
+    });
+    const harness = await running({ claims: [stored], protection: "enforce" }, { silent: ["n1"] });
+    await harness.advance(20_000);
+    const before = [...harness.writes];
+
+    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.advance(1_000);
+
+    expect(before).toEqual([]);
+    expect(harness.writes.map((status) => status.staged)).toEqual([undefined]);
+  });
+
   it("an agent that was restarted, too, tells its first complete read", async () => {
     const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
     const harness = await running({ claims: [stored] }, { silent: ["n1"] });

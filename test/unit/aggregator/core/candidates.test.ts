@@ -211,6 +211,18 @@ describe("a node of which nothing is known yet after a start", () => {
       awaited: [],
     },
     {
+      name: "delays what would say that a claim is staged no longer",
+      status: statusWith({ unused: true, reason: "Unmounted", staged: "Staged on node n2" }),
+      expected,
+      awaited: [{ node: "n2", isSilent: false }],
+    },
+    {
+      name: "delays that also when it should have reported long ago, but not where no report can be expected",
+      status: statusWith({ unused: true, reason: "Unmounted", staged: "Staged on node n2" }),
+      standings: { n2: "silent", n3: "gone" },
+      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
+    },
+    {
       name: "delays a claim that an earlier run left in use",
       status: statusWith(),
       evidence: { isWitnessed: true },
