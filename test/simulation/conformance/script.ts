@@ -1,12 +1,25 @@
 import type { Asker } from "./asker.ts";
 import { absent, applies, creation, owners, preconditions } from "./claims.ts";
+import { deletions, freeDeletions } from "./deletions.ts";
 import { leases, lists, rest, watches } from "./others.ts";
 import { type Seen, Session } from "./session.ts";
 
 /** Asks a server all that Mooring asks, right and wrong, step by step. */
 export async function askAll(asker: Asker): Promise<readonly Seen[]> {
   const session = new Session(asker);
-  for (const part of [creation, applies, owners, preconditions, absent, leases, lists, watches, rest])
+  for (const part of [
+    creation,
+    applies,
+    owners,
+    preconditions,
+    absent,
+    leases,
+    lists,
+    watches,
+    deletions,
+    freeDeletions,
+    rest,
+  ])
     await part(session);
   return session.seen;
 }

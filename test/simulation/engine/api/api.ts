@@ -1,4 +1,5 @@
 import type { ApiObject, NewObject, ObjectRef, ResourceName } from "./objects.ts";
+import type { ProtectionMode } from "./protection.ts";
 import type { StoreState } from "./store.ts";
 
 /** A change of the store, told at the moment when it is made. */
@@ -46,6 +47,12 @@ export interface SimApi {
     change: (object: ApiObject) => ApiObject,
     options?: WriteOptions,
   ) => ApiObject | undefined;
+  /** The same for what the server may refuse, by a precondition or a policy. False when it did, or when the object is not there. */
+  readonly attempt: (ref: ObjectRef, change: (object: ApiObject) => ApiObject) => boolean;
+  /** As `kubectl delete`: what has finalizers stays until they are gone. */
+  readonly requestDeletion: (ref: ObjectRef) => ApiObject | undefined;
+  /** Installs the policies of a mode. */
+  readonly protect: (mode: ProtectionMode) => void;
   /** Takes it away at once, whatever its finalizers are. */
   readonly delete: (ref: ObjectRef) => ApiObject | undefined;
   readonly revision: () => number;

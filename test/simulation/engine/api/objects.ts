@@ -15,6 +15,7 @@ export interface Metadata extends JsonObject {
   readonly labels?: JsonObject | undefined;
   readonly annotations?: JsonObject | undefined;
   readonly deletionTimestamp?: string | undefined;
+  readonly deletionGracePeriodSeconds?: number | undefined;
 }
 
 /** A stored object. */

@@ -57,6 +57,21 @@ export function ownedByOthers(fields: readonly { readonly manager: string; reado
   return { code: 409, reason: "Conflict", message, details: { causes } };
 }
 
+/** A policy that denies (ValidatingAdmissionPolicy, reason Forbidden). */
+export function forbidden(policy: string, why: string): Refused {
+  const message = `ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${why}`;
+  return { code: 403, reason: "Forbidden", message };
+}
+
+/** Finalizers for an object that is being deleted (apimachinery: pkg/api/validation/objectmeta.go). */
+export function lateFinalizer({ kind }: Resource, name: string, added: readonly string[]): Refused {
+  const why = `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"${added.join('", "')}"}`;
+  const cause = { reason: "FieldValueForbidden", message: why, field: "metadata.finalizers" };
+  const causes = [cause, cause];
+  const message = `${kind} "${name}" is invalid: metadata.finalizers: ${why}`;
+  return { code: 422, reason: "Invalid", message, details: { name, kind, causes } };
+}
+
 export function badRequest(message: string): Refused {
   return { code: 400, reason: "BadRequest", message };
 }

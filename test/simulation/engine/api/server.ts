@@ -13,7 +13,7 @@ import { selectorOf } from "./selectors.ts";
 import { type Store, textOf } from "./store.ts";
 import { WatchCache } from "./watch-cache.ts";
 import { serveWatch } from "./watching.ts";
-import { applyObject, createObject, deleteObject, updateObject, type Writer, type Written } from "./writes.ts";
+import { applyObject, createObject, requestDeletion, updateObject, type Writer, type Written } from "./writes.ts";
 
 interface ServerParts {
   readonly scheduler: Scheduler;
@@ -188,7 +188,8 @@ export class Server implements SimApiServer {
       return createObject(store, { resource, object: begun(resource, body ?? {}), namespace }, writer);
     const previous = this.#find(target);
     if (previous === undefined) return no(this.#absent(asked, body));
-    if (request.method === "DELETE") return { kind: "written", object: deleteObject(store, resource, previous) };
+    if (request.method === "DELETE")
+      return { kind: "written", object: requestDeletion(store, resource, { previous, writer }) };
     const change = { resource, previous, next: body ?? {} };
     if (request.method === "PUT") return updateObject(store, change, writer);
     if (isApply(request))

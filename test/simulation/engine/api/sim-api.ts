@@ -8,7 +8,7 @@ import type { ApiObject } from "./objects.ts";
 import { keyOf, RESOURCES } from "./resources.ts";
 import { Server } from "./server.ts";
 import { Store } from "./store.ts";
-import { createObject, deleteObject, updateObject, type Writer, type Written } from "./writes.ts";
+import { createObject, deleteObject, requestDeletion, updateObject, type Writer, type Written } from "./writes.ts";
 
 interface ApiParts {
   readonly scheduler: Scheduler;
@@ -65,6 +65,19 @@ function worldSide(
   writerOf: (options: WriteOptions) => Writer,
 ): Omit<SimApi, "restart"> {
   const find: SimApi["get"] = (ref) => store.get(ref.resource, keyOf(ref));
+  const attempt = (
+    ref: Parameters<SimApi["update"]>[0],
+    change: Parameters<SimApi["update"]>[1],
+    options: WriteOptions,
+  ): Written | undefined => {
+    const previous = find(ref);
+    if (previous === undefined) return undefined;
+    return updateObject(
+      store,
+      { resource: RESOURCES[ref.resource], previous, next: change(previous) },
+      writerOf(options),
+    );
+  };
   return {
     servers,
     get: find,
@@ -74,10 +87,16 @@ function worldSide(
       return stored(createObject(store, { resource: RESOURCES[name], object, namespace }, writerOf(options)));
     },
     update: (ref, change, options = {}) => {
+      const written = attempt(ref, change, options);
+      return written && stored(written);
+    },
+    attempt: (ref, change) => attempt(ref, change, {})?.kind === "written",
+    requestDeletion: (ref) => {
       const previous = find(ref);
-      if (previous === undefined) return undefined;
-      const order = { resource: RESOURCES[ref.resource], previous, next: change(previous) };
-      return stored(updateObject(store, order, writerOf(options)));
+      return previous && requestDeletion(store, RESOURCES[ref.resource], { previous, writer: writerOf({}) });
+    },
+    protect: (mode) => {
+      store.protection = mode;
     },
     delete: (ref) => {
       const previous = find(ref);

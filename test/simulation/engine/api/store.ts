@@ -1,6 +1,7 @@
 import type { StoreEvent } from "./api.ts";
 import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
 import type { Owner } from "./owners.ts";
+import type { ProtectionMode } from "./protection.ts";
 import { keyOf, RESOURCE_NAMES } from "./resources.ts";
 
 /** Objects by collection and key. */
@@ -32,6 +33,8 @@ export class Store {
   floor = 1_000;
   objects: Objects = emptyObjects();
   readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = logs();
+  /** What the installed policies do. */
+  protection: ProtectionMode = "off";
   readonly listeners: ((event: StoreEvent) => void)[] = [];
   readonly #owners = new WeakMap<ApiObject, readonly Owner[]>();
   #uids = 0;
@@ -40,10 +43,10 @@ export class Store {
     return this.objects[resource].get(key);
   }
 
-  /** An UID that no object had before, also after a restore. */
+  /** An UID that no object had before, also after a restore. Its first eight characters tell it from others, as those of a real one do. */
   newUid(resource: ResourceName): string {
     this.#uids += 1;
-    return `${resource.slice(0, 3)}-${String(this.#uids).padStart(6, "0")}`;
+    return `${String(this.#uids).padStart(8, "0")}-${resource.slice(0, 3)}`;
   }
 
   ownersOf(object: ApiObject): readonly Owner[] {

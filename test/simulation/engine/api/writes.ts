@@ -1,8 +1,17 @@
 import { type Applied, applyTo } from "./apply.ts";
+import {
+  deletionOf,
+  endsDeletion,
+  finalizersAtCreation,
+  finalizersOf,
+  lateFinalizers,
+  markedAsDeleting,
+} from "./deletion.ts";
 import { isEqual, isObject, textAt, without } from "./json.ts";
 import type { ApiObject, JsonObject, Metadata } from "./objects.ts";
 import { afterUpdate, differences, fieldsOf, managedFields, type Owner } from "./owners.ts";
-import { alreadyExists, outdated, ownedByOthers, type Refused, wrongUid } from "./refusals.ts";
+import { vetoOf } from "./protection.ts";
+import { alreadyExists, lateFinalizer, outdated, ownedByOthers, type Refused, wrongUid } from "./refusals.ts";
 import type { Resource } from "./resources.ts";
 import { keyOf } from "./resources.ts";
 import type { Store, Unversioned } from "./store.ts";
@@ -44,6 +53,7 @@ export function createObject(
     uid: textAt(given, "uid") || store.newUid(resource.name),
     resourceVersion: "",
     creationTimestamp: textAt(given, "creationTimestamp") || writer.time,
+    ...finalizersAtCreation(resource.name, object),
   };
   const made: Unversioned = { ...object, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
   const owners = resource.hasOwners
@@ -94,6 +104,19 @@ export function deleteObject(store: Store, resource: Resource, previous: ApiObje
   return store.commit({ type: "DELETED", resource: resource.name, object: previous, previous, by: undefined });
 }
 
+/** A DELETE: an object with finalizers stays until they are gone. */
+export function requestDeletion(store: Store, resource: Resource, { previous, writer }: Deletion): ApiObject {
+  if (finalizersOf(previous).length === 0) return deleteObject(store, resource, previous);
+  const object = markedAsDeleting(previous, writer.time);
+  const owners = resource.hasOwners ? store.ownersOf(previous) : undefined;
+  return object === previous ? previous : commit(store, { resource, previous, object, owners }, writer);
+}
+
+interface Deletion {
+  readonly previous: ApiObject;
+  readonly writer: Writer;
+}
+
 /** The version is looked at first, then the UID (k8s.io/apiserver: registry/generic/registry/store.go, Update). */
 function unfit(resource: Resource, { metadata }: ApiObject, next: JsonObject): Refused | undefined {
   const [version, uid] = [textAt(next, "metadata", "resourceVersion"), textAt(next, "metadata", "uid")];
@@ -115,6 +138,7 @@ function confine(
     creationTimestamp,
     resourceVersion: "",
     ...(namespace === undefined ? {} : { namespace }),
+    ...deletionOf(previous.metadata),
   };
   const kept = { apiVersion: previous.apiVersion, kind: previous.kind, metadata: { ...given, ...identity } };
   if (!resource.hasStatus) return { ...next, ...kept };
@@ -123,11 +147,12 @@ function confine(
     : { ...next, ...part(previous, "status"), ...kept };
 }
 
-/** Maps that have become empty are left out, as Go leaves them out. */
+/** Maps and lists that have become empty are left out, as Go leaves them out. */
 function withoutEmpty(metadata: JsonObject): JsonObject {
-  return ["annotations", "labels"].reduce((left, name) => {
-    const map = left[name];
-    return isObject(map) && Object.keys(map).length === 0 ? without(left, name) : left;
+  return ["annotations", "labels", "finalizers"].reduce((left, name) => {
+    const value = left[name];
+    const isEmpty = Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+    return isEmpty ? without(left, name) : left;
   }, metadata);
 }
 
@@ -149,11 +174,27 @@ interface Storing {
 
 /** A write that changes nothing is none. */
 function commitChange(store: Store, storing: Storing & { readonly previous: ApiObject }, writer: Writer): Written {
-  const { previous, object, owners } = storing;
+  const { resource, previous, object, owners } = storing;
+  const why = refusalOf(store, storing);
+  if (why !== undefined) return { kind: "refused", why };
+  if (endsDeletion(previous, object)) {
+    const { resourceVersion } = deleteObject(store, resource, previous).metadata;
+    return { kind: "written", object: { ...object, metadata: { ...object.metadata, resourceVersion } } };
+  }
   const isSame =
     isEqual(contentOf(previous), contentOf(object)) &&
     (owners === undefined || isSameOwners(owners, store.ownersOf(previous)));
   return { kind: "written", object: isSame ? previous : commit(store, storing, writer) };
+}
+
+/** Validation comes before the policies. */
+function refusalOf(
+  { protection }: Store,
+  { resource, previous, object }: Storing & Pick<Deletion, "previous">,
+): Refused | undefined {
+  const late = lateFinalizers(previous, object);
+  if (late.length > 0) return lateFinalizer(resource, previous.metadata.name, late);
+  return resource.name === "persistentvolumeclaims" && protection === "enforce" ? vetoOf(previous, object) : undefined;
 }
 
 function commit(store: Store, { resource, previous, object, owners }: Storing, { by }: Writer): ApiObject {

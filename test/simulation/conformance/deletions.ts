@@ -1,0 +1,57 @@
+import { at, textAt } from "../engine/api/json.ts";
+import type { Json } from "../engine/api/objects.ts";
+import type { Said } from "./asker.ts";
+import { apply, CLAIMS, claimBody, get, idOf, merge, post, statusBody } from "./requests.ts";
+import type { Session } from "./session.ts";
+import { refusalView } from "./views.ts";
+
+const FINALIZER = "kubernetes.io/pvc-protection";
+const CLAIM = `${CLAIMS}/doomed`;
+const DELETE = { method: "DELETE", path: CLAIM, headers: {} } as const;
+
+/** A claim is asked to go, and goes with its last finalizer. */
+export async function deletions(session: Session): Promise<void> {
+  const start = await session.step("a claim that will be deleted", post(CLAIMS, claimBody("doomed")), deletionView);
+  const from = textAt(start.body, "metadata", "resourceVersion");
+  await session.step("its deletion is asked for", DELETE, deletionView);
+  await session.step("and again", DELETE, deletionView);
+  await session.step(
+    "its deletion is taken back",
+    merge(CLAIM, { metadata: { deletionTimestamp: null } }),
+    deletionView,
+  );
+  const known = idOf(await session.step("it is there still", get(CLAIM), deletionView));
+  await session.step(
+    "its status is applied",
+    apply(`${CLAIM}/status`, statusBody(known, { name: "doomed" })),
+    deletionView,
+  );
+  const more = { metadata: { finalizers: [FINALIZER, "example.org/late"] } };
+  await session.step("a finalizer is added", merge(CLAIM, more), refusalView);
+  const outdated = { metadata: { finalizers: null, resourceVersion: "1" } };
+  await session.step("its finalizer is taken away from another state", merge(CLAIM, outdated), refusalView);
+  const freed = { metadata: { finalizers: null } };
+  await session.step("its finalizer is taken away with the status", merge(`${CLAIM}/status`, freed), deletionView);
+  await session.step("it is gone", get(CLAIM), refusalView);
+  const query = `watch=true&fieldSelector=metadata.name%3Ddoomed&timeoutSeconds=60&resourceVersion=${from}`;
+  await session.see("a watch of all that", `${CLAIMS}?${query}`, 3);
+}
+
+/** A claim without finalizers goes at once. */
+export async function freeDeletions(session: Session): Promise<void> {
+  await session.step("a claim that is freed first", post(CLAIMS, claimBody("doomed")), deletionView);
+  await session.step("its finalizer is taken away", merge(CLAIM, { metadata: { finalizers: [] } }), deletionView);
+  await session.step("it goes at once", DELETE, ({ status }) => status);
+  await session.step("and is not found", get(CLAIM), refusalView);
+}
+
+function deletionView({ status, body }: Said): Json {
+  const metadata = at(body, "metadata");
+  return [
+    status,
+    textAt(body, "kind"),
+    at(metadata, "finalizers") ?? null,
+    at(metadata, "deletionTimestamp") !== undefined,
+    at(metadata, "deletionGracePeriodSeconds") ?? null,
+  ];
+}
