@@ -13,13 +13,15 @@ export interface Figures {
   readonly kinds: Readonly<Record<string, number>>;
   /** Requests that each fault of the network befell. */
   readonly network: Readonly<Record<string, number>>;
+  /** What became of claims that were deleted where protection is enforced. */
+  readonly deletions: Readonly<Record<string, number>>;
   /** By `site/phase`. */
   readonly sites: Readonly<Record<string, SiteFigure>>;
 }
 
 export const NO_FIGURES: Figures = {
   ...{ seeds: 0, steps: 0, events: 0, virtualMs: 0, uses: 0, writes: 0 },
-  ...{ kinds: {}, network: {}, sites: {} },
+  ...{ kinds: {}, network: {}, deletions: {}, sites: {} },
 };
 
 /** The figures of two lots of worlds together. */
@@ -33,6 +35,7 @@ export function addFigures(one: Figures, other: Figures): Figures {
     writes: one.writes + other.writes,
     kinds: addCounts(one.kinds, other.kinds),
     network: addCounts(one.network, other.network),
+    deletions: addCounts(one.deletions, other.deletions),
     sites: addSites(one.sites, other.sites),
   };
 }
@@ -87,6 +90,9 @@ export function figuresText(figures: Figures, tookMs: number): string {
     "",
     "How often each kind of step was done, and how many requests each fault of the network befell:",
     ...faults,
+    "",
+    "What became of claims that were deleted where protection is enforced:",
+    ...rowsOf("", figures.deletions),
     "",
     `  ${"Crash point".padEnd(44)} ${"passed".padStart(12)} ${"died there".padStart(10)}`,
     ...crashes,

@@ -16,6 +16,8 @@ export interface Published {
   readonly sinceMs: number;
   readonly lastUse: PublishedUse | undefined;
   readonly mountedOn: readonly string[];
+  /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
+  readonly staged: string | undefined;
 }
 
 export interface PublishedUse {
@@ -31,10 +33,7 @@ export interface PublishedUse {
 
 /** Reads the condition by its name in README; nothing while there is none. */
 export function publishedIn(claim: Stated): Published | undefined {
-  const conditions = objectIn(claim.status).conditions;
-  const condition = Array.isArray(conditions)
-    ? conditions.map(objectIn).find(({ type }) => type === "mooring.dev/Unused")
-    : undefined;
+  const condition = conditionIn(claim, "mooring.dev/Unused");
   if (condition === undefined) return undefined;
   const { uid, annotations = {} } = claim.metadata;
   const sinceMs = parseTimestamp(textIn(condition.lastTransitionTime));
@@ -47,8 +46,20 @@ export function publishedIn(claim: Stated): Published | undefined {
     message: textIn(condition.message) ?? "",
     sinceMs,
     lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
+    staged: stagedIn(claim),
     mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
+}
+
+/** The message of the condition by which a claim is kept that is only staged; nothing where it is not true. */
+export function stagedIn(claim: Stated): string | undefined {
+  const condition = conditionIn(claim, "mooring.dev/Staged");
+  return condition?.status === "True" ? (textIn(condition.message) ?? "") : undefined;
+}
+
+function conditionIn({ status }: Stated, wanted: string): JsonObject | undefined {
+  const { conditions } = objectIn(status);
+  return Array.isArray(conditions) ? conditions.map(objectIn).find(({ type }) => type === wanted) : undefined;
 }
 
 function lastUseIn(claimUid: string, value: Json | undefined): PublishedUse | undefined {

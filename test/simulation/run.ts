@@ -2,9 +2,11 @@ import { INTERNAL_ERROR } from "../../common/runtime/internal-errors.ts";
 import { createEngine } from "./engine/engine.ts";
 import type { CrashSites } from "./engine/sites.ts";
 import { checkFinal, checkJournals, checkWriteCounts } from "./invariants/final.ts";
+import { GoneWatch } from "./invariants/gone.ts";
 import { checkNothingLost } from "./invariants/lost.ts";
 import { BrokenPromise, type PromiseName } from "./invariants/promises.ts";
 import { checkNeverLonger } from "./invariants/states.ts";
+import { checkStranded } from "./invariants/stranded.ts";
 import { ToldUses } from "./invariants/told.ts";
 import { WriteWatch } from "./invariants/writes.ts";
 import type { Plan } from "./plan/step.ts";
@@ -32,6 +34,8 @@ export interface Outcome {
   readonly writes: number;
   readonly uses: number;
   readonly networkHits: ReadonlyMap<string, number>;
+  /** Of deletions in a world that enforces protection. */
+  readonly deletions: Readonly<Record<string, number>>;
 }
 
 export interface RunOptions {
@@ -70,13 +74,21 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
     writes: watch.total,
     uses: world.truth.all.length,
     networkHits: sky.hits,
+    deletions: deletionsOf(stage),
   };
+}
+
+function deletionsOf({ world, gone }: Stage): Outcome["deletions"] {
+  const excuses = [...gone.excuses].map(([why, count]) => [`gone while mounted: ${why}`, count] as const);
+  const held = world.protection === "enforce" ? world.cluster.claimController.refused.size : 0;
+  return { gone: gone.count, held, ...Object.fromEntries(excuses) };
 }
 
 interface Stage {
   readonly world: World;
   readonly watch: WriteWatch;
   readonly told: ToldUses;
+  readonly gone: GoneWatch;
   readonly sky: Sky;
   readonly tell: (line: string) => void;
 }
@@ -113,9 +125,10 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
   const world = new World({ engine, sky, dice }, setup);
   const told = new ToldUses(world);
   const watch = new WriteWatch(world, told);
+  const gone = new GoneWatch(world, told);
   Object.assign(found, { world, told, watch });
   if (steps.some(({ kind }) => kind === "late-copies")) world.copies.keep();
-  return { world, watch, told, sky, tell: tell ?? (() => {}) };
+  return { world, watch, told, gone, sky, tell: tell ?? (() => {}) };
 }
 
 async function play(stage: Stage, { steps }: Plan, progress: { steps: number }): Promise<void> {
@@ -127,13 +140,16 @@ async function play(stage: Stage, { steps }: Plan, progress: { steps: number }):
     await pass(stage, step.thenMs);
     if (step.kind !== "recover") continue;
     checkNothingLost(world, stage.told);
-    if (step.thenMs >= SETTLES_MS) checkFinal(world, Number.POSITIVE_INFINITY);
+    if (step.thenMs < SETTLES_MS) continue;
+    checkFinal(world, Number.POSITIVE_INFINITY);
+    checkStranded(world);
   }
 }
 
-async function pass({ world, watch }: Stage, ms: number): Promise<void> {
+async function pass({ world, watch, gone }: Stage, ms: number): Promise<void> {
   await world.engine.scheduler.runUntil(world.now + ms);
-  if (watch.broken !== undefined) throw watch.broken;
+  const broken = watch.broken ?? gone.broken;
+  if (broken !== undefined) throw broken;
   const [bug] = world.bugs;
   if (bug !== undefined) throw bug;
   checkProcesses(world);
@@ -164,6 +180,7 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
   await settle(stage, Number.POSITIVE_INFINITY);
   checkNothingLost(world, told);
   if (setup.tempo === "brisk" && !isPatient && !isCalm && seed % 2 === 1) return;
+  if (setup.protection !== undefined) deleteSome(world);
   for (const pod of world.cluster.pods.there) {
     world.cluster.pods.delete(pod, false);
     await pass(stage, 300 / world.tempo.quickness);
@@ -185,12 +202,18 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
   checkNothingLost(world, told);
 }
 
+/** Every other claim: it stays until the pods have ended, and no longer. */
+function deleteSome({ cluster: { claims } }: World): void {
+  for (const [index, { name }] of claims.all.entries()) if (index % 2 === 0) claims.delete(name, undefined);
+}
+
 /** Waits until each status is right and stays so, but not for ever. */
 async function settle(stage: Stage, exactFrom: number): Promise<void> {
   const { world } = stage;
   const until = world.now + SETTLES_MS;
   while (!isRight(stage, exactFrom) && world.now < until) await pass(stage, stage.world.tempo.looksMs);
   checkFinal(world, exactFrom);
+  checkStranded(world);
 }
 
 /** What hangs at the end of a pod takes its time. */
@@ -208,6 +231,7 @@ function isRight({ world }: Stage, exactFrom: number): boolean {
   if (holder === "" || world.now - sinceMs < HEARD_MS) return false;
   try {
     checkFinal(world, exactFrom);
+    checkStranded(world);
     return true;
   } catch (error) {
     if (error instanceof BrokenPromise) return false;

@@ -13,7 +13,7 @@ export function promisedEnd(world: World, use: Use): number | undefined {
 }
 
 /** True where the node had no agent then, and has been without one for so long that its pods' status counts. */
-function isUnseen({ agentless, now, tempo }: World, node: string, atMs: number | undefined): boolean {
+export function isUnseen({ agentless, now, tempo }: World, node: string, atMs: number | undefined): boolean {
   return agentless.some(({ node: name, removedMs, fromMs, toMs }) => {
     return (
       name === node && atMs !== undefined && now >= fromMs && atMs >= removedMs && atMs <= toMs + tempo.isHeardAfterMs

@@ -2,6 +2,8 @@ import { TEMPOS } from "../plan/tempo.ts";
 import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
+import { NAMESPACE } from "../world/objects.ts";
+import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { promisedEnd } from "./ends.ts";
 import { BrokenPromise } from "./promises.ts";
@@ -22,20 +24,23 @@ const SHORT_MS = 3_000;
 /** All faults have ended, and enough time has passed: each claim has the right status, with the right time. */
 export function checkFinal(world: World, quietFromMs: number): void {
   for (const claim of world.cluster.claims.all) {
-    if (claim.isDeleting) continue;
     const published = publishedNow(world, claim);
+    // One that was deleted before it was given a status gets none.
+    if (published === undefined && claim.isDeleting) continue;
     if (published === undefined) throw new BrokenPromise("exact", `${claim.name} has no status`);
     checkState(world, claim, published);
     if (published.isUnused) checkTime(world, claim, { published, quietFromMs });
   }
 }
 
-function checkState(world: World, claim: ClaimRecord, { isUnused, reason }: Published): void {
+function checkState(world: World, claim: ClaimRecord, published: Published): void {
+  const { isUnused, reason } = published;
   const uses = world.truth.usesOf(claim.uid);
   const users = uses.filter((use) => use.isShown && promisedEnd(world, use) === undefined && isWatched(world, use));
   const references = referencesOf(world, claim);
   // What an earlier claim left mounted, or somebody unmounted under a running pod, may count as use for longer than it is one.
   const isVague = world.cluster.claims.shadowed.has(claim.uid) || world.unclear.has(claim.uid);
+  if (!isVague) checkStaged(world, claim, published);
   const isInUse = users.length > 0 || references.length > 0;
   if (isUnused && isInUse && !isVague) {
     const who = users[0] === undefined ? `${references[0]?.key} refers to it` : describe(users[0]);
@@ -45,6 +50,17 @@ function checkState(world: World, claim: ClaimRecord, { isUnused, reason }: Publ
   if (isVague || isUnused) return;
   const expected = users.length > 0 ? "Mounted" : "Referenced";
   if (reason !== expected) throw new BrokenPromise("exact", `${claim.name} is called ${reason} and is ${expected}`);
+}
+
+/** Where a claim is kept for it, whether its volume is staged is told beside that it is unused. */
+function checkStaged({ protection, nodes }: World, claim: ClaimRecord, { isUnused, staged }: Published): void {
+  const stagedOn = nodes.filter(
+    (node) => node.agentPodUid !== undefined && stagedSince(node, claim.volume) !== undefined,
+  );
+  const isExpected = protection !== "off" && isUnused && stagedOn.length > 0;
+  if (isExpected === (staged !== undefined)) return;
+  const where = stagedOn.map(({ name }) => name).join(", ") || "nowhere";
+  throw new BrokenPromise("exact", `${claim.name} is staged on ${where}, and says "${staged ?? ""}"`);
 }
 
 function isWatched(world: World, { node }: Use): boolean {
@@ -98,12 +114,17 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
   const last = Math.max(0, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (uses.length === 0) return;
   const users = world.truth.usesOf(claim.uid).filter(({ endedAt = 0 }) => endedAt >= last - EXACT_MS);
-  if (users.some(({ podUid }) => podUid === lastUse?.podUid)) return;
+  if (users.some(({ podUid }) => podUid === lastUse?.podUid) || usedEarlierClaim(world, claim, lastUse?.podUid)) return;
   const who = users.map(({ pod }) => pod).join(" or ");
   throw new BrokenPromise(
     "last-user",
     `${claim.name} was last used by ${who}, named is ${lastUse?.podUid ?? "nobody"}`,
   );
+}
+
+/** An administrator took the earlier claim away under the pod, by its finalizer: by name the pod refers to this one, and its end counts. */
+function usedEarlierClaim({ truth }: World, { name, uid }: ClaimRecord, podUid: string | undefined): boolean {
+  return truth.all.some((use) => use.podUid === podUid && use.claim === `${NAMESPACE}/${name}` && use.claimUid !== uid);
 }
 
 /** For each pod at most: referred to, mounted, mounted still although it is over, unmounted. What they have in common is one write. */
@@ -116,15 +137,22 @@ const WRITES_A_POD = 4;
  */
 export function checkWriteCounts(world: World, writes: WriteWatch, upgrades: number): void {
   const gaps = world.replicas.length === 1 || world.tempo === TEMPOS.brisk ? upgrades : 0;
-  for (const { name, uid } of world.cluster.claims.all) {
+  for (const { name, uid, volume } of world.cluster.claims.all) {
     const pods = world.cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(name));
     // What an earlier claim left on it goes in a write of its own.
     const cleanings = world.cluster.claims.restored.has(uid) ? 1 : 0;
-    const most = 1 + gaps + cleanings + WRITES_A_POD * pods.length;
+    const most = 1 + gaps + cleanings + WRITES_A_POD * pods.length + stagingWrites(world, volume.handle);
     const count = writes.countOf(uid);
     if (count > most)
       throw new BrokenPromise("one-write", `${name} was written ${count} times for ${pods.length} pods`);
   }
+}
+
+/** Where it is told that a volume is staged: that it is, and that it is no longer, for each pod with a volume of that handle. */
+function stagingWrites({ protection, cluster }: World, handle: string): number {
+  if (protection === "off") return 0;
+  const names = cluster.claims.ever.filter((claim) => claim.volume.handle === handle).map(({ name }) => name);
+  return 2 * cluster.pods.all.filter((pod) => claimNamesOf(pod).some((name) => names.includes(name))).length;
 }
 
 /** Nothing that is settled is kept on any node. */

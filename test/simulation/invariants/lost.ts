@@ -15,7 +15,7 @@ import { apiWallOf } from "./wall.ts";
 export function checkNothingLost(world: World, told: ToldUses): void {
   for (const claim of world.cluster.claims.all) {
     const published = publishedNow(world, claim);
-    if (claim.isDeleting || published?.isUnused !== true || isVague(world, claim.uid)) continue;
+    if (published?.isUnused !== true || isVague(world, claim.uid)) continue;
     const { releasedAtMs = Number.NEGATIVE_INFINITY, release = "nothing" } = published.lastUse ?? {};
     for (const { use, endedAt } of keptUses(world, told, claim)) {
       if (releasedAtMs >= apiWallOf(world).earliest(endedAt)) continue;

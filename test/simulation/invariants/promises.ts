@@ -11,6 +11,8 @@ export const PROMISES = {
   journal: "a release leaves the journal once it can no longer change any status",
   anew: "a claim that is made again under its name starts anew",
   "false-alarm": "nobody is told of an unmount under a running pod that there was not",
+  protected: "a protected claim is never gone while a node has its volume mounted, but by override",
+  stranded: "a deleted claim that nothing has mounted is gone soon",
   "no-failure": "no process ends by an error",
 } as const;
 

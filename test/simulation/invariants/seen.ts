@@ -45,12 +45,12 @@ export function isVague({ cluster, unclear }: World, claimUid: string): boolean 
 }
 
 /** A kubelet that has not heard of a pod's end may mount after it, and after the node's word: nobody could know. */
-function isMountedInTime({ beganAt }: Use, { overAt }: PodRecord): boolean {
+export function isMountedInTime({ beganAt }: Use, { overAt }: PodRecord): boolean {
   return beganAt <= (overAt ?? beganAt);
 }
 
 /** For long enough the pod was there, and not over, while the replica heard of everything. */
-function hasSeen(
+export function hasSeen(
   { attention }: World,
   { writer, sentMs }: Pick<Written, "writer" | "sentMs">,
   { madeAt, overAt }: PodRecord,

@@ -1,6 +1,6 @@
 import { type Published, publishedIn } from "../published.ts";
 import type { Use } from "../truth.ts";
-import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
+import { type ClaimRecord, meansClaim } from "../world/claims.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { PodRecord } from "../world/pods.ts";
 import type { World } from "../world/world.ts";
@@ -19,8 +19,7 @@ export function publishedNow({ engine }: World, { name }: ClaimRecord): Publishe
 export function checkNeverLonger(world: World): void {
   const quietSince = world.windows.quietSince();
   if (quietSince === undefined || world.now - quietSince < world.tempo.catchesUpMs) return;
-  // What stands in the status of a claim that is being deleted is left as it is.
-  for (const claim of world.cluster.claims.all) if (!claim.isDeleting) checkClaim(world, claim, quietSince);
+  for (const claim of world.cluster.claims.all) checkClaim(world, claim, quietSince);
 }
 
 function checkClaim(world: World, claim: ClaimRecord, quietSince: number): void {
@@ -62,11 +61,10 @@ export function describe({ pod, node, beganAt, endedAt }: Use): string {
   return `the use by ${pod} on ${node} that began at ${Math.round(beganAt)} ${until}`;
 }
 
-/** Pods that refer to the claim and are not over. */
-export function referencesOf({ cluster }: World, { name, owner }: ClaimRecord): readonly PodRecord[] {
+/** Pods that refer to the claim and are not over; no kubelet starts one that comes to its node after the claim was deleted. */
+export function referencesOf({ cluster }: World, claim: ClaimRecord): readonly PodRecord[] {
   return cluster.pods.there.filter((pod) => {
-    if (pod.isOver || !claimNamesOf(pod).includes(name)) return false;
-    const isPlain = pod.volumes.some((volume) => volume.by === "claim" && volume.claim === name);
-    return isPlain || owner === pod.uid;
+    const isWaiting = claim.isDeleting && pod.node === "";
+    return !pod.isOver && !isWaiting && meansClaim(pod, claim);
   });
 }

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import * as v from "valibot";
 import { COVERAGE_ANNOTATION } from "../../../aggregator/sources/coverage-annotation.ts";
 import type { Told } from "../engine/service.ts";
 import type { Published } from "../published.ts";
 import type { Use } from "../truth.ts";
+import type { KubeletVolume } from "../world/kubelet-paths.ts";
 import type { World } from "../world/world.ts";
 import { type Leading, watchLeader } from "./leader.ts";
 import { BrokenPromise } from "./promises.ts";
@@ -16,7 +18,11 @@ const report = v.object({
   node: v.string(),
   bootId: v.string(),
   holds: v.array(
-    v.object({ kind: v.string(), volume: v.object({ name: v.optional(v.string()) }), podUid: v.optional(v.string()) }),
+    v.object({
+      kind: v.string(),
+      volume: v.object({ name: v.optional(v.string()), handleHash: v.optional(v.string()) }),
+      podUid: v.optional(v.string()),
+    }),
   ),
 });
 
@@ -28,6 +34,8 @@ export class ToldUses {
   readonly #world: World;
   /** Of the present leader, and by which event it was first told. */
   #told = new Map<string, number>();
+  /** To the present leader: when, by true time, it was told of a mount, again and again. */
+  #times = new Map<string, readonly number[]>();
   #leading: Leading = { holder: "", sinceMs: 0 };
   /** Of any leader. */
   readonly #ever = new Set<string>();
@@ -48,6 +56,7 @@ export class ToldUses {
   /** Somebody leads anew, and knows nothing yet. */
   begin(): void {
     this.#told = new Map();
+    this.#times = new Map();
     this.#world.term = { beganMs: this.#world.now, heard: new Map() };
   }
 
@@ -57,11 +66,23 @@ export class ToldUses {
     const { heard } = this.#world.term;
     if (!heard.has(node)) heard.set(node, this.#world.now);
     for (const { kind, podUid, volume } of holds) {
+      this.#noteTime(keyOf({ node, bootId, podUid: podUid ?? STAGING }, volume.name ?? volume.handleHash ?? ""));
       if (kind === "staging" || podUid === undefined) continue;
       const key = keyOf({ node, bootId, podUid }, volume.name ?? "");
       if (!this.#told.has(key)) this.#told.set(key, this.#world.engine.scheduler.events());
       this.#ever.add(key);
     }
+  }
+
+  #noteTime(key: string): void {
+    this.#times.set(key, [...(this.#times.get(key) ?? []), this.#world.now]);
+  }
+
+  /** When, by true time, the present leader was first told of a mount that began then; nothing while it was not. */
+  toldMs({ beganAt, volume, ...mount }: ToldMount): number | undefined {
+    const names = [volume.pv, createHash("sha256").update(volume.handle).digest("hex")];
+    const times = names.flatMap((name) => this.#times.get(keyOf({ podUid: STAGING, ...mount }, name)) ?? []);
+    return times.find((ms) => ms >= beganAt);
   }
 
   /** True for a use that some leader was once told of. */
@@ -103,6 +124,18 @@ export class ToldUses {
     if (isGone) this.#told = new Map([...this.#told].filter(([key]) => !key.startsWith(`${node}/`)));
     return isGone;
   }
+}
+
+/** Instead of a pod, for the device that is mounted for all pods. */
+const STAGING = "staging";
+
+/** A mount of a volume for a pod, or the one for all of them. */
+export interface ToldMount {
+  readonly node: string;
+  readonly bootId: string;
+  readonly podUid?: string;
+  readonly volume: KubeletVolume;
+  readonly beganAt: number;
 }
 
 function keyOf({ node, bootId, podUid }: Pick<Use, "node" | "bootId" | "podUid">, pv: string): string {

@@ -1,7 +1,8 @@
+import type { ProtectionMode } from "../engine/api/protection.ts";
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
-import { HAPPENINGS, USUAL_KINDS } from "./happenings.ts";
+import { DELETIONS, HAPPENINGS, USUAL_KINDS } from "./happenings.ts";
 import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 import type { TempoName } from "./tempo.ts";
 
@@ -27,6 +28,12 @@ const BRISK_WEIGHTS: typeof WEIGHTS = {
   ...WEIGHTS,
   ...{ "new-pod": 2, "pod-ends": 2, "delete-pod": 2, "other-mounts": 1, rest: 10 },
   ...{ "crash-at": 3, "step-clock": 2, "damaged-reads": 2, disk: 2, "slow-reads": 2 },
+};
+
+/** The same in a world that is about deletions. */
+const DELETING_WEIGHTS: Readonly<Record<TempoName, typeof WEIGHTS>> = {
+  full: { "delete-claim": 8, "waiting-pod": 4, "take-finalizer": 4 },
+  brisk: { "delete-claim": 2 },
 };
 
 /**
@@ -62,17 +69,26 @@ const CALM_EVERY = 8;
 /** Kinds of steps that are no faults of anything. */
 const CALM: readonly StepKind[] = [...ALWAYS, "other-mounts", "delete-claim", "upgrade-all"];
 
+/** The share of worlds that are about deletions of claims. In the others protection is off, and claims are deleted where that is chosen. */
+const DELETING = 0.4;
+
+/** Modes of protection in those worlds. */
+const MODES = ["enforce", "enforce", "enforce", "enforce", "enforce", "enforce", "audit", "off"] as const;
+
 /** The plan that a seed stands for; with a focus, one of a world in which nothing but that goes wrong. */
 export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   if (focus !== undefined) return planWith(seed, focus);
   const dice = createDice(`plan ${seed}`);
   const isCalm = seed % CALM_EVERY === 0;
   const tempo = seed % FULL_EVERY === 1 ? "full" : "brisk";
-  const setup = setupOf(dice, { isCalm, focus: [], tempo });
-  const kinds = kindsOf(dice, { isCalm, tempo });
+  const mood = { isCalm, focus: [], tempo } as const;
+  const begun = setupOf(dice, mood);
+  const setup = dice.chance(DELETING) ? deleting(dice, begun, dice.pick(MODES)) : begun;
+  const chosen = kindsOf(dice, { isCalm, tempo });
+  const kinds = setup.protection === undefined ? chosen : [...new Set([...chosen, ...DELETIONS])];
   const count = LEAST_STEPS + dice.between(0, tempo === "brisk" ? 5 : 60);
   const gapOf = gapOfWorld(dice, tempo);
-  const choice = weighted(kinds, tempo);
+  const choice = weighted(kinds, setup);
   const steps = Array.from({ length: count }, () => stepOf(dice, setup, { choice, gapOf }));
   return { seed, isCalm, setup, steps: [...firstSteps(dice, kinds), ...steps] };
 }
@@ -85,10 +101,11 @@ function firstSteps(dice: Dice, kinds: readonly StepKind[]): readonly Step[] {
 
 function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
-  const setup = setupOf(dice, { isCalm: false, focus, tempo: "full" });
+  const begun = setupOf(dice, { isCalm: false, focus, tempo: "full" });
+  const setup = DELETIONS.some((kind) => focus.includes(kind)) ? deleting(dice, begun, "enforce") : begun;
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
-    return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), "full"), gapOf: slowGap });
+    return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), setup), gapOf: slowGap });
   });
   return { seed, isCalm: false, setup, steps };
 }
@@ -102,7 +119,7 @@ function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly S
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */
 function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">): readonly StepKind[] {
-  const all = USUAL_KINDS;
+  const all = USUAL_KINDS.filter((kind) => kind === "delete-claim" || !DELETIONS.includes(kind));
   const factorOf = (kind: StepKind): number => RARE[tempo][kind] ?? 1;
   if (isCalm) return all.filter((kind) => CALM.includes(kind) && dice.chance(factorOf(kind)));
   const share = dice.pick(tempo === "full" ? [0.15, 0.3, 0.6, 1] : [0.1, 0.2, 0.4, 0.7]);
@@ -116,8 +133,9 @@ interface Course {
   readonly gapOf: (dice: Dice) => number;
 }
 
-function weighted(kinds: readonly StepKind[], tempo: TempoName): readonly StepKind[] {
-  const weights = tempo === "brisk" ? BRISK_WEIGHTS : WEIGHTS;
+function weighted(kinds: readonly StepKind[], { tempo, protection }: Setup): readonly StepKind[] {
+  const usual = tempo === "brisk" ? BRISK_WEIGHTS : WEIGHTS;
+  const weights = protection === undefined ? usual : { ...usual, ...DELETING_WEIGHTS[tempo] };
   return kinds.flatMap((kind) => Array.from({ length: weights[kind] ?? 1 }, () => kind));
 }
 
@@ -183,6 +201,12 @@ function setupOf(dice: Dice, mood: Mood): Setup {
   const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
   const serverOffsetsMs = isCalm ? [offset] : [offset, ...second];
   return { tempo, nodes, claims, replicas: isBrisk ? dice.pick([1, 1, 2]) : dice.between(1, 2), serverOffsetsMs };
+}
+
+/** The same world, about deletions: half of its volumes go with their claims. */
+function deleting(dice: Dice, setup: Setup, protection: ProtectionMode): Setup {
+  const claims = setup.claims.map((claim) => ({ ...claim, reclaim: dice.pick(["Retain", "Delete"] as const) }));
+  return { ...setup, claims, protection };
 }
 
 function nodeOf(dice: Dice, { isFirst, isCalm, focus, tempo }: Mood & { readonly isFirst: boolean }): NodeSetup {

@@ -99,6 +99,16 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       pace: paceOf(dice, setup),
     }),
   ],
+  [
+    "waiting-pod",
+    (dice, setup) => ({
+      kind: "waiting-pod",
+      ...node(dice, setup),
+      volumes: volumesOf(dice, setup),
+      pace: paceOf(dice, setup),
+      forMs: within(dice, setup, dice.pick([[0, 500] as const, [500, 30_000] as const])),
+    }),
+  ],
   ["pod-ends", (dice) => ({ kind: "pod-ends", ...pick(dice) })],
   ["delete-pod", (dice) => ({ kind: "delete-pod", ...pick(dice), isForced: dice.chance(0.3) })],
   [
@@ -109,6 +119,11 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       next: dice.pick(["new-volume", "same-volume", "old-status"] as const),
     }),
   ],
+  [
+    "force-release",
+    (dice) => ({ kind: "force-release", ...pick(dice), uid: dice.pick(["own", "other", "other", "short"] as const) }),
+  ],
+  ["take-finalizer", (dice) => ({ kind: "take-finalizer", ...pick(dice) })],
   [
     "unmount-behind",
     (dice) => ({
@@ -228,7 +243,10 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
 /** Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last. */
 const FOCUSED: readonly StepKind[] = ["put-back"];
 
-/** The kinds that any world may have. */
+/** Kinds that worlds have which are about deletions of claims, and these always. */
+export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];
+
+/** The kinds that worlds may have. */
 export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(
   (kind) => !FOCUSED.includes(kind),
 );

@@ -1,6 +1,7 @@
+import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { NextClaim } from "../world/claims.ts";
 import type { VolumeKind } from "../world/kubelet-paths.ts";
-import type { PodVolume } from "../world/objects.ts";
+import type { PodVolume, ReclaimPolicy } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import type { ReadDamage } from "../world/table-read.ts";
 import type { NetworkFault } from "../world/weather.ts";
@@ -24,7 +25,19 @@ export type Happening =
   /** The containers of a pod end by themselves. */
   | { readonly kind: "pod-ends"; readonly pick: number }
   | { readonly kind: "delete-pod"; readonly pick: number; readonly isForced: boolean }
+  /** A pod that is on no node until so much time has passed, and as long as a claim that it names is being deleted or not there. */
+  | {
+      readonly kind: "waiting-pod";
+      readonly node: number;
+      readonly volumes: readonly PodVolume[];
+      readonly pace: PodPace;
+      readonly forMs: number;
+    }
   | { readonly kind: "delete-claim"; readonly pick: number; readonly next: NextClaim | undefined }
+  /** Somebody sets the override on a claim, with its own UID, with that of another claim, or with too little of its own. */
+  | { readonly kind: "force-release"; readonly pick: number; readonly uid: "own" | "other" | "short" }
+  /** An administrator takes the finalizer of a claim that is being deleted away by hand. */
+  | { readonly kind: "take-finalizer"; readonly pick: number }
   /** Somebody at the node unmounts what a running pod uses; the kubelet may mount it again. */
   | { readonly kind: "unmount-behind"; readonly pick: number; readonly againAfterMs: number | undefined }
   /** Mounts that are nobody's volume come and go, or change their options. */
@@ -82,6 +95,8 @@ export interface Setup {
   readonly replicas: number;
   /** Wall clocks of API servers minus true time, milliseconds; one each. */
   readonly serverOffsetsMs: readonly number[];
+  /** A world that is about deletions of claims, and in which mode; nothing for any other, where protection is off. */
+  readonly protection?: ProtectionMode | undefined;
 }
 
 export interface NodeSetup {
@@ -101,6 +116,8 @@ export interface ClaimSetup {
   readonly kind: VolumeKind;
   /** Its volume has the handle of the first claim's. */
   readonly sharesHandle: boolean;
+  /** Retain unless told. */
+  readonly reclaim?: ReclaimPolicy | undefined;
 }
 
 /** All that decides a world: with the seed, which decides delays and the order of what happens at once, it replays exactly. */

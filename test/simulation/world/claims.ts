@@ -1,7 +1,9 @@
-import type { SimApi } from "../engine/api/api.ts";
+import type { SimApi, StoreEvent } from "../engine/api/api.ts";
+import { unprotected } from "../engine/api/deletion.ts";
 import type { ApiObject, JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import { withOverride } from "../engine/api/protection.ts";
 import type { KubeletVolume, VolumeKind } from "./kubelet-paths.ts";
-import { claimObject, type LeftStatus, NAMESPACE, volumeObject } from "./objects.ts";
+import { claimObject, type LeftStatus, NAMESPACE, type ReclaimPolicy, volumeObject } from "./objects.ts";
 import type { PodRecord } from "./pods.ts";
 import { secondsText } from "./time.ts";
 
@@ -10,9 +12,12 @@ export interface ClaimRecord {
   readonly name: string;
   readonly uid: string;
   readonly volume: KubeletVolume;
+  readonly reclaim: ReclaimPolicy;
   /** The pod that controls it. */
   readonly owner: string | undefined;
   isDeleting: boolean;
+  /** By true time. */
+  deletedAt: number | undefined;
   /** What becomes of its name when it is gone. */
   next: NextClaim | undefined;
 }
@@ -28,6 +33,7 @@ export interface NewClaim {
   readonly name: string;
   readonly kind: VolumeKind;
   readonly handle?: string | undefined;
+  readonly reclaim?: ReclaimPolicy | undefined;
   readonly owner?: { readonly name: string; readonly uid: string } | undefined;
   /** What stood on an earlier claim of that name. */
   readonly left?: LeftStatus | undefined;
@@ -46,24 +52,36 @@ interface ClaimsParts {
 
 /** Between the end of a claim and the next of its name. Milliseconds. */
 const AGAIN_MS = 1_200;
+/** How late a controller sees what is written. Milliseconds. */
+const HEARS_MS = 30;
 
-/** Claims and volumes, and what the binder and the protection controller do with them. */
+/** Claims and volumes, and what the binder and the provisioner do with them. */
 export class Claims {
   readonly #parts: ClaimsParts;
   readonly #claims = new Map<string, ClaimRecord>();
+  /** All that ever were, by UID. */
+  readonly #known = new Map<string, ClaimRecord>();
   /** UIDs of claims beside which a mount of an earlier claim of the same volume may be taken for theirs. */
   readonly shadowed = new Set<string>();
   /** UIDs of claims that were made with what stood on an earlier one. */
   readonly restored = new Set<string>();
   readonly #madeAt = new Map<string, number>();
+  /** Released volumes that the provisioner deletes once nothing attaches them. */
+  readonly #doomed = new Set<string>();
   #made = 0;
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts;
+    parts.api.observe((event) => this.#hear(event));
   }
 
   get all(): readonly ClaimRecord[] {
     return [...this.#claims.values()];
+  }
+
+  /** Also those that are gone. */
+  get ever(): readonly ClaimRecord[] {
+    return [...this.#known.values()];
   }
 
   /** When a claim was made, by true time. */
@@ -75,15 +93,20 @@ export class Claims {
     return this.#claims.get(name);
   }
 
-  create({ name, kind, handle, owner, left }: NewClaim): ClaimRecord {
+  /** Also one that is gone. */
+  byUid(uid: string): ClaimRecord | undefined {
+    return this.#known.get(uid);
+  }
+
+  create({ name, kind, handle, reclaim = "Retain", owner, left }: NewClaim): ClaimRecord {
     this.#made += 1;
     const pv = `pv-${this.#made}`;
     const volume = { pv, kind, handle: handle ?? `handle-${this.#made}` };
-    this.#parts.api.create("persistentvolumes", volumeObject(volume));
-    return this.#bind({ name, volume, owner, left });
+    this.#parts.api.create("persistentvolumes", volumeObject(volume, reclaim));
+    return this.#bind({ name, volume, reclaim, owner, left });
   }
 
-  #bind({ name, volume, owner, left }: Bound): ClaimRecord {
+  #bind({ name, volume, reclaim, owner, left }: Bound): ClaimRecord {
     const { uid } = this.#parts.api.create(
       "persistentvolumeclaims",
       claimObject({ name, pv: volume.pv, owner, left }),
@@ -91,8 +114,10 @@ export class Claims {
     if (left !== undefined) this.restored.add(uid);
     this.#madeAt.set(uid, this.#parts.now());
     this.#setVolume(volume.pv, { phase: "Bound", claimRef: { namespace: NAMESPACE, name, uid } });
-    const record = { name, uid, volume, owner: owner?.uid, isDeleting: false, next: undefined };
+    const begun = { isDeleting: false, deletedAt: undefined, next: undefined };
+    const record = { name, uid, volume, reclaim, owner: owner?.uid, ...begun };
     this.#claims.set(name, record);
+    this.#known.set(uid, record);
     return record;
   }
 
@@ -108,46 +133,77 @@ export class Claims {
     api.update(ref, (object) => ({ ...object, status }), { subresource: "status" });
   }
 
-  /** A claim that pods name stays until they are gone. */
+  /** As `kubectl delete`: the claim stays until its finalizer is gone. */
   delete(name: string, next: NextClaim | undefined): void {
     const claim = this.#claims.get(name);
     if (claim === undefined || claim.isDeleting) return;
     claim.isDeleting = true;
+    claim.deletedAt = this.#parts.now();
     claim.next = next;
-    const deletionTimestamp = secondsText(this.#parts.wallMs());
-    this.#parts.api.update(refOf(name), (object) => ({
-      ...object,
-      metadata: { ...object.metadata, deletionTimestamp },
-    }));
-    this.release();
+    this.#parts.api.requestDeletion(refOf(name));
   }
 
-  /** Takes away what is to be deleted and what no pod names any more, and what was made for a pod that is gone. */
-  release(): void {
+  /** Somebody sets the override, with any value. */
+  setOverride(name: string, value: string): void {
+    this.#parts.api.update(refOf(name), (object) => withOverride(object, value));
+  }
+
+  /** An administrator takes the finalizer away by hand; the policy may say no. */
+  takeFinalizer(name: string): void {
+    this.#parts.api.attempt(refOf(name), unprotected);
+  }
+
+  /** The garbage collector deletes what was made for a pod that is gone. */
+  collect(): void {
     const pods = this.#parts.pods().filter(({ isThere }) => isThere);
-    for (const claim of this.all) {
-      const isOrphan = claim.owner !== undefined && !pods.some(({ uid }) => uid === claim.owner);
-      const isNamed = pods.some((pod) => claimNamesOf(pod).includes(claim.name));
-      if (isOrphan || (claim.isDeleting && !isNamed)) this.#remove(claim);
+    for (const { name, owner } of this.all)
+      if (owner !== undefined && !pods.some(({ uid }) => uid === owner)) this.delete(name, undefined);
+  }
+
+  #hear({ resource, type, object, previous }: StoreEvent): void {
+    if (type !== "DELETED") return;
+    if (resource === "volumeattachments") this.#parts.after(HEARS_MS, () => this.#destroy());
+    const claim = resource === "persistentvolumeclaims" ? this.#known.get(object.metadata.uid) : undefined;
+    if (claim !== undefined) this.#onGone(claim, previous);
+  }
+
+  #onGone(claim: ClaimRecord, object: ApiObject | undefined): void {
+    const { name, volume, reclaim } = claim;
+    if (this.#claims.get(name) === claim) this.#claims.delete(name);
+    const { after } = this.#parts;
+    after(HEARS_MS, () => this.#release(claim));
+    const { next } = claim;
+    const left = leftOn(object);
+    if (next !== undefined) after(AGAIN_MS, () => this.#makeAgain({ name, volume, reclaim, left }, next));
+  }
+
+  #release({ name, uid, volume: { pv }, reclaim }: ClaimRecord): void {
+    this.#setVolume(pv, { phase: "Released", claimRef: { namespace: NAMESPACE, name, uid } });
+    if (reclaim !== "Delete") return;
+    this.#doomed.add(pv);
+    this.#destroy();
+  }
+
+  /** The provisioner waits for attachments, not for mounts. */
+  #destroy(): void {
+    const { api } = this.#parts;
+    const attached = api.list("volumeattachments").map(({ spec }) => JSON.stringify(spec));
+    for (const pv of this.#doomed) {
+      if (attached.some((spec) => spec.includes(`"${pv}"`))) continue;
+      this.#doomed.delete(pv);
+      api.delete({ resource: "persistentvolumes", name: pv });
     }
   }
 
-  #remove({ name, uid, volume, next }: ClaimRecord): void {
-    this.#claims.delete(name);
-    const left = leftOn(this.#parts.api.get(refOf(name)));
-    this.#parts.api.delete(refOf(name));
-    this.#setVolume(volume.pv, { phase: "Released", claimRef: { namespace: NAMESPACE, name, uid } });
-    if (next !== undefined) this.#parts.after(AGAIN_MS, () => this.#makeAgain({ name, volume, left }, next));
-  }
-
-  #makeAgain({ name, volume, left }: Omit<Bound, "owner">, next: NextClaim): void {
+  #makeAgain({ name, volume, reclaim, left }: Omit<Bound, "owner">, next: NextClaim): void {
     if (this.#claims.has(name)) return;
-    if (next === "same-volume") this.shadowed.add(this.#bind({ name, volume }).uid);
-    else this.create({ name, kind: volume.kind, left: next === "old-status" ? left : undefined });
+    // Nothing can be bound to a volume that is deleted.
+    if (next === "same-volume" && reclaim === "Retain") this.shadowed.add(this.#bind({ name, volume, reclaim }).uid);
+    else this.create({ name, kind: volume.kind, reclaim, left: next === "old-status" ? left : undefined });
   }
 }
 
-type Bound = Pick<ClaimRecord, "name" | "volume"> & Pick<NewClaim, "owner" | "left">;
+type Bound = Pick<ClaimRecord, "name" | "volume" | "reclaim"> & Pick<NewClaim, "owner" | "left">;
 
 /** What a backup has of a claim beside what was asked for. */
 function leftOn(claim: ApiObject | undefined): LeftStatus {
@@ -161,9 +217,16 @@ function refOf(name: string): ObjectRef {
 }
 
 /** The names of the claims that a pod means. */
-export function claimNamesOf({ name, volumes }: PodRecord): readonly string[] {
+export function claimNamesOf({ name, volumes }: Pick<PodRecord, "name" | "volumes">): readonly string[] {
   return volumes.flatMap((volume) => {
     if (volume.by === "inline") return [];
     return [volume.by === "claim" ? volume.claim : `${name}-${volume.name}`];
   });
+}
+
+/** Whether a pod means this very claim: one that is made for pods it means only where it owns it (ephemeral.VolumeIsForPod). */
+export function meansClaim(pod: PodRecord, { name, owner }: Pick<ClaimRecord, "name" | "owner">): boolean {
+  if (!claimNamesOf(pod).includes(name)) return false;
+  const isPlain = pod.volumes.some((volume) => volume.by === "claim" && volume.claim === name);
+  return isPlain || owner === pod.uid;
 }

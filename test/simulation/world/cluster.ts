@@ -1,6 +1,7 @@
 import type { SimApi, WriteOptions } from "../engine/api/api.ts";
 import type { ApiObject, JsonObject } from "../engine/api/objects.ts";
-import { type ClaimRecord, Claims } from "./claims.ts";
+import { ClaimController } from "./claim-controller.ts";
+import { type ClaimRecord, Claims, claimNamesOf } from "./claims.ts";
 import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
 import { attachmentObject, leaseObject, NAMESPACE, nodeObject, nodeStatus, type PodVolume } from "./objects.ts";
 import { type PodRecord, Pods } from "./pods.ts";
@@ -31,6 +32,7 @@ const STATUS = { subresource: "status" } as const;
 export class Cluster {
   readonly pods: Pods;
   readonly claims: Claims;
+  readonly claimController: ClaimController;
   /** Nodes that do not reach the API server. */
   readonly cutOff = new Set<string>();
   readonly #parts: ClusterParts;
@@ -45,10 +47,19 @@ export class Cluster {
     this.#parts = parts;
     this.pods = new Pods({ api, now, wallMs });
     this.claims = new Claims({ api, now, wallMs, after, pods: () => this.pods.all });
+    this.claimController = new ClaimController({
+      ...{ api, now, after, pods: () => this.pods.there },
+      podByUid: (uid) => this.pods.byUid(uid),
+    });
   }
 
   isReachableFrom(node: string): boolean {
     return !this.cutOff.has(node) && this.#parts.api.servers.some(({ isUp }) => isUp);
+  }
+
+  /** The scheduler binds a pod, but to no node while a claim of it is being deleted, or is not there. */
+  canSchedule(pod: PodRecord): boolean {
+    return claimNamesOf(pod).every((name) => this.claims.get(name)?.isDeleting === false);
   }
 
   /** What the pod's kubelet is to mount; nothing while it cannot know. */

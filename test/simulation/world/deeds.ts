@@ -1,4 +1,6 @@
+import { TOKEN_LENGTH } from "../engine/api/protection.ts";
 import type { Step, StepKind } from "../plan/step.ts";
+import type { ClaimRecord } from "./claims.ts";
 import { foreignMounts } from "./kubelet-paths.ts";
 import { actOnMooring } from "./mooring-deeds.ts";
 import { actOnNodes } from "./node-deeds.ts";
@@ -8,16 +10,20 @@ import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
 
 /** What somebody asks the API server for, which has to be there. */
-const NEEDS_API: readonly StepKind[] = ["new-pod", "delete-pod", "delete-claim", "delete-node", "out-of-service"];
+const NEEDS_API: readonly StepKind[] = [
+  ...(["new-pod", "waiting-pod", "delete-pod", "delete-node", "out-of-service"] as const),
+  ...(["delete-claim", "force-release", "take-finalizer"] as const),
+];
 
 /** Does what a step says. Where there is nothing to do it to, nothing is done. */
 export function act(world: World, step: Step, number: number): void {
   if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
-  if (!actOnPods(world, step, number) && !actOnNodes(world, step)) actOnMooring(world, step);
+  if (actOnPods(world, step, number) || actOnClaims(world, step) || actOnNodes(world, step)) return;
+  actOnMooring(world, step);
 }
 
 function actOnPods(world: World, step: Step, number: number): boolean {
-  const { pods, claims } = world.cluster;
+  const { pods } = world.cluster;
   switch (step.kind) {
     case "rest":
       return true;
@@ -43,9 +49,11 @@ function actOnPods(world: World, step: Step, number: number): boolean {
       if (pod !== undefined) pods.delete(pod, step.isForced);
       return true;
     }
-    case "delete-claim": {
-      const claim = picked(claims.all, step.pick);
-      if (claim !== undefined) claims.delete(claim.name, step.next);
+    case "waiting-pod": {
+      const { pace } = step;
+      const volumes = withoutTwins(world, step.volumes);
+      const pod = pods.create({ name: `pod-${number}`, node: "", volumes, pace });
+      schedule(world, { pod, node: world.node(step.node).name, afterMs: step.forMs });
       return true;
     }
     case "unmount-behind":
@@ -57,6 +65,56 @@ function actOnPods(world: World, step: Step, number: number): boolean {
     default:
       return false;
   }
+}
+
+/** What somebody does to claims. False for any other step. */
+function actOnClaims({ cluster: { claims } }: World, step: Step): boolean {
+  switch (step.kind) {
+    case "delete-claim": {
+      const claim = picked(claims.all, step.pick);
+      if (claim !== undefined) claims.delete(claim.name, step.next);
+      return true;
+    }
+    case "force-release": {
+      const claim = picked(claims.all, step.pick);
+      if (claim !== undefined) claims.setOverride(claim.name, overrideOf(claim, claims.all, step.uid));
+      return true;
+    }
+    case "take-finalizer": {
+      const deleting = claims.all.filter(({ isDeleting }) => isDeleting);
+      const claim = picked(deleting, step.pick);
+      if (claim !== undefined) claims.takeFinalizer(claim.name);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+function overrideOf({ uid }: ClaimRecord, all: readonly ClaimRecord[], whose: "own" | "other" | "short"): string {
+  if (whose === "own") return `${uid.slice(0, TOKEN_LENGTH)} lost anyway`;
+  if (whose === "short") return uid.slice(0, TOKEN_LENGTH - 1);
+  const other = all.find((claim) => claim.uid !== uid)?.uid ?? "00000000";
+  return `${other.slice(0, TOKEN_LENGTH)} of another claim`;
+}
+
+/** Between two attempts of the scheduler. Milliseconds. */
+const SCHEDULES_MS = 3_000;
+
+interface Scheduling {
+  readonly pod: PodRecord;
+  readonly node: string;
+  readonly afterMs: number;
+}
+
+function schedule(world: World, { pod, node, afterMs }: Scheduling): void {
+  const { engine, cluster } = world;
+  engine.scheduler.after(afterMs, () => {
+    if (!pod.isThere) return;
+    const isUp = engine.api.servers.some((server) => server.isUp);
+    if (isUp && cluster.canSchedule(pod)) cluster.pods.schedule(pod, node);
+    else schedule(world, { pod, node, afterMs: SCHEDULES_MS });
+  });
 }
 
 /** One pod cannot mount two volumes of one name: they would have one path. */

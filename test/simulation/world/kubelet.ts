@@ -41,6 +41,7 @@ const RETRY_MS = 1_500;
 export class Kubelet {
   readonly #parts: KubeletParts;
   #works = new Map<string, Work>();
+  #unstaging = 0;
 
   constructor(parts: KubeletParts) {
     this.#parts = parts;
@@ -52,9 +53,9 @@ export class Kubelet {
     this.#works = new Map();
   }
 
-  /** Pods that it works on. */
+  /** Pods that it works on, and volumes of pods that are over and are still to be unstaged. */
   get busy(): number {
-    return this.#works.size;
+    return this.#works.size + this.#unstaging;
   }
 
   /** Brings what it does to what the API server says of its pods. */
@@ -108,7 +109,10 @@ export class Kubelet {
       await power.waitFor(work.over);
       await this.#stop(work);
       await this.#tearDown(work);
-      await this.#unstage(work);
+      this.#unstaging += 1;
+      await this.#unstage(work).finally(() => {
+        this.#unstaging -= 1;
+      });
     } catch (error) {
       if (!(error instanceof PoweredOff)) throw error;
     }

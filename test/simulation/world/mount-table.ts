@@ -9,6 +9,8 @@ export interface Mount {
   readonly fsType: string;
   readonly source: string;
   readonly options: string;
+  /** By true time. */
+  readonly sinceMs: number;
 }
 
 export type NewMount = Pick<Mount, "point"> & Partial<Pick<Mount, "device" | "root" | "fsType" | "source" | "options">>;
@@ -45,7 +47,7 @@ export class MountTable {
   mount({ point, device = "8:1", root = "/", fsType = "ext4", source = "/dev/sda1", options = "rw" }: NewMount): void {
     const parent = this.#topAt(point) ?? this.#mounts.findLast((one) => isAbove(one.point, point));
     const ids = { id: this.#freeId(), parentId: parent?.id ?? 1 };
-    this.#mounts.push({ ...ids, point, device, root, fsType, source, options });
+    this.#mounts.push({ ...ids, point, device, root, fsType, source, options, sinceMs: this.#now() });
     this.#tell();
   }
 
@@ -58,6 +60,11 @@ export class MountTable {
     this.#mounts = this.#mounts.filter((one) => one !== top);
     this.#tell();
     return true;
+  }
+
+  /** Since when, by true time, something has been mounted there; nothing while nothing is. */
+  mountedSince(point: string): number | undefined {
+    return this.#mounts.find((one) => one.point === point)?.sinceMs;
   }
 
   /** The same mount with other options: another line for the same mount ID. */

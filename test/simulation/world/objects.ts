@@ -16,6 +16,7 @@ export type PodVolume =
 
 interface PodText {
   readonly name: string;
+  /** Empty for a pod that is not scheduled yet. */
   readonly node: string;
   readonly volumes: readonly PodVolume[];
 }
@@ -26,7 +27,7 @@ export function podObject({ name, node, volumes }: PodText): NewObject {
     kind: "Pod",
     metadata: { name, namespace: NAMESPACE },
     spec: {
-      nodeName: node,
+      ...(node !== "" && { nodeName: node }),
       containers: [{ name: "main", image: "main" }],
       volumes: volumes.map((volume, index) => podVolumeObject(volume, index)),
     },
@@ -40,7 +41,6 @@ function podVolumeObject(volume: PodVolume, index: number): JsonObject {
   return { name: volume.name, csi: { driver: CSI_DRIVER } };
 }
 
-/** What a kubelet writes into a pod's status. */
 /** What a kubelet posts of a pod: that it runs, or how it ended. */
 export type PodPhase = "Running" | "Succeeded" | "Failed" | "NeverRan";
 
@@ -105,7 +105,10 @@ export function claimObject({ name, pv, owner, left }: ClaimText): NewObject {
   };
 }
 
-export function volumeObject(volume: KubeletVolume): NewObject {
+/** What becomes of a volume whose claim is gone. */
+export type ReclaimPolicy = "Retain" | "Delete";
+
+export function volumeObject(volume: KubeletVolume, reclaim: ReclaimPolicy): NewObject {
   return {
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -113,7 +116,7 @@ export function volumeObject(volume: KubeletVolume): NewObject {
     spec: {
       ...sourceOf(volume),
       capacity: { storage: "1Gi" },
-      persistentVolumeReclaimPolicy: "Retain",
+      persistentVolumeReclaimPolicy: reclaim,
       storageClassName: "standard",
     },
     status: { phase: "Available" },

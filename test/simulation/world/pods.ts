@@ -30,7 +30,8 @@ export interface PodRecord {
   /** `namespace/name` */
   readonly key: string;
   readonly name: string;
-  readonly node: string;
+  /** Empty until it is scheduled. */
+  node: string;
   readonly volumes: readonly PodVolume[];
   readonly pace: PodPace;
   /** By true time. */
@@ -93,10 +94,20 @@ export class Pods {
     return record;
   }
 
-  /** With grace: the kubelet takes it away when it is done. Without, or when it is finished: at once. */
+  /** The scheduler binds it to a node. */
+  schedule(pod: PodRecord, node: string): void {
+    if (!pod.isThere || pod.isDeleting || pod.node !== "") return;
+    pod.node = node;
+    this.#parts.api.update(refOf(pod), (object) => {
+      const spec = typeof object.spec === "object" && object.spec !== null ? object.spec : {};
+      return { ...object, spec: { ...spec, nodeName: node } };
+    });
+  }
+
+  /** With grace: the kubelet takes it away when it is done. Without, or when it is finished or on no node: at once. */
   delete(pod: PodRecord, isForced: boolean): void {
     if (!pod.isThere) return;
-    if (isForced || pod.isOver) this.remove(pod);
+    if (isForced || pod.isOver || pod.node === "") this.remove(pod);
     if (pod.isDeleting || !pod.isThere) return;
     pod.isDeleting = true;
     const deletionTimestamp = secondsText(this.#parts.wallMs() + 30_000);

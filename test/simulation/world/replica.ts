@@ -10,6 +10,7 @@ interface ReplicaParts {
   readonly engine: Engine;
   readonly attention: Attention;
   readonly tempo: Tempo;
+  readonly protection: AggregatorConfig["protection"];
 }
 
 /** A replica of the aggregator: its pod stays, its process may end and is started again. */
@@ -24,7 +25,7 @@ export class Replica {
   #isWanted = true;
 
   constructor(
-    { engine, attention, tempo }: ReplicaParts,
+    { engine, attention, tempo, protection }: ReplicaParts,
     { name, machine, isElected }: { readonly name: string; readonly machine: SimMachine; readonly isElected: boolean },
   ) {
     this.name = name;
@@ -33,7 +34,7 @@ export class Replica {
     this.#attention = attention;
     this.#tempo = tempo;
     const election = isElected ? { namespace: "mooring", pod: name, timing: tempo.election } : undefined;
-    this.#config = { ...tempo.limits, election };
+    this.#config = { ...tempo.limits, election, protection };
     engine.api.create("pods", aggregatorPodObject(name, isElected));
     this.start();
   }

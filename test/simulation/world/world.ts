@@ -1,4 +1,5 @@
 import type { ApiObject } from "../engine/api/objects.ts";
+import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SiteVisit } from "../engine/sites.ts";
@@ -44,6 +45,8 @@ export class World {
   readonly windows: Windows;
   readonly nodes: readonly SimNode[];
   readonly replicas: readonly Replica[];
+  /** What the installed policies do, and what the aggregators were told of them. */
+  readonly protection: ProtectionMode;
   /** The machine that the aggregators run on. */
   readonly control: SimMachine;
   /** What a part of the world itself threw: a mistake in the simulation. */
@@ -92,11 +95,19 @@ export class World {
     this.cluster = new Cluster({ api, now: scheduler.nowMs, wallMs: () => this.apiWallMs, after: scheduler.after });
     this.nodes = setup.nodes.map((_, index) => this.#newNode(setup, index));
     this.control = engine.machine({ name: "control-plane", upForMs: 90_000_000 });
-    for (const [index, { kind, sharesHandle }] of setup.claims.entries())
-      this.cluster.claims.create({ name: `data-${index}`, kind, handle: sharesHandle ? "handle-1" : undefined });
+    this.protection = setup.protection ?? "off";
+    api.protect(this.protection);
+    for (const [index, { kind, sharesHandle, reclaim }] of setup.claims.entries())
+      this.cluster.claims.create({
+        name: `data-${index}`,
+        kind,
+        handle: sharesHandle ? "handle-1" : undefined,
+        reclaim,
+      });
     this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
       const replica = { name: `aggregator-${index}`, machine: this.control, isElected: true };
-      return new Replica({ engine, attention: this.attention, tempo: this.tempo }, replica);
+      const { attention, tempo, protection } = this;
+      return new Replica({ engine, attention, tempo, protection }, replica);
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
@@ -146,7 +157,7 @@ export class World {
 
   /** Controllers and kubelets hear of what became of pods. */
   #onPods(): void {
-    this.cluster.claims.release();
+    this.cluster.claims.collect();
     this.#makeEphemeralClaims();
     this.syncKubelets();
   }
@@ -182,7 +193,7 @@ export class World {
   }
 
   /** True for a use that may have counted as ended with its node. */
-  wasGivenUp({ node, beganAt, endedAt = this.now }: Use): boolean {
+  wasGivenUp({ node, beganAt, endedAt = this.now }: Pick<Use, "node" | "beganAt" | "endedAt">): boolean {
     return this.#givenUp.some((one) => one.node === node && one.fromMs <= endedAt && one.toMs >= beganAt);
   }
 

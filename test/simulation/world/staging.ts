@@ -1,0 +1,15 @@
+import { type KubeletVolume, stagingMount, type VolumeKind } from "./kubelet-paths.ts";
+import type { SimNode } from "./sim-node.ts";
+
+const CSI: readonly VolumeKind[] = ["csi", "csi-plain", "csi-block"];
+
+/**
+ * Since when, by true time, the device of a volume has been mounted on a node for all pods there; nothing while it is not. Volumes with
+ * one handle are one device, whichever of them it was staged for.
+ */
+export function stagedSince({ root, power, table }: SimNode, volume: KubeletVolume): number | undefined {
+  if (!power.isOn) return undefined;
+  const shared = CSI.includes(volume.kind) ? [stagingMount(root, { ...volume, kind: "csi" })] : [];
+  const points = [stagingMount(root, volume), ...shared].filter((point) => point !== undefined);
+  return points.map((point) => table.mountedSince(point)).find((sinceMs) => sinceMs !== undefined);
+}
