@@ -81,7 +81,7 @@ class Search {
 
   async #downloadModule(module: ModuleName, names: readonly ComponentName[], done: Map<string, string>): Promise<void> {
     const base = this.#settings.downloads[module];
-    if (base === "") return this.failed(`download of ${names.join(", ")}`, "turned off");
+    if (base === "") return this.failed(`download of ${names.join(", ")}`, "turned off, or nothing is published");
     const onBytes = (name: string, bytes: number, total?: number): void => {
       done.set(name, `${name} ${size(bytes)}${total === undefined ? "" : ` of ${size(total)}`}`);
     };

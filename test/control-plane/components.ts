@@ -28,6 +28,7 @@ const COREDNS_VERSION = "1.15.0";
 const HELM_VERSION = "4.3.1";
 const PROMETHEUS_VERSION = "3.15.0";
 const KUBECONFORM_VERSION = "0.8.0";
+const PROVISIONER_VERSION = "6.4.0";
 const VERSION_PACKAGE = "k8s.io/component-base/version";
 
 export const MODULES = {
@@ -116,6 +117,17 @@ export const MODULES = {
     diskBytes: 0.2e9,
     duration: "about 10 s",
   },
+  "external-provisioner": {
+    title: "external-provisioner",
+    folder: fileURLToPath(new URL("./go/external-provisioner", import.meta.url)),
+    version: PROVISIONER_VERSION,
+    series: "6.",
+    ldflags: `-s -w -X main.version=v${PROVISIONER_VERSION}`,
+    // Its project publishes images and no programs.
+    site: "",
+    diskBytes: 2e9,
+    duration: "about 3 min",
+  },
 } as const satisfies Record<string, PinnedModule>;
 export type ModuleName = keyof typeof MODULES;
 
@@ -157,6 +169,12 @@ export const COMPONENTS = {
     package: "github.com/yannh/kubeconform/cmd/kubeconform",
     output: "kubeconform",
     versionArgs: ["-v"],
+  },
+  "csi-provisioner": {
+    module: "external-provisioner",
+    package: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner",
+    output: "csi-provisioner",
+    versionArgs: ["--version"],
   },
 } as const satisfies Record<string, Component>;
 export type ComponentName = keyof typeof COMPONENTS;

@@ -53,6 +53,9 @@ export function releaseOf(name: ComponentName, base: string): Release {
     }
     case "kubeconform":
       return { file: archive(`${base}/v${version}`, `kubeconform-linux-${arch}.tar.gz`, "CHECKSUMS"), member: name };
+    case "external-provisioner":
+      // There is no official one: a mirror may serve the program by itself.
+      return { file: archive(`${base}/v${version}`, name, `${name}.sha256`) };
   }
 }
 

@@ -26,6 +26,7 @@ export const DOWNLOAD_VARIABLES = {
   helm: "MOORING_HELM_DOWNLOADS",
   prometheus: "MOORING_PROMETHEUS_DOWNLOADS",
   kubeconform: "MOORING_KUBECONFORM_DOWNLOADS",
+  "external-provisioner": "MOORING_EXTERNAL_PROVISIONER_DOWNLOADS",
 } as const satisfies Record<ModuleName, string>;
 
 /** The settings in the environment, with the official download sites as defaults. */
@@ -46,6 +47,7 @@ export function readSettings(env: Environment): Settings {
       helm: site("helm"),
       prometheus: site("prometheus"),
       kubeconform: site("kubeconform"),
+      "external-provisioner": site("external-provisioner"),
     },
   };
 }

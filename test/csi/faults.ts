@@ -11,6 +11,9 @@ export const CALLS = [
   "NodeUnpublishVolume",
   "NodeGetInfo",
   "NodeGetCapabilities",
+  "CreateVolume",
+  "DeleteVolume",
+  "ControllerGetCapabilities",
   "GetInfo",
   "NotifyRegistrationStatus",
 ] as const;

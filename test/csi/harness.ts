@@ -97,17 +97,23 @@ export async function startCsiDriver(owner: Owner, options: CsiDriverOptions): P
   };
 }
 
+/** A driver that is to be run. */
 interface Plan {
   readonly files: { readonly record: string; readonly control: string; readonly volumes: string };
   readonly command: Command;
 }
 
-function planOf({ folder }: Owner, { driver, node, kubeletRoot, hasStaging = true }: CsiDriverOptions): Plan {
-  const files = {
-    record: join(folder, "csi", driver, `${node}.jsonl`),
-    control: join(folder, "csi", driver, `${node}-faults.json`),
+/** What drivers of one name have on this machine, apart from sockets; the name of a node, or another one, is for files. */
+export function filesOf({ folder }: Owner, driver: string, name: string): Plan["files"] {
+  return {
+    record: join(folder, "csi", driver, `${name}.jsonl`),
+    control: join(folder, "csi", driver, `${name}-faults.json`),
     volumes: join(folder, VOLUMES_FOLDER, driver),
   };
+}
+
+function planOf(owner: Owner, { driver, node, kubeletRoot, hasStaging = true }: CsiDriverOptions): Plan {
+  const files = filesOf(owner, driver, node);
   const places = Object.entries(files).flatMap(([flag, path]) => [`--${flag}`, path]);
   const root = kubeletRoot === undefined ? [] : ["--kubelet-root", kubeletRoot];
   const staging = hasStaging ? [] : ["--without-staging"];
@@ -115,7 +121,8 @@ function planOf({ folder }: Owner, { driver, node, kubeletRoot, hasStaging = tru
   return { files, command: { command: process.execPath, args } };
 }
 
-function addFault(file: string, order: FaultOrder): FaultHandle {
+/** Makes a fault for all calls that read that file and begin from now on. */
+export function addFault(file: string, order: FaultOrder): FaultHandle {
   const fault: Fault = { ...order, when: order.when ?? "before", id: createSystemRandom().id() };
   writeFaults(file, [...readFaults(file), fault]);
   return {

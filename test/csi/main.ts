@@ -2,12 +2,13 @@
 import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { explain, HarnessError } from "../process/errors.ts";
-import { type DriverOptions, runDriver } from "./driver.ts";
+import { type ControllerOptions, type DriverOptions, runController, runDriver } from "./driver.ts";
 
 const HELP = `A CSI driver for tests. It runs in the mount namespace of a node, as root, until SIGTERM.
 
   --driver <name>          name of the driver
   --node <name>            name of the node
+  --controller <socket>    makes and deletes volumes for a provisioner that calls there, instead of serving a node
   --volumes <folder>       holds what the volumes contain
   --record <file>          takes a line of JSON for each begin and end of a call, mount and umount
   --control <file>         faults to be made; may be missing, and may change at any time
@@ -15,7 +16,7 @@ const HELP = `A CSI driver for tests. It runs in the mount namespace of a node, 
   --without-staging        publish only
 `;
 
-function readFlags(args: readonly string[]): DriverOptions | undefined {
+function readFlags(args: readonly string[]): DriverOptions | ControllerOptions | undefined {
   const { values } = parse(args);
   if (values.help) return undefined;
   const required = (name: "driver" | "node" | "volumes" | "record" | "control"): string => {
@@ -23,12 +24,13 @@ function readFlags(args: readonly string[]): DriverOptions | undefined {
     if (text === undefined || text === "") throw new HarnessError(`--${name} is missing (--help lists the options)`);
     return text;
   };
+  const files = { volumes: required("volumes"), record: required("record"), control: required("control") };
+  const driver = required("driver");
+  if (values.controller !== undefined) return { driver, ...files, socket: values.controller };
   return {
-    driver: required("driver"),
+    driver,
+    ...files,
     node: required("node"),
-    volumes: required("volumes"),
-    record: required("record"),
-    control: required("control"),
     kubeletRoot: values["kubelet-root"],
     hasStaging: !values["without-staging"],
   };
@@ -42,6 +44,7 @@ function parse(args: readonly string[]) {
         help: { type: "boolean", default: false },
         driver: { type: "string" },
         node: { type: "string" },
+        controller: { type: "string" },
         volumes: { type: "string" },
         record: { type: "string" },
         control: { type: "string" },
@@ -59,6 +62,7 @@ try {
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
   if (options === undefined) process.stdout.write(HELP);
+  else if ("socket" in options) await runController(options, createSystemClock(), stop.signal);
   else await runDriver(options, createSystemClock(), stop.signal);
 } catch (error) {
   if (!(error instanceof HarnessError)) throw error;

@@ -1,6 +1,7 @@
 import { createMethod, type Method } from "./calls.ts";
 import type { RecordEvent } from "./record.ts";
 import { requests } from "./requests.ts";
+import type { Storage } from "./storage.ts";
 import type { Volumes } from "./volumes.ts";
 
 /** Who the driver is. */
@@ -12,11 +13,15 @@ export interface DriverIdentity {
   readonly hasStaging: boolean;
 }
 
-export function identityMethods({ driver }: DriverIdentity): readonly Method[] {
+/** Without the controller service, volumes are made, deleted and attached by the harness. */
+export function identityMethods(
+  { driver }: Pick<DriverIdentity, "driver">,
+  { isController = false } = {},
+): readonly Method[] {
+  const capabilities = isController ? [{ service: { type: "CONTROLLER_SERVICE" } }] : [];
   return [
     createMethod("GetPluginInfo", requests.none, () => ({ name: driver, vendor_version: "1" })),
-    // No controller service: volumes are made, deleted and attached by the harness.
-    createMethod("GetPluginCapabilities", requests.none, () => ({ capabilities: [] })),
+    createMethod("GetPluginCapabilities", requests.none, () => ({ capabilities })),
     createMethod("Probe", requests.none, () => ({ ready: { value: true } })),
   ];
 }
@@ -40,6 +45,19 @@ export function nodeMethods({ node, hasStaging }: DriverIdentity, volumes: Volum
     }),
     createMethod("NodeUnpublishVolume", requests.unpublish, async (request, cause) => {
       await volumes.unpublish(request, cause);
+      return {};
+    }),
+  ];
+}
+
+/** What a provisioner asks: volumes are made and deleted, and attached nowhere. */
+export function controllerMethods(storage: Storage): readonly Method[] {
+  const capabilities = [{ rpc: { type: "CREATE_DELETE_VOLUME" } }];
+  return [
+    createMethod("ControllerGetCapabilities", requests.none, () => ({ capabilities })),
+    createMethod("CreateVolume", requests.create, (request) => ({ volume: storage.create(request) })),
+    createMethod("DeleteVolume", requests.destroy, ({ volume_id }) => {
+      storage.destroy(volume_id);
       return {};
     }),
   ];

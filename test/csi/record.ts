@@ -38,6 +38,9 @@ const event = v.variant("kind", [
   v.object({ kind: v.literal("hang-ended"), callId: v.string(), fault: v.string(), because: v.string() }),
   v.object({ kind: v.literal("operation-began"), ...mounting }),
   v.object({ kind: v.literal("operation-ended"), ...mounting, error: v.nullable(v.string()) }),
+  /** What a volume contains is destroyed between the two. */
+  v.object({ kind: v.literal("destruction-began"), volume: v.string() }),
+  v.object({ kind: v.literal("destruction-ended"), volume: v.string() }),
 ]);
 const line = v.intersect([v.object({ at: stamp }), event]);
 
@@ -94,6 +97,17 @@ export function operationsIn(lines: readonly RecordLine[]): readonly MountOperat
     const { operation, call, volume, target, at } = one;
     return [{ operation, call, volume, target, began: at, ended: end?.at, error: end?.error ?? undefined }];
   });
+}
+
+/** When the contents of a volume were destroyed; nothing while they are there. Without an end the driver was killed within it. */
+export function destructionIn(
+  lines: readonly RecordLine[],
+  volume: string,
+): { readonly began: Stamp; readonly ended: Stamp | undefined } | undefined {
+  const at = (kind: "destruction-began" | "destruction-ended"): Stamp | undefined =>
+    lines.find((one) => one.kind === kind && one.volume === volume)?.at;
+  const began = at("destruction-began");
+  return began === undefined ? undefined : { began, ended: at("destruction-ended") };
 }
 
 function readText(file: string): string {

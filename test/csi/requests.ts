@@ -31,6 +31,13 @@ export const requests = {
     volume_context: attributes,
   }),
   unpublish: v.object({ volume_id: required, target_path: path }),
+  create: v.object({
+    name: required,
+    /** Nothing where any size will do. */
+    capacity_range: v.nullish(v.object({ required_bytes: v.number() })),
+    volume_capabilities: v.array(capability),
+  }),
+  destroy: v.object({ volume_id: required }),
   registration: v.object({ plugin_registered: v.boolean(), error: v.string() }),
 } as const;
 
@@ -38,3 +45,4 @@ export type StageRequest = v.InferOutput<typeof requests.stage>;
 export type UnstageRequest = v.InferOutput<typeof requests.unstage>;
 export type PublishRequest = v.InferOutput<typeof requests.publish>;
 export type UnpublishRequest = v.InferOutput<typeof requests.unpublish>;
+export type CreateRequest = v.InferOutput<typeof requests.create>;

@@ -6,6 +6,7 @@ const FILES = ["csi.proto", "pluginregistration.proto"];
 /** Services that the driver offers; the names are those of the definitions. */
 export const IDENTITY = "csi.v1.Identity";
 export const NODE = "csi.v1.Node";
+export const CONTROLLER = "csi.v1.Controller";
 export const REGISTRATION = "pluginregistration.Registration";
 
 const definitions: PackageDefinition = loadSync(FILES, {

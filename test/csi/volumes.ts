@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, ftruncateSync, lstatSync, mkdirSync, openSync, rmdirSync, unlinkSync } from "node:fs";
+import { closeSync, existsSync, ftruncateSync, lstatSync, mkdirSync, openSync, rmdirSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CallError } from "./call-error.ts";
 import { attachLoop, detachLoop, IMAGE_NAME, loopOf } from "./loop-devices.ts";
@@ -8,6 +8,8 @@ import type { AccessType, PublishRequest, StageRequest, UnpublishRequest, Unstag
 
 /** Enough for a filesystem; the file has holes, it takes no room. */
 const IMAGE_BYTES = 16 * 1024 * 1024;
+/** The attribute of a volume that the controller service made: once it is deleted, no node makes it again. */
+export const PROVISIONED = "provisioned";
 const TMPFS = ["-t", "tmpfs", "-o", "size=16m", "tmpfs"];
 
 /** What a driver of this kind does for a node's kubelet. */
@@ -21,8 +23,15 @@ export interface Volumes {
 interface Place {
   readonly access: AccessType;
   readonly handle: string;
+  /** A volume that the controller service made is there or was deleted; the driver does not make it again. */
+  readonly isProvisioned: boolean;
   /** A volume with the attribute `backing: tmpfs` has a filesystem of its own, on each node another; the rest are folders. */
   readonly isTmpfs: boolean;
+}
+
+/** The folder in a folder of volumes that is what a filesystem volume contains. */
+export function contentFolder(folder: string, handle: string): string {
+  return join(folder, fileNameOf(handle), "content");
 }
 
 /** The name of a file for a volume; handles may hold any character. */
@@ -36,11 +45,14 @@ export function fileNameOf(handle: string): string {
  * whose node is bind-mounted. Without `hasStaging` a filesystem volume is mounted when it is published.
  */
 export function createVolumes(mounter: Mounter, { folder, hasStaging }: VolumesOptions): Volumes {
-  const contentOf = (handle: string): string => join(folder, fileNameOf(handle), "content");
+  const contentOf = (handle: string): string => contentFolder(folder, handle);
   const imageOf = (handle: string): string => join(folder, fileNameOf(handle), IMAGE_NAME);
 
-  const put = async ({ access, handle, isTmpfs }: Place, cause: MountCause, target: string): Promise<void> => {
+  const put = async (place: Place, cause: MountCause, target: string): Promise<void> => {
+    const { access, handle, isTmpfs } = place;
     if (mounter.isMounted(target)) return;
+    if (place.isProvisioned && !existsSync(contentOf(handle)))
+      throw new CallError("NOT_FOUND", `volume ${handle} does not exist`);
     if (access === "block") {
       // Nobody would know when its loop device may go: a node that is bind-mounted does not keep it.
       if (!hasStaging) throw new CallError("INVALID_ARGUMENT", "a block volume needs staging");
@@ -58,7 +70,7 @@ export function createVolumes(mounter: Mounter, { folder, hasStaging }: VolumesO
 
   return {
     stage: async ({ volume_id, staging_target_path, volume_capability, volume_context }, cause) => {
-      const place = { access: volume_capability, handle: volume_id, isTmpfs: isTmpfs(volume_context) };
+      const place = placeOf(volume_id, volume_capability, volume_context);
       await put(place, cause, stagedAt(staging_target_path, place));
     },
     unstage: async ({ volume_id, staging_target_path }, cause) => {
@@ -71,7 +83,7 @@ export function createVolumes(mounter: Mounter, { folder, hasStaging }: VolumesO
     },
     publish: async (request, cause) => {
       const { volume_id, target_path, volume_capability, staging_target_path, volume_context } = request;
-      const place = { access: volume_capability, handle: volume_id, isTmpfs: isTmpfs(volume_context) };
+      const place = placeOf(volume_id, volume_capability, volume_context);
       if (!hasStaging) return put(place, cause, target_path);
       const staged = stagedAt(staging_target_path, place);
       if (!mounter.isMounted(staged)) throw new CallError("FAILED_PRECONDITION", `nothing is staged at ${staged}`);
@@ -110,8 +122,13 @@ function stagedAt(stagingPath: string, { access, handle }: Pick<Place, "access" 
   return access === "block" ? join(stagingPath, fileNameOf(handle)) : stagingPath;
 }
 
-function isTmpfs(attributes: Readonly<Record<string, string>>): boolean {
-  return attributes.backing === "tmpfs";
+function placeOf(handle: string, access: AccessType, attributes: Readonly<Record<string, string>>): Place {
+  return {
+    access,
+    handle,
+    isTmpfs: attributes.backing === "tmpfs",
+    isProvisioned: attributes[PROVISIONED] === "true",
+  };
 }
 
 function makeFile(path: string, bytes?: number): void {

@@ -27,5 +27,5 @@ export default async function setUp(): Promise<() => Promise<void>> {
 async function getPrograms(owner: Owner): Promise<void> {
   await findBinaries(owner, ["etcd", "kube-apiserver", "kubectl", ...OPTIONAL_PARTS]);
   await findBinaries(owner, NODE_PROGRAMS);
-  await findBinaries(owner, ["helm"]);
+  await findBinaries(owner, ["helm", "csi-provisioner"]);
 }

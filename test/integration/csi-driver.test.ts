@@ -107,6 +107,15 @@ describe("a filesystem volume", () => {
     }
   });
 
+  it("is not made again where the storage has deleted it", async () => {
+    const scene = await openCsiScene();
+
+    const staged = await kubeletOf(scene).stage(STAGING, { provisioned: "true" });
+
+    expect(staged).toMatchObject({ code: "NOT_FOUND" });
+    expect(scene.mounted()).toEqual([]);
+  });
+
   it("is there again, with what was written, when it is staged anew", async () => {
     const scene = await openCsiScene();
     const kubelet = kubeletOf(scene);

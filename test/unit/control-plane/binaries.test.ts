@@ -104,8 +104,8 @@ describe("findBinaries", () => {
         "cannot get kubectl, etcd (Kubernetes 1.36.3, etcd 3.6.16). Tried:",
         "  - KUBEBUILDER_ASSETS: not set",
         `  - cache ${cache}: has no kubectl, etcd`,
-        "  - download of kubectl: turned off",
-        "  - download of etcd: turned off",
+        "  - download of kubectl: turned off, or nothing is published",
+        "  - download of etcd: turned off, or nothing is published",
       ].join("\n"),
     );
     await expect(finding).rejects.toThrow(reason);

@@ -24,7 +24,13 @@ describe("releaseOf", () => {
       sums: "/v0.8.0/CHECKSUMS",
       member: "kubeconform",
     },
-  ] as const)("$name is a member of the archive that its project publishes, with its sum beside it", (release) => {
+    {
+      name: "csi-provisioner",
+      url: "/v6.4.0/csi-provisioner",
+      sums: "/v6.4.0/csi-provisioner.sha256",
+      member: undefined,
+    },
+  ] as const)("$name is found where its project or a mirror publishes it, with its sum beside it", (release) => {
     const { file, member } = releaseOf(release.name, "https://site");
 
     expect({ url: file.url, sums: file.checksumUrl, member }).toEqual({

@@ -35,6 +35,7 @@ describe("readSettings", () => {
       helm: "https://get.helm.sh",
       prometheus: "https://github.com/prometheus/prometheus/releases/download",
       kubeconform: "https://github.com/yannh/kubeconform/releases/download",
+      "external-provisioner": "",
     });
   });
 });

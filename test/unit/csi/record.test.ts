@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { operationsIn, parseRecord, type RecordEvent } from "../../csi/record.ts";
+import { destructionIn, operationsIn, parseRecord, type RecordEvent } from "../../csi/record.ts";
 
 const about = { call: "NodeUnpublishVolume", callId: "r-1", volume: "vol-1", target: "/t" } as const;
 
@@ -69,5 +69,22 @@ describe("operationsIn", () => {
     const operations = operationsIn(parseRecord(textOf(...events)));
 
     expect(operations.map((one) => [one.began.wallMs, one.ended?.wallMs, one.error])).toEqual(expected);
+  });
+});
+
+describe("destructionIn", () => {
+  const begin = { kind: "destruction-began", volume: "vol-1" } as const;
+  const end = { kind: "destruction-ended", volume: "vol-1" } as const;
+
+  it.each([
+    { name: "nothing while the contents are there", events: [began("r-2")], expected: undefined },
+    { name: "nothing of another volume's", events: [{ ...begin, volume: "vol-2" }], expected: undefined },
+    { name: "its begin and its end", events: [began("r-2"), begin, end], expected: [1000, 2000] },
+    { name: "no end when the driver was killed meanwhile", events: [begin], expected: [0, undefined] },
+    { name: "the first begin when it took two tries", events: [begin, begin, end], expected: [0, 2000] },
+  ])("tells $name", ({ events, expected }) => {
+    const found = destructionIn(parseRecord(textOf(...events)), "vol-1");
+
+    expect(found && [found.began.wallMs, found.ended?.wallMs]).toEqual(expected);
   });
 });
