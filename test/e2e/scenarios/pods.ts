@@ -4,13 +4,13 @@ import { WORKLOAD_IMAGE } from "../../node/workload.ts";
 import { HarnessError } from "../../process/errors.ts";
 import type { NodeName, Stage } from "./stage.ts";
 
-const PODS = "/api/v1/namespaces/default/pods";
-
 /** Keeps running and ends at once when it is asked to. */
 export const HOLD = "trap 'exit 0' TERM; sleep infinity & wait";
 
 /** A pod that uses a claim as its volume `data`. */
 export interface PodSpec {
+  /** `default` unless told. */
+  readonly namespace?: string;
   readonly name: string;
   readonly node: NodeName;
   /** Another source of the volume than the claim of this name: `{ ephemeral: … }`. */
@@ -30,6 +30,8 @@ export interface PodSpec {
 
 /** A pod that was made. */
 export interface MadePod {
+  /** `default` unless told. */
+  readonly namespace?: string;
   readonly name: string;
   readonly uid: string;
   readonly node: NodeName;
@@ -75,8 +77,13 @@ function mountsOf({ isBlock = false, subPaths = [] }: PodSpec): readonly object[
 
 /** Makes a pod; it may not run yet. */
 export async function makePod({ api }: Stage, spec: PodSpec): Promise<MadePod> {
-  const { uid } = v.parse(made, await api.create(PODS, podObject(spec))).metadata;
-  return { name: spec.name, uid, node: spec.node };
+  const { namespace = "default", name, node } = spec;
+  const { uid } = v.parse(made, await api.create(podsOf(namespace), podObject(spec))).metadata;
+  return { namespace, name, uid, node };
+}
+
+function podsOf(namespace = "default"): string {
+  return `/api/v1/namespaces/${namespace}/pods`;
 }
 
 /** Makes a pod and waits until all its containers run. */
@@ -87,24 +94,34 @@ export async function runPod(stage: Stage, spec: PodSpec): Promise<MadePod> {
 }
 
 /** Waits until all containers of the pod run. */
-export async function untilRunning(stage: Stage, { name }: MadePod): Promise<void> {
+export async function untilRunning(
+  stage: Stage,
+  { namespace, name }: Pick<MadePod, "namespace" | "name">,
+): Promise<void> {
   await stage.until(`the start of ${name}`, async () => {
-    const { phase, containerStatuses } = v.parse(seen, await stage.api.get(`${PODS}/${name}`)).status;
+    const { phase, containerStatuses } = v.parse(seen, await stage.api.get(`${podsOf(namespace)}/${name}`)).status;
     const isRunning = phase === "Running" && containerStatuses.every(({ ready }) => ready);
     if (!isRunning) throw new HarnessError(`it is ${phase}`);
   });
 }
 
 /** Waits until the API server calls the pod's phase so. */
-export async function untilPhase(stage: Stage, { name }: MadePod, phase: "Succeeded" | "Failed"): Promise<void> {
+export async function untilPhase(
+  stage: Stage,
+  { namespace, name }: MadePod,
+  phase: "Succeeded" | "Failed",
+): Promise<void> {
   await stage.until(`${phase} of ${name}`, async () => {
-    const pod = v.parse(seen, await stage.api.get(`${PODS}/${name}`));
+    const pod = v.parse(seen, await stage.api.get(`${podsOf(namespace)}/${name}`));
     if (pod.status.phase !== phase) throw new HarnessError(`it is ${pod.status.phase}`);
   });
 }
 
 /** Asks for the pod's deletion as kubectl does, with the grace that the pod has unless told; does not wait for its end. */
-export async function deletePod({ cluster }: Stage, { name }: MadePod, grace?: number): Promise<void> {
+export async function deletePod({ cluster }: Stage, { namespace, name }: MadePod, grace?: number): Promise<void> {
   const query = grace === undefined ? "" : `?gracePeriodSeconds=${grace}`;
-  await accepted(cluster.plane.api({ method: "DELETE", path: `${PODS}/${name}${query}` }), `the deletion of ${name}`);
+  await accepted(
+    cluster.plane.api({ method: "DELETE", path: `${podsOf(namespace)}/${name}${query}` }),
+    `the deletion of ${name}`,
+  );
 }

@@ -48,8 +48,19 @@ export interface Stage {
   readonly until: (what: string, check: () => Promise<void> | void, limitMs?: number) => Promise<void>;
 }
 
-/** Builds all of it; it ends with its owner. Without Mooring where that is wanted: `rollOut` brings it later. */
-export async function openStage(owner: Owner, { hasMooring = true } = {}): Promise<Stage> {
+/** What a stage may lack. */
+export interface StageOptions {
+  /** Without Mooring, `rollOut` brings it later. */
+  readonly hasMooring?: boolean;
+  /** The drivers of the scenarios. */
+  readonly hasDrivers?: boolean;
+}
+
+/** Builds all of it, unless told; it ends with its owner. */
+export async function openStage(
+  owner: Owner,
+  { hasMooring = true, hasDrivers = true }: StageOptions = {},
+): Promise<Stage> {
   const cluster = await startNodeCluster(owner, { nodes: NODES.length });
   const api = createClusterApi(cluster.plane.api);
   const node = (name: NodeName): RealNode =>
@@ -59,7 +70,7 @@ export async function openStage(owner: Owner, { hasMooring = true } = {}): Promi
     );
   const [log, drivers, oracles] = await Promise.all([
     startClaimLog(owner, cluster.plane),
-    startDrivers(owner, { cluster, api, node }),
+    hasDrivers ? startDrivers(owner, { cluster, api, node }) : new Map<string, CsiDriver>(),
     startOracles(owner, node),
     hasMooring ? rollOut(owner, cluster) : undefined,
   ]);

@@ -86,7 +86,7 @@ export const ABSENCES: readonly Scenario[] = [
 ];
 
 /** Does something while a node has no agent; it is on its way back afterwards. The other agents are left alone. */
-async function withoutAgent<T>(stage: Stage, node: NodeName, action: () => Promise<T>): Promise<T> {
+export async function withoutAgent<T>(stage: Stage, node: NodeName, action: () => Promise<T>): Promise<T> {
   const { api } = stage;
   const label = (name: NodeName, value: string | null): Promise<void> =>
     api.patch(`/api/v1/nodes/${name}`, { metadata: { labels: { [LABEL]: value } } });
@@ -118,7 +118,7 @@ const strategy = v.object({ spec: v.object({ updateStrategy: v.looseObject({}) }
 const LIST = ["get", "pods", "--output=name"] as const;
 
 /** Does something while there is no aggregator; they are back afterwards. */
-async function withoutAggregators<T>(stage: Stage, action: () => Promise<T>): Promise<T> {
+export async function withoutAggregators<T>(stage: Stage, action: () => Promise<T>): Promise<T> {
   await scaleAggregators(stage, 0);
   try {
     return await action();

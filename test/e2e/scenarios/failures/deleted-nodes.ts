@@ -65,7 +65,7 @@ async function giveUpSoon(stage: Stage): Promise<void> {
 }
 
 /** Answers when it was deleted at the latest, wall clock. */
-async function deleteNode({ api, owner }: Stage, node: NodeName): Promise<number> {
+export async function deleteNode({ api, owner }: Stage, node: NodeName): Promise<number> {
   await api.remove(`/api/v1/nodes/${node}`);
   return owner.clock.wallMs();
 }

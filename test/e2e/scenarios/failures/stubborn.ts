@@ -9,7 +9,7 @@ import { DRIVERS, type DriverName, type NodeName, type Stage } from "../stage.ts
 import { untilMounted } from "./words.ts";
 
 /** Writes twenty times a second and does not hear that it should end. */
-const STUBBORN = "trap '' TERM; while :; do touch /data/beat; sleep 0.05; done";
+export const STUBBORN = "trap '' TERM; while :; do touch /data/beat; sleep 0.05; done";
 
 /** A pod that goes on writing to its claim whatever it is asked. */
 export interface StubbornPod extends MadePod {
