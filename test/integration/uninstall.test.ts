@@ -3,9 +3,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { array, looseObject, optional, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
+import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
+import { waitUntil } from "../process/wait.ts";
+import { applyProtection, protectionInForce } from "../stand-in/protection.ts";
 import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 
@@ -74,5 +76,36 @@ describe("what is left on claims", () => {
 
     expect(await Promise.all(names.map(rest))).toEqual(before);
     expect(stderr).toContain("no claim has a trace of mooring");
+  });
+});
+
+describe("a deleted claim that protection keeps", () => {
+  it("goes within seconds when Mooring is removed, however long its controller would have waited", async () => {
+    const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"] });
+    const cluster = await startBareCluster(owner, plane);
+    await applyProtection(plane);
+    await cluster.createClaims(["kept", "idle"]);
+    const mounted = { type: "mooring.dev/Unused", status: "False", reason: "Mounted", message: "on node-1" };
+    const path = `${CLAIMS}/kept`;
+    await waitUntil(owner, {
+      what: "the finalizer of Kubernetes",
+      limitMs: 20_000,
+      check: async () => expect(JSON.stringify(await cluster.api.get(path))).toContain("kubernetes.io/pvc-protection"),
+    });
+    await cluster.api.patch(`${path}/status`, { status: { conditions: [mounted] } });
+    await protectionInForce(owner, plane, { namespace: "shop", name: "kept" });
+    await kubectl(plane, "-n", "shop", "delete", "pvc", "kept", "--wait=false");
+    // Deleted later, and gone: the controller has tried the other one, too, and goes on at intervals that double.
+    await kubectl(plane, "-n", "shop", "delete", "pvc", "idle");
+    const held = await cluster.claim("kept");
+    await kubectl(plane, "delete", "-f", `${MANIFESTS}/components/protection-audit/policies.yaml`);
+    await kubectl(plane, "apply", "--server-side", "-k", `${MANIFESTS}/uninstall`);
+    const account = { serviceAccount: { namespace: "mooring-uninstall", name: "mooring-uninstall" } } as const;
+
+    await run(process.execPath, [PROGRAM, "claims", await plane.kubeconfigFor(account)]);
+
+    expect(held.isDeleting).toBe(true);
+    const isGone = async (): Promise<void> => await expect(cluster.claim("kept")).rejects.toThrow("404");
+    await waitUntil(owner, { what: "kept gone", limitMs: 5_000, check: isGone });
   });
 });

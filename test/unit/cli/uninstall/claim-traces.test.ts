@@ -85,6 +85,7 @@ describe("removalFrom", () => {
       namespace: "shop",
       claim: "data",
       path: "/api/v1/namespaces/shop/persistentvolumeclaims/data/status",
+      isDeleting: false,
       body: {
         metadata: { uid: "u1", resourceVersion: "7", annotations },
         status: { conditions: deletionsOf(...types) },
