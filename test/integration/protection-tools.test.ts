@@ -61,7 +61,7 @@ describe("a tool that deletes a mounted claim and waits is warned, waits, and su
     const { stdout, stderr } = await deletion.result;
 
     expect([volume, wasOver]).toEqual(["Bound", false]);
-    expect(stderr).toContain("claim shop/by-kubectl is in use: In use: still mounted on node node-a");
+    expect(stderr).toContain("claim shop/by-kubectl is in use: still mounted on node node-a");
     expect(stdout).toContain("deleted");
   });
 
