@@ -111,6 +111,11 @@ const CLAIMS: readonly Attack[] = [
     { metadata: { annotations: { "mooring.dev/override": "yes" } } },
     { rule: "annotations" },
   ),
+  claim(
+    "lets a mounted claim go by the override",
+    { metadata: { annotations: { "mooring.dev/force-release": "00000000 stolen" } } },
+    { rule: "annotations" },
+  ),
   claim("takes all annotations away", { metadata: { annotations: null } }, { rule: "annotations" }),
   claim(
     "writes a very long annotation",
@@ -121,6 +126,7 @@ const CLAIMS: readonly Attack[] = [
 
 const WRITES: readonly Attack[] = [
   write("aggregator", "deletes a claim", remove(CLAIM)),
+  write("aggregator", "takes a claim's finalizer away itself", patch(CLAIM, { metadata: { finalizers: null } })),
   write("aggregator", "labels a claim itself", patch(CLAIM, { metadata: { labels: { a: "b" } } })),
   write(
     "aggregator",
