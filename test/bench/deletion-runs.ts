@@ -46,16 +46,15 @@ export async function writesPerUse(
 /** From the request until the claim is gone, each, and until all are. */
 export async function deleteUnused(
   scene: Scene,
-  count: number,
+  names: readonly string[],
 ): Promise<{ readonly samples: readonly number[]; readonly ms: number }> {
   const { stage, client } = scene;
   const { clock, signal } = stage.owner;
-  const names = Array.from({ length: count }, (_, i) => `unused-${i}`);
   await makeAll(scene, names);
   const gone = goneTimes(scene);
   const asked = new Map<string, number>();
   const beganAt = clock.monotonicMs();
-  await forEachIndex({ count, workers: WORKERS, signal }, async (index) => {
+  await forEachIndex({ count: names.length, workers: WORKERS, signal }, async (index) => {
     const name = names[index] ?? "";
     asked.set(name, clock.monotonicMs());
     await client.request({ method: "DELETE", path: `${CLAIMS}/${name}` }, signal);
