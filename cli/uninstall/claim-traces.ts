@@ -6,8 +6,13 @@ import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, STAGED_TYPE, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
 import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
+import { volumeRemovalFrom } from "./volume-traces.ts";
 
-const CLAIMS = "/api/v1/persistentvolumeclaims";
+/** Where there may be traces, and how they are found. */
+const COLLECTIONS = [
+  { path: "/api/v1/persistentvolumeclaims", removalFrom },
+  { path: "/api/v1/persistentvolumes", removalFrom: volumeRemovalFrom },
+] as const;
 const PAGE = "500";
 /** Requests under way at a time. */
 const WIDTH = 8;
@@ -21,14 +26,15 @@ export interface RemovalPorts {
   readonly logger: Logger;
 }
 
-/** The removal of all that Mooring wrote to one claim. */
+/** The removal of all that Mooring wrote to one claim or volume. */
 export interface Removal {
-  readonly namespace: string;
-  readonly claim: string;
+  readonly namespace?: string;
+  readonly claim?: string;
+  readonly volume?: string;
   readonly path: string;
-  /** The claim is being deleted. */
-  readonly isDeleting: boolean;
-  /** A strategic merge patch of the claim's status. It holds of exactly the claim, in exactly the state, that was seen. */
+  /** A claim that is being deleted. */
+  readonly isDeleting?: boolean;
+  /** A strategic merge patch of the object's status. It holds of exactly the object, in exactly the state, that was seen. */
   readonly body: object;
 }
 
@@ -78,14 +84,15 @@ export function removalFrom(object: unknown): Removal | undefined {
 }
 
 /**
- * Takes everything that Mooring wrote off all claims, and looks again until there is nothing left. Throws `MooringError` "traces-left"
+ * Takes everything that Mooring wrote off all claims and volumes, and looks again until there is nothing left. Throws `MooringError` "traces-left"
  * when there still is after ten rounds: then an aggregator is at work.
  */
-export async function removeClaimTraces({ client, clock, logger }: RemovalPorts, signal: AbortSignal): Promise<void> {
+export async function removeTraces({ client, clock, logger }: RemovalPorts, signal: AbortSignal): Promise<void> {
   for (let round = 1; round <= ROUNDS && !signal.aborted; round += 1) {
     const removals = await removalsIn(client, signal);
-    if (removals.length === 0) return logger.info({}, "no claim has a trace of mooring");
-    logger.info({ claims: removals.length }, "removing what mooring wrote to claims");
+    if (removals.length === 0) return logger.info({}, "no claim and no volume has a trace of mooring");
+    const volumes = removals.filter(({ volume }) => volume !== undefined).length;
+    logger.info({ claims: removals.length - volumes, volumes }, "removing what mooring wrote to claims and volumes");
     for (let begin = 0; begin < removals.length; begin += WIDTH) {
       await Promise.all(
         removals.slice(begin, begin + WIDTH).map((one) => remove({ client, clock, logger }, one, signal)),
@@ -93,23 +100,28 @@ export async function removeClaimTraces({ client, clock, logger }: RemovalPorts,
     }
     if (round > 1) await clock.sleep(PAUSE_MS, signal);
   }
-  throw new MooringError("traces-left", "claims are written again and again: is an aggregator still running?");
+  throw new MooringError(
+    "traces-left",
+    "claims or volumes are written again and again: is an aggregator still running?",
+  );
 }
 
 async function removalsIn(client: KubeClient, signal: AbortSignal): Promise<readonly Removal[]> {
   const removals: Removal[] = [];
-  const collection = { path: CLAIMS, listsFrom: "quorum" } as const;
-  await list(client, { collection, query: { limit: PAGE }, signal }, (items) => {
-    for (const item of items) removals.push(...[removalFrom(item) ?? []].flat());
-  });
+  for (const { path, removalFrom: traceIn } of COLLECTIONS) {
+    const collection = { path, listsFrom: "quorum" } as const;
+    await list(client, { collection, query: { limit: PAGE }, signal }, (items) => {
+      for (const item of items) removals.push(...[traceIn(item) ?? []].flat());
+    });
+  }
   // A write makes kube-controller-manager try again at once to let a deleted claim go that protection kept: its back-off may be a quarter of an
   // hour long by then.
-  return removals.toSorted((one, other) => Number(other.isDeleting) - Number(one.isDeleting));
+  return removals.toSorted((one, other) => Number(other.isDeleting === true) - Number(one.isDeleting === true));
 }
 
 /** What is refused is looked at again in the next round: it changed meanwhile, is gone, or the server had too much to do. */
 async function remove({ client, logger }: RemovalPorts, removal: Removal, signal: AbortSignal): Promise<void> {
-  const { namespace, claim, path, body } = removal;
+  const { path, body, ...object } = removal;
   const request = { method: "PATCH", path, body, contentType: "application/strategic-merge-patch+json" } as const;
   try {
     await client.request(request, signal);
@@ -117,6 +129,6 @@ async function remove({ client, logger }: RemovalPorts, removal: Removal, signal
     if (!(error instanceof MooringError)) throw error;
     // A right that is missing will be missing in the next round as well.
     if (error instanceof ApiError && (error.status === 401 || error.status === 403)) throw error;
-    logger.debug({ namespace, claim, err: error }, "a claim is looked at again");
+    logger.debug({ ...object, err: error }, "a claim or volume is looked at again");
   }
 }

@@ -4,13 +4,13 @@ import { createSystemClock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import { runProcess } from "../../common/runtime/lifecycle.ts";
 import { createLogger } from "../../common/runtime/logger.ts";
-import { removeClaimTraces } from "./claim-traces.ts";
+import { removeTraces } from "./claim-traces.ts";
 import { removeJournal, removeJournalDirectory } from "./journal-traces.ts";
 
 const USAGE = `Usage: uninstall claims [kubeconfig] | journal <directory> | directory <directory> | wait
 
 Removes what Mooring leaves behind once it is deleted (docs/install.md, Remove):
-  claims     its conditions and annotations, from all claims
+  claims     its conditions and annotations, from all claims and volumes
   journal    an agent's files in its directory on the node
   directory  that directory, which must be empty by then
   wait       nothing; ends when it is told to
@@ -24,7 +24,7 @@ async function removeFromClaims(kubeconfig: string | undefined, signal: AbortSig
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const client = createKubeClient(await connect(choice, process.env), { clock });
   try {
-    await removeClaimTraces({ client, clock, logger }, signal);
+    await removeTraces({ client, clock, logger }, signal);
   } finally {
     await client.close();
   }

@@ -34,6 +34,7 @@ afterAll(async () => {
   signals[Symbol.dispose]();
 });
 
+const VOLUME = "/api/v1/persistentvolumes/pv-used";
 const OWNS_NOTHING = '{"f:metadata":{"f:annotations":{}}}';
 
 function kubectl(plane: ControlPlane, ...args: readonly string[]): Promise<{ readonly stdout: string }> {
@@ -41,16 +42,16 @@ function kubectl(plane: ControlPlane, ...args: readonly string[]): Promise<{ rea
   return run(plane.kubectl, [...flags, ...args], { maxBuffer: 64 * 1024 * 1024 });
 }
 
-describe("what is left on claims", () => {
+describe("what is left on claims and volumes", () => {
   let cluster: BareCluster;
 
   beforeAll(async () => {
     cluster = await startBareCluster(owner);
   });
 
-  /** A claim but for what every write changes, and for what the API server goes on to note of a writer that owns nothing any more. */
-  async function rest(name: string): Promise<object> {
-    const { metadata, ...others } = parse(Claim, await cluster.api.get(`${CLAIMS}/${name}`));
+  /** A claim or volume but for what every write changes, and for what the API server goes on to note of a writer that owns nothing any more. */
+  async function rest(path: string): Promise<object> {
+    const { metadata, ...others } = parse(Claim, await cluster.api.get(path));
     const { resourceVersion: _, managedFields, ...fields } = metadata;
     const owners = managedFields.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1) !== OWNS_NOTHING);
     return { ...others, metadata: { ...fields, managers: [...new Set(owners.map(({ manager }) => manager))] } };
@@ -60,7 +61,8 @@ describe("what is left on claims", () => {
     const names = ["idle", "used", "foreign"];
     await cluster.createClaims(names, { "shop.example/owner": "team-a" });
     await cluster.createPod("server", "used");
-    const before = await Promise.all(names.map(rest));
+    const paths = [...names.map((name) => `${CLAIMS}/${name}`), VOLUME];
+    const before = await Promise.all(paths.map(rest));
     const aggregator = await cluster.startAggregator(["--upstream-condition", "always"]);
     await cluster.claimThat("used", "is referenced", ({ status }) => status?.reason === "Referenced");
     await cluster.claimThat("idle", "is unused", ({ status }) => status?.unused === true);
@@ -68,14 +70,16 @@ describe("what is left on claims", () => {
     await aggregator.stop();
     // As a restored backup has it: the annotation is somebody else's now.
     await cluster.api.patch(`${CLAIMS}/foreign`, { metadata: { annotations: { "mooring.dev/last-use": "{}" } } });
+    const marks = { "mooring.dev/mounted-on": "{}", "mooring.dev/last-use": "{}" };
+    await cluster.api.patch(VOLUME, { metadata: { annotations: marks } });
     await kubectl(cluster.plane, "apply", "--server-side", "-k", `${MANIFESTS}/uninstall`);
     const account = { serviceAccount: { namespace: "mooring-uninstall", name: "mooring-uninstall" } } as const;
     const kubeconfig = await cluster.plane.kubeconfigFor(account);
 
     const { stderr } = await run(process.execPath, [PROGRAM, "claims", kubeconfig]);
 
-    expect(await Promise.all(names.map(rest))).toEqual(before);
-    expect(stderr).toContain("no claim has a trace of mooring");
+    expect(await Promise.all(paths.map(rest))).toEqual(before);
+    expect(stderr).toContain("no claim and no volume has a trace of mooring");
   });
 });
 
