@@ -46,6 +46,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       ...watchChecks,
       "claims-queue": lasting(() => term()?.reconciler.signs),
       "writes-queue": lasting(() => term()?.reconciler.writes.signs),
+      "volumes-queue": lasting(() => term()?.volumes.signs),
       election: lasting(leadership.signs, ELECTION_STUCK_AFTER_MS),
     },
     ready: {

@@ -45,8 +45,8 @@ export interface AggregatorPorts {
   readonly client: KubeClient;
 }
 
-/** What a bug can end alone: what is done for one claim, node, release or report. */
-const WORK = ["claims", "writes", "nodes", "kubelets", "releases", "reports"] as const;
+/** What a bug can end alone: what is done for one claim, node, release, report or volume. */
+const WORK = ["claims", "writes", "nodes", "kubelets", "releases", "reports", "volumes"] as const;
 
 /** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };
@@ -120,8 +120,9 @@ class Aggregator {
     this.#cluster = createCluster(
       { ...ports, agents: config.agents },
       {
-        onClaim: (key) => this.#term?.reconciler.enqueue(key),
-        onClaimGone: (claim) => this.#term?.reconciler.onClaimGone(claim),
+        onClaim: (key) => this.#term?.onClaim(key),
+        onClaimGone: (claim) => this.#term?.onClaimGone(claim),
+        onVolume: (name) => this.#term?.volumes.onVolume(name),
         onClaimBound: (claim) => this.#term?.onClaimBound(claim),
         onPodEnded: (end) => this.#onPodEnded(end),
         onPodsListed: () => this.#term?.reconciler.onPodsListed(),
@@ -160,8 +161,7 @@ class Aggregator {
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
     const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
     const mark = (): (() => boolean) => this.#term?.reconciler.mark() ?? isAtRest;
-    const nowMs = (): number => this.#nowMs();
-    const parts = { ...this.#ports, cluster, ends, unstored, isAtRest, mark, nowMs };
+    const parts = { ...this.#ports, cluster, ends, unstored, isAtRest, mark, nowMs: () => this.#nowMs() };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 

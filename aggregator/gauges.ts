@@ -10,6 +10,7 @@ import type { Cluster } from "./sources/cluster.ts";
 import { registerStorageMetrics } from "./storage-metrics.ts";
 import type { Term } from "./term.ts";
 import { registerVolumeMetrics } from "./volume-metrics.ts";
+import { registerVolumeGauges } from "./volume-reconciler.ts";
 
 interface Watched {
   readonly clock: Clock;
@@ -35,6 +36,7 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerNodeGauges(metrics, watched);
   registerProtectionGauges(metrics, watched);
   registerObjects(metrics, watched);
+  registerVolumeGauges(metrics, () => watched.term()?.volumes);
   registerStorageMetrics(metrics, {
     cluster: watched.cluster,
     leads: () => watched.term() !== undefined,

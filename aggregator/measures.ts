@@ -73,3 +73,8 @@ export function createMeasures(metrics: Metrics): Measures {
       binds.observe({ storage_class: classLabel(storageClass), binding: mode }, ms / 1000),
   };
 }
+
+/** What measures the queues of a time of leading. */
+export function queuesOf({ measures }: { readonly measures?: Measures }): Pick<Measures, "queues"> | undefined {
+  return measures && { queues: measures.queues };
+}

@@ -23,7 +23,7 @@ export interface NodeDirectory {
   readonly nodeNames: () => readonly string[];
   /** A pod of Mooring's agent that is not over is bound to the node. */
   readonly hasAgentPod: (node: string) => boolean;
-  /** Some claim's stored status names the node as one that had it mounted. */
+  /** What is stored of some claim or volume names the node as one that had it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
 }
 

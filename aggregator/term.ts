@@ -1,5 +1,4 @@
 import type { KubeClient } from "../common/kube/client.ts";
-import { createBreather } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
 import type { InternalErrors } from "../common/runtime/internal-errors.ts";
@@ -18,7 +17,7 @@ import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeView } from "./core/node-view.ts";
 import { newUnmounts } from "./core/unmount-latency.ts";
 import { FleetState } from "./fleet-state.ts";
-import type { Measures } from "./measures.ts";
+import { type Measures, queuesOf } from "./measures.ts";
 import type { PodCoverage } from "./pod-coverage.ts";
 import { ReadApi } from "./read-api.ts";
 import { Reconciler } from "./reconciler.ts";
@@ -28,6 +27,8 @@ import type { ReportOutcome, TurnedAway } from "./sources/report-server.ts";
 import { type StandingChange, Standings } from "./standings.ts";
 import { NOT_COUNTED, NOT_DATED } from "./turn-away.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
+import { VolumeReconciler } from "./volume-reconciler.ts";
+import { countWaiting } from "./waiting-pods.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import type { StatusWriting } from "./writing/status-writing.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
@@ -38,7 +39,9 @@ export interface TermParts {
   readonly logger: Logger;
   readonly client: KubeClient;
   readonly cluster: Cluster;
-  readonly writing: Pick<StatusWriting, "writer" | "policy"> & { readonly warnings: Pick<ClaimWarnings, "tell"> };
+  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
+    readonly warnings: Pick<ClaimWarnings, "tell">;
+  };
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
@@ -60,6 +63,7 @@ export class Term {
   readonly fleet: FleetState;
   readonly standings: Standings;
   readonly reconciler: Reconciler;
+  readonly volumes: VolumeReconciler;
   readonly #gaps: BlindGaps;
   readonly #parts: TermParts;
   readonly #api: ReadApi;
@@ -76,7 +80,7 @@ export class Term {
     this.#silentAfterMs = config.silentAfterMs;
     this.fleet = new FleetState(clock, config.silentAfterMs);
     this.standings = this.#newStandings(config);
-    const { writer, warnings, policy } = parts.writing;
+    const { writer, volumeWriter, warnings, policy } = parts.writing;
     const { fleet, standings } = this;
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
@@ -87,6 +91,7 @@ export class Term {
     const seen = { fleet, standings, onDecision, unseenOf, nowMs, protection, onRemoved };
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
+    this.volumes = new VolumeReconciler({ ...parts, fleet, standings, writer: volumeWriter, protection });
     this.#api = new ReadApi({
       ...parts,
       cluster,
@@ -109,7 +114,10 @@ export class Term {
       nowMs,
       fleet: this.fleet,
       leases: createNodeLeases(client),
-      onChange: (change: StandingChange) => this.reconciler.onStanding(change),
+      onChange: (change: StandingChange) => {
+        this.reconciler.onStanding(change);
+        this.volumes.onStanding(change.node);
+      },
       onForgotten: (node: string) => this.reconciler.onForgotten(node),
     };
     return new Standings(parts, config);
@@ -147,6 +155,7 @@ export class Term {
     await runTogether(
       [
         (limited) => this.reconciler.run(limited),
+        (limited) => this.volumes.run(limited),
         (limited) => this.standings.run(limited),
         (limited) => counted.then(() => this.#endExpectation(limited)),
         (limited) => this.#gaps.run(limited),
@@ -155,24 +164,10 @@ export class Term {
     );
   }
 
-  /**
-   * Which pods wait on all nodes: agents would be told to go on that their own leader had told to hold, so none is answered before. In
-   * large clusters it takes a while, in which there is more to do. Half a count would say less than the one before it: it is handed on whole.
-   */
+  /** Agents would be told to go on that their own leader had told to hold, so none is answered before. */
   async #countWaiting(signal: AbortSignal): Promise<void> {
-    const { cluster, clock, onWaiting, internalErrors } = this.#parts;
-    const errors = internalErrors.in("reports");
-    const breathe = createBreather(clock, signal);
-    const counted = new Map<string, readonly string[]>();
     this.#isCounting = true;
-    for (const node of cluster.nodeNames()) {
-      counted.set(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
-      const pause = breathe();
-      if (pause !== undefined) await pause;
-      if (signal.aborted) return;
-    }
-    for (const [node, waiting] of counted) onWaiting(node, waiting);
-    this.#isCounting = false;
+    if (await countWaiting(this.#parts, signal)) this.#isCounting = false;
   }
 
   /** Nodes that never report may hold up the start, but not for ever. */
@@ -180,9 +175,26 @@ export class Term {
     const { clock } = this.#parts;
     await clock.sleep(this.#silentAfterMs + 20, signal);
     if (signal.aborted) return;
-    this.reconciler.onAllHeard();
+    this.#onAllHeard();
     // The task goes on as long as the others.
     while (!signal.aborted) await clock.sleep(3_600_000, signal);
+  }
+
+  /** All nodes have reported since leading began, or the time for it is over. */
+  #onAllHeard(): void {
+    this.reconciler.onAllHeard();
+    this.volumes.enqueueAll();
+  }
+
+  /** The claim came or changed. */
+  onClaim(key: string): void {
+    this.reconciler.enqueue(key);
+    this.volumes.onClaim(key);
+  }
+
+  onClaimGone(claim: Claim): void {
+    this.reconciler.onClaimGone(claim);
+    this.volumes.onClaimGone(claim);
   }
 
   /** Why no report is taken yet, whoever sends it. */
@@ -203,7 +215,7 @@ export class Term {
 
   /** Takes one that was not turned away, in steps: that of a full node would hold the event loop for too long. */
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
-    const { client, cluster, logger } = this.#parts;
+    const { client, cluster } = this.#parts;
     const time = client.serverTime();
     if (time === undefined) return NOT_DATED;
     const nodeBootId = cluster.node(report.node)?.bootId;
@@ -218,6 +230,7 @@ export class Term {
     const effects = {
       reach: this.reconciler.answers.awaitedVersion(change.view),
       keys: this.reconciler.keysOf(change.touched),
+      volumes: this.volumes.namesOf(change.touched),
       unmounts: change.touched.length === 0 ? [] : newUnmounts(before, change.view, cluster),
       misfits: cluster.misfits(report.node),
     };
@@ -226,25 +239,26 @@ export class Term {
     const taken = this.fleet.take(report, change);
     if (taken.kind === "stale") return this.#stale(report.node, taken);
     this.#refused.delete(report.node);
-    const { setBackMs } = change;
-    if (setBackMs !== undefined)
-      logger.warn(
-        { node: report.node, setBackMs: Math.round(setBackMs) },
-        "node's boot clock went back, taken as it is now",
-      );
+    if (change.setBackMs !== undefined) this.#noteSetBack(report.node, change.setBackMs);
     runAll([
-      () => this.#gaps.onReport(report, receipt, setBackMs !== undefined),
+      () => this.#gaps.onReport(report, receipt, change.setBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures?.unmounted(effects.unmounts),
       () => this.standings.onReport(report.node),
       () => this.reconciler.onTouched(report.node, effects.keys),
-      () => wasExpected && this.fleet.anyExpected === undefined && this.reconciler.onAllHeard(),
+      () => this.volumes.onReport(report.node, effects.volumes),
+      () => wasExpected && this.fleet.anyExpected === undefined && this.#onAllHeard(),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);
     yield;
     const { reach, misfits } = effects;
     const nowMs = time.latestMs - time.widthMs;
     return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
+  }
+
+  #noteSetBack(node: string, setBackMs: number): void {
+    const fields = { node, setBackMs: Math.round(setBackMs) };
+    this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
   }
 
   #stale(node: string, outcome: Extract<ReportOutcome, { readonly kind: "stale" }>): ReportOutcome {
@@ -277,9 +291,4 @@ export class Term {
     this.#asks = budget;
     return isAllowed;
   }
-}
-
-/** What measures the queues of a time of leading. */
-function queuesOf({ measures }: TermParts): Pick<Measures, "queues"> | undefined {
-  return measures && { queues: measures.queues };
 }

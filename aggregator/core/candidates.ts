@@ -106,7 +106,10 @@ function wasThere({ status, createdAtMs = Number.NEGATIVE_INFINITY }: Claim, beg
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */
-export function storedNodes(status: ClaimStatus | undefined, { nodes }: Pick<FleetFacts, "nodes">): readonly string[] {
+export function storedNodes(
+  status: Pick<ClaimStatus, "mountedOn"> | undefined,
+  { nodes }: Pick<FleetFacts, "nodes">,
+): readonly string[] {
   const { mountedOn } = status ?? {};
   return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodes()])] : (mountedOn?.nodes ?? []);
 }

@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import type { BlindGap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { BlindGap, ClaimStatus, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
@@ -145,8 +145,7 @@ export function claimItem(sight: ClaimSight, words: NodeWords): ClaimItem {
     status: known,
     since: sinceOf(claim, known),
     condition: conditionOf(claim),
-    lastUse: status?.lastUse === undefined ? null : lastUseOf(status.lastUse),
-    blindGap: status?.blindGap === undefined ? null : gapOf(status.blindGap),
+    ...lastUseFields(status),
     mountedOn: status?.mountedOn ?? null,
     live: {
       heldOn: capped(use.held, (held) => holderItem(held, words)),
@@ -174,6 +173,16 @@ function conditionOf({ status }: Claim): ClaimItem["condition"] {
 
 function gapOf({ fromMs, toMs }: BlindGap): ClaimItem["blindGap"] {
   return { from: formatMillisecondsUp(fromMs), to: formatMillisecondsUp(toMs) };
+}
+
+/** The last use and a time after it in which nobody watched, as they stand on a claim or its volume. */
+export function lastUseFields(
+  known: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined,
+): Pick<ClaimItem, "lastUse" | "blindGap"> {
+  return {
+    lastUse: known?.lastUse === undefined ? null : lastUseOf(known.lastUse),
+    blindGap: known?.blindGap === undefined ? null : gapOf(known.blindGap),
+  };
 }
 
 function lastUseOf(use: LastUse): ClaimItem["lastUse"] {

@@ -1,4 +1,5 @@
 import type { RejectionMark } from "../../common/storage/rejection.ts";
+import type { VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 
 /** The few fields of API objects that decisions are made from. `key` is `namespace/name`, or the name. */
 
@@ -51,6 +52,8 @@ export interface Volume {
   readonly boundSinceMs: number | undefined;
   /** Where it can be mounted (`nodeAffinity.required`), as JSON: texts that are equal take memory once. Nothing for anywhere. */
   readonly nodeAffinity?: string | undefined;
+  /** What Mooring has written; nothing where neither annotation is there, as on nearly all. */
+  readonly annotations?: VolumeAnnotations | undefined;
 }
 
 /** A Node. */

@@ -1,5 +1,7 @@
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
+import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
+import { type ClaimItem, lastUseFields } from "./claim-list.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
 import {
   type Capped,
@@ -11,6 +13,7 @@ import {
   type PhaseSinceItem,
   phaseSinceItem,
 } from "./list-items.ts";
+import { isStillMounted } from "./volume-annotations.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
@@ -57,6 +60,19 @@ export interface VolumeItem extends PhaseSinceItem {
     readonly attachedTo: Capped<string>;
   };
   readonly leaked: boolean;
+  /** Mounted or staged on a node although it is not Bound. */
+  readonly stillMounted: boolean;
+  /** The nodes of its mark. */
+  readonly mountedOn: { readonly nodes: readonly string[]; readonly more: boolean } | null;
+  /** The last use by the claim that it names, copied when that was deleted, and a time after it in which nobody watched. */
+  readonly lastUse: ClaimItem["lastUse"];
+  readonly blindGap: ClaimItem["blindGap"];
+}
+
+/** True for a volume that is mounted or staged on a node although it is not Bound. */
+export function isMountedUnbound({ volume, use: { held, staged } }: Pick<VolumeSight, "volume" | "use">): boolean {
+  const nodes = [...held.map(({ node }) => node), ...staged];
+  return isStillMounted({ volume, mounts: { all: nodes } });
 }
 
 /** True for a volume that is staged on some node for long although nobody uses it there. */
@@ -100,6 +116,9 @@ export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
       attachedTo: capped(attached, (node) => node),
     },
     leaked: isLeaked(sight),
+    stillMounted: isMountedUnbound(sight),
+    mountedOn: readVolumeMark(uid, volume.annotations?.mountedOn) ?? null,
+    ...lastUseFields(volume.claim && readCopiedUse(volume.claim.uid, volume.annotations?.lastUse)),
   };
 }
 

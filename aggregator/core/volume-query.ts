@@ -1,6 +1,6 @@
 import type { Volume } from "./cluster-objects.ts";
 import { allows, choiceParameter, durationParameter, flagParameter, nameParameter, type Query } from "./list-query.ts";
-import { isLeaked, type VolumeSight } from "./volume-list.ts";
+import { isLeaked, isMountedUnbound, type VolumeSight } from "./volume-list.ts";
 
 /** What the volumes can be asked by, beside what every list takes. */
 export const VOLUME_PARAMETERS = {
@@ -13,6 +13,7 @@ export const VOLUME_PARAMETERS = {
   driver: nameParameter("driver"),
   node: nameParameter("node"),
   leaked: flagParameter("leaked"),
+  stillMounted: flagParameter("stillMounted"),
 } as const;
 
 /** What a filter looks at beside the volume itself; each is cheap. */
@@ -48,7 +49,8 @@ export function volumeFilter(
     new Set(all(p.storageClass)),
     new Set(all(p.driver)),
   ];
-  const [nodes, phaseFor, leaked] = [all(p.node), one(p.phaseFor), one(p.leaked)];
+  const [nodes, phaseFor] = [all(p.node), one(p.phaseFor)];
+  const [leaked, stillMounted] = [one(p.leaked), one(p.stillMounted)];
   const idle = leaked === true ? idleVolumes() : undefined;
   const isOn = ({ use, attached }: VolumeSight): boolean =>
     nodes.some(
@@ -64,8 +66,12 @@ export function volumeFilter(
       allows(drivers, volume.csi?.driver) &&
       (phaseFor === undefined || nowMs - (phaseSinceMs(volume) ?? nowMs + 1) >= phaseFor) &&
       (idle?.has(volume.uid) ?? true) &&
+      (stillMounted !== true || volume.phase !== "Bound") &&
       (nodes.length === 0 || nodes.some((node) => isSeenOn(node, volume))),
-    matches: (sight) => (nodes.length === 0 || isOn(sight)) && (leaked === undefined || isLeaked(sight) === leaked),
+    matches: (sight) =>
+      (nodes.length === 0 || isOn(sight)) &&
+      (leaked === undefined || isLeaked(sight) === leaked) &&
+      (stillMounted === undefined || isMountedUnbound(sight) === stillMounted),
   };
 }
 

@@ -1,6 +1,8 @@
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
-import type { Volume } from "./cluster-objects.ts";
+import type { Directory } from "./attribution.ts";
+import type { Pod, Volume } from "./cluster-objects.ts";
 import type { NodeHold, NodeView } from "./node-view.ts";
+import { claimKeysOf } from "./references.ts";
 import { compareText } from "./sorted-list.ts";
 
 /** A pod with a mount of a volume. */
@@ -56,4 +58,19 @@ export function volumeUse(
 function podsIn(holds: readonly NodeHold[]): readonly PodUse[] {
   const pods = new Map(holds.filter(isUseHold).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
   return [...pods.values()];
+}
+
+/**
+ * Whether a mount that is called like a volume may be its own. A pod that is known and means another volume has an inline volume of that name.
+ * Of a volume that is not Bound a claim may have it that is gone, or that the volume does not name any more.
+ */
+export function mayMount(pod: Pod | undefined, volume: Volume, { claim: find }: Pick<Directory, "claim">): boolean {
+  if (pod === undefined) return true;
+  const isOf = (key: string): boolean => {
+    if (key === volume.claim?.key) return true;
+    if (volume.phase === "Bound") return false;
+    const claim = find(key);
+    return claim === undefined || claim.volume === volume.key;
+  };
+  return claimKeysOf(pod).some(isOf);
 }

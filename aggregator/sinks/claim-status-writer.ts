@@ -22,6 +22,9 @@ export type WriteResult =
   | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
+/** Every result but success. */
+export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
+
 /** What is applied: our condition and annotations, and our share of Kubernetes' own condition. */
 export interface AppliedStatus {
   readonly status: ClaimStatus;
@@ -109,7 +112,11 @@ async function readClaim(
 }
 
 function resultOf(outcome: WriteOutcome): WriteResult {
-  if (outcome.kind === "applied") return { kind: "written", claim: projectClaim(outcome.object) };
+  return outcome.kind === "applied" ? { kind: "written", claim: projectClaim(outcome.object) } : refusalOf(outcome);
+}
+
+/** What the API server's no means. */
+export function refusalOf(outcome: Exclude<WriteOutcome, { readonly kind: "applied" }>): WriteFailure {
   if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
   return { kind: "stale", message: outcome.message };
 }
@@ -126,7 +133,8 @@ async function answered(ask: () => Promise<WriteResult>): Promise<WriteResult> {
   }
 }
 
-function failureOf(error: unknown): WriteResult {
+/** What an error means that came instead of an answer. Throws what is a bug. */
+export function failureOf(error: unknown): WriteFailure {
   const message = messageOf(error);
   // A proxy's page, most likely.
   if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };

@@ -19,23 +19,24 @@ import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
 import { createPods, type PodEnd, type PodListener, type Pods } from "./pods.ts";
 import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
-import { createVolumes, type Volumes } from "./volumes.ts";
+import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 
 /** Whom the cluster tells. Listeners only note what changed. */
-export type ClusterListener = PodListener & ClaimListener & NodeListener;
+export type ClusterListener = PodListener & ClaimListener & NodeListener & VolumeListener;
 
 /** Pods, claims, volumes and nodes as the API server has them, each a moment old. */
 export interface Cluster extends Directory {
   readonly claim: (key: string) => Claim | undefined;
   readonly claims: () => Iterable<Claim>;
   readonly allVolumes: () => Iterable<Volume>;
+  readonly volumeByName: (name: string) => (Volume & Stored) | undefined;
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
   /** Nodes that the volume, or another one with its handle, is attached to or in use on by the API. */
   readonly nodesWith: (volume: Volume) => readonly string[];
   /** A pod of Mooring's agent that is not over is bound to the node. */
   readonly hasAgentPod: (node: string) => boolean;
-  /** Some claim's stored status names the node as one that had it mounted. */
+  /** What is stored of some claim or volume names the node as one that had it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
   /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
@@ -83,7 +84,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
   const pods = createPods({ ...parts, isClaimThere }, listener);
   const classes = new ClassLabels();
-  const volumes = createVolumes({ ...parts, classes }, listener.onClaim);
+  const volumes = createVolumes({ ...parts, classes }, listener);
   const nodes = createNodes(parts, { ...listener, volumes });
   const claims = createClaims({ ...parts, classes }, listener);
   const storageClasses = createStorageClasses(parts);
@@ -102,7 +103,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     nodeNames: nodes.names,
     nodesWith: nodes.withVolume,
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
-    isStoredHolder: claims.isStoredHolder,
+    isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
     ...podWords(pods),
     bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),

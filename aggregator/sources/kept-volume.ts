@@ -28,6 +28,7 @@ export class KeptVolume implements Whole<Volume>, Stored {
   readonly #phaseSince: number | undefined;
   readonly #created: number | undefined;
   readonly #boundSince: number | undefined;
+  readonly annotations: Volume["annotations"];
 
   constructor(volume: Volume & Stored, { kinds, texts }: VolumeValues) {
     const { phase, storageClass, capacity, reclaimPolicy, isHostPath, nodeAffinity, claim, csi } = volume;
@@ -43,6 +44,7 @@ export class KeptVolume implements Whole<Volume>, Stored {
     this.#phaseSince = secondsOf(volume.phaseSinceMs);
     this.#created = secondsOf(volume.createdAtMs);
     this.#boundSince = secondsOf(volume.boundSinceMs);
+    this.annotations = volume.annotations;
   }
 
   get phase(): string {

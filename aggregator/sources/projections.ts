@@ -1,6 +1,8 @@
 import * as v from "valibot";
+import { LAST_USE, MOUNTED_ON } from "../../common/storage/claim-status.ts";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
+import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import { migratedHandle } from "../core/migrated-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
@@ -127,7 +129,10 @@ function deletedAt({
 }
 
 const volumeSchema = v.object({
-  metadata,
+  metadata: v.object({
+    ...metadata.entries,
+    annotations: v.nullish(v.object({ [MOUNTED_ON]: v.optional(v.string()), [LAST_USE]: v.optional(v.string()) }), {}),
+  }),
   spec: v.object({
     claimRef: v.optional(v.object({ namespace: v.string(), name: v.string(), uid: v.optional(v.string()) })),
     storageClassName: v.optional(v.string()),
@@ -172,5 +177,6 @@ export function projectVolume(object: unknown): Projected<Volume> {
     // A PV that was made again under its name is another one.
     boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? createdAtMs,
     nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
+    annotations: volumeAnnotations(meta.annotations ?? {}),
   };
 }

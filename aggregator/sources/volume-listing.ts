@@ -1,14 +1,13 @@
 import { volumesOf } from "../core/attribution.ts";
-import type { Pod, Volume } from "../core/cluster-objects.ts";
+import type { Volume } from "../core/cluster-objects.ts";
 import type { Query } from "../core/list-query.ts";
 import type { NodeHold } from "../core/node-view.ts";
 import type { Listing } from "../core/paging.ts";
 import { BATCH_SIZE } from "../core/paging.ts";
-import { namesClaim } from "../core/references.ts";
 import { compareText } from "../core/sorted-list.ts";
 import { type VolumeSight, volumeItem } from "../core/volume-list.ts";
 import { VOLUME_PARAMETERS, type VolumeHints, volumeFilter } from "../core/volume-query.ts";
-import { identitiesOf, volumeUse } from "../core/volume-use.ts";
+import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { ListSources } from "./claim-listing.ts";
 
 /** What the list of volumes needs beside. */
@@ -59,7 +58,8 @@ function hintsFor(query: Query, { cluster, view, idleVolumes }: VolumeSources, n
 function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeSight {
   const { cluster, viewsOf, idleSince, isOver } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
-  const isOwn = ({ podUid }: NodeHold): boolean => isMeant(volume, podUid && cluster.podByUid(podUid));
+  const isOwn = ({ podUid }: NodeHold): boolean =>
+    podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
   const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
@@ -72,9 +72,4 @@ function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeS
     idleSince: (node) => (isOver(node) ? undefined : idleSince(node, volume.uid)),
     nowMs,
   };
-}
-
-/** A pod that is known and does not name the volume's claim has an inline volume that happens to be called like it. */
-function isMeant({ claim }: Volume, pod: Pod | "" | undefined): boolean {
-  return !pod || (claim !== undefined && namesClaim(pod, claim.key));
 }

@@ -3,6 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
+import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import type { ClassLabels } from "../core/class-labels.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
@@ -25,6 +26,8 @@ export interface Volumes {
   readonly attachedAs: (key: string) => readonly Volume[];
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly totals: StorageTotals<VolumeKind>;
+  /** Some volume's mark names the node as one that had it mounted. */
+  readonly isMarkedOn: (node: string) => boolean;
 }
 
 interface VolumeParts extends KubeParts {
@@ -34,7 +37,16 @@ interface VolumeParts extends KubeParts {
 /** Ages by which volumes are found are of minutes and more. */
 const AGE_BUCKET_MS = 1_000;
 
-export function createVolumes(parts: VolumeParts, onClaim: (key: string) => void): Volumes {
+/** What the volumes tell. */
+export interface VolumeListener {
+  /** The volume came, changed or went. */
+  readonly onVolume: (name: string) => void;
+  /** The volume of the claim changed. */
+  readonly onClaim: (key: string) => void;
+}
+
+export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeListener): Volumes {
+  const marked = new IndexMap();
   // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
   const byHash = new IndexMap();
   const order = new SortedList(compareText);
@@ -52,6 +64,8 @@ export function createVolumes(parts: VolumeParts, onClaim: (key: string) => void
     const before = change.kind === "added" ? object : change.previous;
     if (before.csi !== undefined) byHash.remove(before.csi.handleHash, before.key);
     if (change.kind !== "deleted" && object.csi !== undefined) byHash.add(object.csi.handleHash, object.key);
+    trackMarks(marked, change);
+    onVolume(object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const collection = { path: "/api/v1/persistentvolumes", listsFrom: "quorum" } as const;
@@ -70,5 +84,18 @@ export function createVolumes(parts: VolumeParts, onClaim: (key: string) => void
     phaseSince: (volume) => phases.since(volume),
     totals,
     attachedAs: (key) => byHandle(...attachedBy(key)),
+    isMarkedOn: (node) => marked.get(node)[Symbol.iterator]().next().done !== true,
   };
+}
+
+/** Keeps the volumes by the nodes that their marks name. */
+function trackMarks(marked: IndexMap, change: StoreChange<StoredVolume>): void {
+  const before = change.kind === "added" ? undefined : change.previous;
+  const after = change.kind === "deleted" ? undefined : change.object;
+  for (const node of markedNodes(before)) marked.remove(node, change.object.key);
+  for (const node of markedNodes(after)) marked.add(node, change.object.key);
+}
+
+function markedNodes(volume: StoredVolume | undefined): readonly string[] {
+  return volume === undefined ? [] : (readVolumeMark(volume.uid, volume.annotations?.mountedOn)?.nodes ?? []);
 }

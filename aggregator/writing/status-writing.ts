@@ -7,6 +7,7 @@ import type { Metrics } from "../../common/runtime/metrics.ts";
 import type { UpstreamPolicy } from "../core/claim-write.ts";
 import { type UpstreamSetting, upstreamPolicy } from "../core/upstream-policy.ts";
 import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
+import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-version.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
 import type { ClaimWrites } from "./claim-writes.ts";
@@ -25,6 +26,7 @@ const WRITE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 /** Everything that decisions on claims go out through. */
 export class StatusWriting {
   readonly writer: ClaimStatusWriter;
+  readonly volumeWriter: VolumeWriter;
   readonly warnings: ClaimWarnings;
   readonly #events: EventRecorder;
   readonly #version: ServerVersionSource;
@@ -47,6 +49,12 @@ export class StatusWriting {
       writes: metrics.counter(counter),
       seconds: metrics.histogram({ ...histogram, buckets: WRITE_SECONDS }),
     });
+    const volumeCounter = {
+      name: "mooring_volume_writes_total",
+      help: "Writes of annotations of PersistentVolumes.",
+      labels: ["outcome"],
+    } as const;
+    this.volumeWriter = createVolumeWriter({ ...parts, writes: metrics.counter(volumeCounter) });
     this.#events = createEventRecorder(parts, {
       controller: "mooring.dev/aggregator",
       instance: hostname(),

@@ -211,7 +211,7 @@ export function readLastUse(uid: string, text: string | undefined): LastUse | un
 }
 
 /** A property only where there is one: nearly all claims have none. */
-function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, "blindGap"> {
+export function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, "blindGap"> {
   if (text?.includes('"blindGap"') !== true) return {};
   const result = v.safeParse(blindGap, parseJson(text));
   if (!result.success || result.output.claimUID !== uid) return {};
@@ -222,7 +222,8 @@ function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, 
 /** More than the longest that Mooring writes: 32 nodes. Characters. */
 const LONGEST_ANNOTATION = 16_384;
 
-function parseJson(text: string | undefined): unknown {
+/** What stands in an annotation; nothing where that is longer than what Mooring writes, or no JSON. */
+export function parseJson(text: string | undefined): unknown {
   if (text === undefined || text.length > LONGEST_ANNOTATION) return undefined;
   try {
     return JSON.parse(text);
@@ -253,7 +254,8 @@ export function writeClaimStatus(
   };
 }
 
-function tellsLastUse({ lastUse, blindGap }: ClaimStatus): boolean {
+/** True for a status beside which `last-use` stands. */
+export function tellsLastUse({ lastUse, blindGap }: Pick<ClaimStatus, "lastUse" | "blindGap">): boolean {
   return lastUse !== undefined || blindGap !== undefined;
 }
 
@@ -266,7 +268,11 @@ function mountedOnText(uid: string, { nodes, more }: MountedOn): string {
   return JSON.stringify({ claimUID: uid, nodes, ...(more ? { more } : {}) });
 }
 
-function lastUseText(uid: string, { lastUse: use, blindGap: gap }: ClaimStatus): string {
+/** The annotation `last-use` of the claim with that UID. */
+export function lastUseText(
+  uid: string,
+  { lastUse: use, blindGap: gap }: Pick<ClaimStatus, "lastUse" | "blindGap">,
+): string {
   return JSON.stringify({
     claimUID: uid,
     ...(use && {

@@ -6,6 +6,7 @@ const oldest = (phase: string, policy: string, pod = POD): string =>
   `mooring_volumes_phase_oldest_seconds{${pod},phase="${phase}",reclaim_policy="${policy}"}`;
 const volumes = (phase: string, pod = POD): string =>
   `mooring_volumes{${pod},phase="${phase}",storage_class="fast",reclaim_policy="Delete"}`;
+const mounted = (pod: string): string => `mooring_volumes_unbound_mounted{${pod}}`;
 const pending = (binding: string): string => `mooring_claims_pending_oldest_seconds{${POD},binding="${binding}"}`;
 
 export const STORAGE_SCENES: readonly AlertScene[] = [
@@ -49,6 +50,17 @@ export const STORAGE_SCENES: readonly AlertScene[] = [
       [pending("Immediate")]: "0+60x10 0+60x10 0+60x10 0+60x10 0+60x10 0+60x10 0+60x10 0+60x10 0+60x10 0+60x10",
     },
     at: "105m",
+  },
+  {
+    alert: "MooringVolumeReleasedButMounted",
+    name: "fires for a volume that stays mounted without a claim",
+    series: { [mounted(POD)]: "1x120" },
+    fires: {},
+  },
+  {
+    alert: "MooringVolumeReleasedButMounted",
+    name: "keeps quiet about a volume that is unmounted a minute after its claim went",
+    series: { [mounted(POD)]: "0x50 1x1 0x60", [mounted(OTHER)]: "0x120" },
   },
   {
     alert: "MooringVolumeFailed",

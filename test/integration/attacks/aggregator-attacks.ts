@@ -1,4 +1,5 @@
 import { AGGREGATOR_OWN_ATTACKS } from "./aggregator-own-attacks.ts";
+import { AGGREGATOR_VOLUME_ATTACKS } from "./aggregator-volume-attacks.ts";
 import { type Attack, create, get, patch, remove, ruled, unseen, write } from "./attack.ts";
 import { AGGREGATOR_EVENT_ATTACKS } from "./event-attacks.ts";
 import { OURS, SHOP, THEIRS } from "./victims.ts";
@@ -13,9 +14,9 @@ const RULES = {
   words: "mooring-aggregator: the aggregator must not write a condition mooring.dev/Unused with",
   staged: "mooring-aggregator: the aggregator must not write a condition mooring.dev/Staged with",
   upstream: "mooring-aggregator: the aggregator must not write Kubernetes' condition Unused",
-  status: "mooring-aggregator: the aggregator must not change a claim's phase, capacity",
+  status: "mooring-aggregator: the aggregator must not change a claim's or a volume's phase, capacity",
   metadata: "mooring-aggregator: the aggregator must not change labels, finalizers, owners",
-  annotations: "mooring-aggregator: the aggregator must not change an annotation that is not one of its three",
+  annotations: "mooring-aggregator: the aggregator must not change an annotation that is not its own",
   length: "mooring-aggregator: the aggregator must not write an annotation that is longer",
 } as const;
 
@@ -128,12 +129,6 @@ const WRITES: readonly Attack[] = [
   write("aggregator", "deletes a claim", remove(CLAIM)),
   write("aggregator", "takes a claim's finalizer away itself", patch(CLAIM, { metadata: { finalizers: null } })),
   write("aggregator", "labels a claim itself", patch(CLAIM, { metadata: { labels: { a: "b" } } })),
-  write(
-    "aggregator",
-    "moves a volume",
-    patch("/api/v1/persistentvolumes/pv-data", { metadata: { labels: { a: "b" } } }),
-  ),
-  write("aggregator", "deletes a volume", remove("/api/v1/persistentvolumes/pv-data")),
   write("aggregator", "fails a pod", patch(`${SHOP}/pods/waiting/status`, { status: { phase: "Failed" } })),
   write("aggregator", "deletes a pod", remove(`${SHOP}/pods/waiting`)),
   write(
@@ -193,6 +188,7 @@ export const AGGREGATOR_ATTACKS: readonly Attack[] = [
   ...CONDITIONS,
   ...CLAIMS,
   ...WRITES,
+  ...AGGREGATOR_VOLUME_ATTACKS,
   ...AGGREGATOR_OWN_ATTACKS,
   ...AGGREGATOR_EVENT_ATTACKS,
 ];

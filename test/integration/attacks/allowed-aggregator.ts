@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { writeTexts } from "../../../aggregator/certificates/objects.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import { type ClaimStatusWriter, createClaimStatusWriter } from "../../../aggregator/sinks/claim-status-writer.ts";
+import { createVolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
+import { projectVolume } from "../../../aggregator/sources/projections.ts";
 import { patchObject } from "../../../common/kube/apply.ts";
 import { createLeaseStore } from "../../../common/kube/lease.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
@@ -10,6 +12,8 @@ import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import { NO_ANNOTATIONS, volumeMarkText } from "../../../common/storage/volume-annotations.ts";
+import { patch } from "./attack.ts";
 import { clientOf, emitAll, identity } from "./program.ts";
 import type { AttackStage } from "./stage.ts";
 import { SHOP } from "./victims.ts";
@@ -17,6 +21,11 @@ import { SHOP } from "./victims.ts";
 const { signal } = new AbortController();
 const AGGREGATOR = { namespace: "mooring", name: "mooring-aggregator" } as const;
 
+const VOLUME = "/api/v1/persistentvolumes/pv-data";
+const LONG_MARK = volumeMarkText(
+  "volume-1",
+  Array.from({ length: 33 }, (_, i) => `${i}.${"n".repeat(240)}.example.com`),
+);
 const CLAIM = `${SHOP}/persistentvolumeclaims/data`;
 
 async function readClaim(stage: AttackStage): Promise<Claim> {
@@ -85,6 +94,31 @@ export function describeAggregator(stage: () => AttackStage): void {
       );
 
       expect(result).toMatchObject({ kind: "written", claim: { status: { reason: status.reason } } });
+    });
+
+    it.each([
+      { name: "the mark of a volume, as long as it can be", changes: { mountedOn: LONG_MARK } },
+      { name: "the last use of a volume", changes: { lastUse: "{}" } },
+      { name: "neither any more", changes: { mountedOn: undefined, lastUse: undefined } },
+    ])("$name", async ({ changes }) => {
+      const volume = projectVolume(await stage().api.get(VOLUME));
+      const client = await clientOf(stage(), AGGREGATOR);
+
+      const result = await createVolumeWriter({ client, writes: { increment: () => {} } })(volume, changes, signal);
+
+      expect(result).toEqual({ kind: "written" });
+      const { annotations } = projectVolume(await stage().api.get(VOLUME));
+      expect(annotations ?? NO_ANNOTATIONS).toMatchObject(changes);
+    });
+
+    it("nothing of a volume's spec: the API server leaves it as it is", async () => {
+      const { spec } = Object(await stage().api.get(VOLUME));
+      const changed = { spec: { claimRef: null, persistentVolumeReclaimPolicy: "Delete" } };
+
+      const { status } = await stage().as.aggregator(patch(`${VOLUME}/status`, changed));
+
+      expect(status).toBe(200);
+      expect(Object(await stage().api.get(VOLUME)).spec).toEqual(spec);
     });
 
     it("its events", async () => {

@@ -34,6 +34,7 @@ const SEEN = [
   `${SHOP}/secrets`,
   `${SHOP}/configmaps`,
   "/api/v1/nodes",
+  "/api/v1/persistentvolumes",
 ];
 
 async function stateOfAll(): Promise<string> {

@@ -154,7 +154,10 @@ async function makeClaim(api: ClusterApi): Promise<void> {
   await api.create(`${SHOP}/persistentvolumeclaims`, { metadata, spec });
   const source = { nfs: { server: "192.0.2.1", path: "/data" } };
   const of = { ...common, ...source, capacity: { storage: "1Gi" } };
-  await api.create("/api/v1/persistentvolumes", { metadata: { name: "pv-data" }, spec: of });
+  await api.create("/api/v1/persistentvolumes", {
+    metadata: { name: "pv-data", annotations: { "pv.kubernetes.io/provisioned-by": "disks.example.com" } },
+    spec: of,
+  });
   const conditions = [
     { type: "Resizing", status: "True", reason: "Growing", message: "it grows", lastTransitionTime: START },
     OURS,

@@ -8,8 +8,10 @@ import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts
 import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
 import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
+import type { Stored } from "../../../common/kube/store.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
+import { readVolumeMark } from "../../../common/storage/volume-annotations.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {
@@ -35,7 +37,10 @@ export class FakeCluster implements Cluster {
   readonly hasAgentPod = (node: string): boolean =>
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
   readonly isStoredHolder = (node: string): boolean =>
-    [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node));
+    [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node)) ||
+    [...this.volumes.values()].some(({ uid, annotations }) =>
+      readVolumeMark(uid, annotations?.mountedOn)?.nodes.includes(node),
+    );
   readonly assumedOn = (node: string): readonly string[] =>
     [...this.byKey.values()]
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)
@@ -54,7 +59,10 @@ export class FakeCluster implements Cluster {
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
-  readonly volumeByName = (name: string): Volume | undefined => this.volumes.get(name);
+  readonly volumeByName = (name: string): (Volume & Stored) | undefined => {
+    const volume = this.volumes.get(name);
+    return volume && { resourceVersion: "300", ...volume };
+  };
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
   readonly finishedPods = (): readonly PodEnd[] =>

@@ -92,6 +92,7 @@ describe("the rights", () => {
         "everywhere: patch events.k8s.io/events",
         "everywhere: get namespaces kube-system",
         "everywhere: patch persistentvolumeclaims/status",
+        "everywhere: patch persistentvolumes/status",
         "kube-node-lease: list coordination.k8s.io/leases",
         "mooring: create coordination.k8s.io/leases",
         `mooring: get coordination.k8s.io/leases ${LEASE_NAME}`,

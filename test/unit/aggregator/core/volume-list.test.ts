@@ -4,7 +4,10 @@ import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
 import { readQuery } from "../../../../aggregator/core/list-query.ts";
 import { isLeaked, type VolumeSight, volumeItem } from "../../../../aggregator/core/volume-list.ts";
 import { VOLUME_PARAMETERS, volumeFilter } from "../../../../aggregator/core/volume-query.ts";
+import { lastUseText } from "../../../../common/storage/claim-status.ts";
+import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { NOON, podWith, volumeWith } from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
 
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
@@ -59,7 +62,12 @@ describe("isLeaked", () => {
 
 describe("volumeItem", () => {
   it("has everything of a volume that is held, staged and attached", () => {
-    const volume = volumeWith({ csi, phase: "Released", reclaimPolicy: "Retain" });
+    const annotations = {
+      mountedOn: volumeMarkText("volume-1", ["n9"]),
+      lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }),
+    };
+    const kind = { csi, phase: "Released", reclaimPolicy: "Retain" };
+    const volume = volumeWith({ ...kind, annotations });
     const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
     const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
     const sight = sightOf({ ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
@@ -87,6 +95,13 @@ describe("volumeItem", () => {
         attachedTo: { items: ["n1", "n9"], omitted: 0 },
       },
       leaked: true,
+      stillMounted: true,
+      mountedOn: { nodes: ["n9"], more: false },
+      lastUse: {
+        ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ releasedAt: "2026-09-10T00:26:39.000Z", uncertaintyMs: 10 },
+      },
+      blindGap: null,
     });
   });
 
@@ -104,11 +119,31 @@ describe("volumeItem", () => {
         capacity: null,
       },
       ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
+      ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
       live: {
         heldOn: { items: [], omitted: 0 },
         stagedOn: { items: [], omitted: 0 },
         attachedTo: { items: [], omitted: 0 },
       },
+    });
+  });
+});
+
+describe("what stands on a volume of other objects", () => {
+  it.each([
+    {
+      name: "a mark of another volume",
+      annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined },
+    },
+    {
+      name: "the last use of an earlier claim",
+      annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) },
+    },
+    { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
+  ])("is not told: $name", ({ annotations }) => {
+    expect(volumeItem(sightOf({ volume: volumeWith({ annotations }) }), WORDS)).toMatchObject({
+      mountedOn: null,
+      lastUse: null,
     });
   });
 });
@@ -135,6 +170,8 @@ describe("volumeFilter", () => {
     { query: "node=n3", found: false },
     { query: "leaked=true", found: true },
     { query: "leaked=false", found: false },
+    { query: "stillMounted=true", found: true },
+    { query: "stillMounted=false", found: false },
   ])('"$query" finds a released volume that was left staged on n1 and attached to n8: $found', ({ query, found }) => {
     const read = readQuery(Object.values(VOLUME_PARAMETERS), [...new URLSearchParams(query)]);
     if (read.kind === "problems") throw new Error(read.problems.join());

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Cluster, createCluster } from "../../../../aggregator/sources/cluster.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
+import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFakeRandom } from "../../../fakes/random.ts";
@@ -32,6 +33,8 @@ const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
 interface Fixture {
   readonly cluster: Cluster;
   readonly told: string[];
+  /** Names of the volumes that came, changed or went. */
+  readonly volumes: readonly string[];
   readonly of: (path: string) => WatchedCollection;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -53,6 +56,7 @@ function fixture(): Fixture {
   const clock = createFakeClock();
   const client = createKubeClient(createFakeConnection(transport), { clock });
   const told: string[] = [];
+  const volumes: string[] = [];
   const cluster = createCluster(
     { client, clock, random: createFakeRandom(), logger: createFakeLogger(), agents: AGENTS },
     {
@@ -61,6 +65,7 @@ function fixture(): Fixture {
       onClaimBound: ({ key }) => told.push(`${key} is bound`),
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),
+      onVolume: (name) => volumes.push(name),
       onNode: (name) => told.push(`node ${name}`),
       onPodsListed: () => {},
       onPodPlaced: ({ uid, node }) => told.push(`${uid} is placed on ${node}`),
@@ -73,6 +78,7 @@ function fixture(): Fixture {
   return {
     cluster,
     told,
+    volumes,
     of,
     start: async () => {
       running = cluster.run(stopping.signal);
@@ -455,6 +461,31 @@ describe("createCluster", () => {
     await settle();
 
     expect([listed, changed, held()]).toEqual([["n1"], ["n2"], []]);
+    await stop();
+  });
+  it("knows the nodes that marks of volumes name, and tells of each change of a volume", async () => {
+    const { cluster, volumes, of, start, stop } = fixture();
+    const volume = (version: number, nodes: readonly string[]) => ({
+      metadata: {
+        ...{ name: "pv-1", uid: "volume-1", resourceVersion: String(version) },
+        annotations: { "mooring.dev/mounted-on": volumeMarkText("volume-1", nodes) },
+      },
+      spec: {},
+      status: { phase: "Released" },
+    });
+    const held = () => ["n1", "n2"].filter(cluster.isStoredHolder);
+    of("persistentvolumes").items.push(volume(99, ["n1"]));
+    await start();
+
+    const listed = held();
+    of("persistentvolumes").push("MODIFIED", volume(101, ["n2"]));
+    await settle();
+    const changed = held();
+    of("persistentvolumes").push("DELETED", volume(102, ["n2"]));
+    await settle();
+
+    expect([listed, changed, held()]).toEqual([["n1"], ["n2"], []]);
+    expect(volumes).toEqual(["pv-1", "pv-1", "pv-1"]);
     await stop();
   });
 

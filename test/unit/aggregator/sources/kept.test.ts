@@ -54,6 +54,7 @@ const VOLUME: Volume & { readonly resourceVersion: string } = {
   isHostPath: false,
   boundSinceMs: 1_795_262_400_000,
   nodeAffinity: '{"nodeSelectorTerms":[]}',
+  annotations: { mountedOn: "{}", lastUse: undefined },
 };
 
 const POD: Pod = {

@@ -245,6 +245,24 @@ describe("projectVolume", () => {
   });
 
   it.each([
+    { name: "none", annotations: undefined, kept: undefined },
+    { name: "null", annotations: null, kept: undefined },
+    { name: "others' only", annotations: { "a.b/c": "d" }, kept: undefined },
+    {
+      name: "ours beside others'",
+      annotations: { "a.b/c": "d", "mooring.dev/mounted-on": "{}" },
+      kept: { mountedOn: "{}", lastUse: undefined },
+    },
+    {
+      name: "one that is longer than any that Mooring writes: as an empty text",
+      annotations: { "mooring.dev/last-use": "x".repeat(16_385) },
+      kept: { mountedOn: undefined, lastUse: "" },
+    },
+  ])("keeps of a volume's annotations $name", ({ annotations, kept }) => {
+    expect(projectVolume({ metadata: { ...pv, annotations }, spec: {} }).annotations).toEqual(kept);
+  });
+
+  it.each([
     { name: "no claimRef", spec: {} },
     { name: "a claimRef that awaits its claim", spec: { claimRef: { namespace: "shop", name: "data" } } },
     { name: "a claimRef with an empty UID", spec: { claimRef: { ...claimRef, uid: "" } } },

@@ -1,0 +1,108 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import { type ClaimStatus, lastUseText, tellsLastUse } from "../../common/storage/claim-status.ts";
+import {
+  NO_ANNOTATIONS,
+  readCopiedUse,
+  readVolumeMark,
+  type VolumeAnnotations,
+  volumeMarkText,
+} from "../../common/storage/volume-annotations.ts";
+import type { Volume } from "./cluster-objects.ts";
+import { latestUse, type UseEnd } from "./use-end.ts";
+
+/** Everything that decides the annotations of a volume. */
+export interface VolumeFacts {
+  readonly volume: Volume;
+  /** The claim that the volume names, as the API server has it. */
+  readonly claim: Claim | undefined;
+  /** What stood on that claim when it went, where this leader saw it go. */
+  readonly statusAtEnd: ClaimStatus | undefined;
+  /** Nodes where a pod has it mounted, and all where it is mounted, staging included. */
+  readonly mounts: { readonly used: readonly string[]; readonly all: readonly string[] };
+  /** Nodes that have it mounted by its mark and have not answered: no report, and not known to have none. */
+  readonly unanswered: readonly string[];
+  /** Some node has not reported since leading began, and still may. */
+  readonly isUnheard: boolean;
+  /** Ends of use that nodes tell of, or that are assumed with their node. */
+  readonly ends: readonly UseEnd[];
+  /** The policies look at the mark. */
+  readonly isProtecting: boolean;
+}
+
+/** True for a volume that is mounted, by what nodes report, although it is not Bound. */
+export function isStillMounted({
+  volume,
+  mounts,
+}: {
+  readonly volume: Volume;
+  readonly mounts: Pick<VolumeFacts["mounts"], "all">;
+}): boolean {
+  return volume.phase !== "Bound" && mounts.all.length > 0;
+}
+
+/** What is to stand on the volume. A read: it changes nothing. */
+export function desiredAnnotations(facts: VolumeFacts): VolumeAnnotations {
+  return { mountedOn: desiredMark(facts), lastUse: desiredLastUse(facts) };
+}
+
+/** What a write has to change, by field; nothing where all is as it should be. `undefined` removes an annotation. */
+export function changesTo(
+  { annotations = NO_ANNOTATIONS }: Volume,
+  desired: VolumeAnnotations,
+): Partial<VolumeAnnotations> | undefined {
+  const changes = {
+    ...(annotations.mountedOn !== desired.mountedOn && { mountedOn: desired.mountedOn }),
+    ...(annotations.lastUse !== desired.lastUse && { lastUse: desired.lastUse }),
+  };
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+/** A node that joins is news, one that drops out is not; a node that has not answered stays. */
+function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts): string | undefined {
+  if (!isProtecting || volume.phase === "Bound") return undefined;
+  const nodes = [...new Set([...mounts.all, ...unanswered])].sort();
+  if (nodes.length === 0) return undefined;
+  const text = volume.annotations?.mountedOn;
+  const known = readVolumeMark(volume.uid, text);
+  const isTold = known !== undefined && (known.more || nodes.every((node) => known.nodes.includes(node)));
+  return isTold ? text : volumeMarkText(volume.uid, nodes);
+}
+
+/** What is known of a last use. */
+type KnownUse = Pick<ClaimStatus, "lastUse" | "blindGap">;
+
+/** Only volumes that outlive their claims keep it. What stands there of an earlier claim stays: it counts for nothing beside another claimRef. */
+function desiredLastUse(facts: VolumeFacts): string | undefined {
+  const { volume, claim, statusAtEnd } = facts;
+  const text = volume.annotations?.lastUse;
+  if (volume.claim === undefined || volume.reclaimPolicy !== "Retain") return text;
+  const { uid } = volume.claim;
+  const stored = readCopiedUse(uid, text);
+  // While it is used nobody knows the last use: an earlier one would look longer ago than it is.
+  const whileInUse = stored === undefined ? text : undefined;
+  if (claim === undefined) {
+    if (facts.mounts.used.length > 0) return whileInUse;
+    const wasInUse = statusAtEnd?.unused === false;
+    const known = wasInUse ? undefined : laterOf(stored, statusAtEnd);
+    return useText(uid, { ...known, lastUse: lastUseAfter(facts, known) }) ?? (wasInUse ? whileInUse : text);
+  }
+  if (!claim.isDeleting || claim.status === undefined) return text;
+  return claim.status.unused ? (useText(uid, claim.status) ?? text) : whileInUse;
+}
+
+function useText(uid: string, use: KnownUse): string | undefined {
+  return tellsLastUse(use) ? lastUseText(uid, use) : undefined;
+}
+
+/** A claim may go before the end of its use is known: then nodes tell of it to the volume alone. */
+function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse["lastUse"] {
+  const isClaimGone = facts.statusAtEnd !== undefined || facts.volume.phase !== "Bound";
+  const isOpen = facts.isUnheard || facts.unanswered.length > 0 || !isClaimGone;
+  return latestUse(known?.lastUse, isOpen ? [] : facts.ends);
+}
+
+function laterOf(one: KnownUse | undefined, other: KnownUse | undefined): KnownUse | undefined {
+  if (one?.lastUse === undefined || other?.lastUse === undefined)
+    return one?.lastUse === undefined ? (other ?? one) : one;
+  return one.lastUse.releasedAtMs >= other.lastUse.releasedAtMs ? one : other;
+}

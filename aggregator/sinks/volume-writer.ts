@@ -1,0 +1,57 @@
+import { patchObject } from "../../common/kube/apply.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
+import type { Counter } from "../../common/runtime/metrics.ts";
+import { FIELD_MANAGER } from "../../common/storage/claim-status.ts";
+import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import { failureOf, refusalOf, type WriteFailure } from "./claim-status-writer.ts";
+
+/** What became of a write. */
+export type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
+
+/** Changes our annotations of exactly the volume, in exactly the state, that was decided on. */
+export type VolumeWriter = (
+  volume: Volume & { readonly resourceVersion: string },
+  changes: Partial<VolumeAnnotations>,
+  signal: AbortSignal,
+) => Promise<VolumeWriteResult>;
+
+/**
+ * Through the subresource `status`, where the API server leaves the spec as it is: the permission for it cannot move or free a volume. A merge
+ * patch removes an annotation whoever owns it, such as one that came with a backup; an apply would not.
+ */
+export function createVolumeWriter({
+  client,
+  writes,
+}: {
+  readonly client: KubeClient;
+  readonly writes: Counter<"outcome">;
+}): VolumeWriter {
+  return async ({ key, uid, resourceVersion }, changes, signal) => {
+    const path = `/api/v1/persistentvolumes/${key}`;
+    const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
+    const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
+    const patch = { metadata: { annotations: namedBy(changes) } };
+    const result = await answered(() => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal));
+    writes.increment({ outcome: result.kind });
+    return result;
+  };
+}
+
+/** `null` removes an annotation. */
+function namedBy({ ...changes }: Partial<VolumeAnnotations>): Readonly<Record<string, string | null>> {
+  const { mountedOn, lastUse } = VOLUME_ANNOTATIONS;
+  return {
+    ...("mountedOn" in changes && { [mountedOn]: changes.mountedOn ?? null }),
+    ...("lastUse" in changes && { [lastUse]: changes.lastUse ?? null }),
+  };
+}
+
+async function answered(ask: () => ReturnType<typeof patchObject>): Promise<VolumeWriteResult> {
+  try {
+    const outcome = await ask();
+    return outcome.kind === "applied" ? { kind: "written" } : refusalOf(outcome);
+  } catch (error) {
+    return failureOf(error);
+  }
+}

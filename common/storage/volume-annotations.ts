@@ -1,0 +1,68 @@
+import * as v from "valibot";
+import {
+  type ClaimStatus,
+  LAST_USE,
+  MAX_NODES,
+  MOUNTED_ON,
+  type MountedOn,
+  parseJson,
+  readBlindGap,
+  readLastUse,
+} from "./claim-status.ts";
+
+/** Mooring's two annotations of a PersistentVolume, as they stand there. */
+export interface VolumeAnnotations {
+  /** `mooring.dev/mounted-on`, JSON: the nodes that have it mounted although it is not Bound. */
+  readonly mountedOn: string | undefined;
+  /** `mooring.dev/last-use`, JSON: the last use by the claim that the volume was bound to, as it stood on that claim. */
+  readonly lastUse: string | undefined;
+}
+
+export const NO_ANNOTATIONS: VolumeAnnotations = { mountedOn: undefined, lastUse: undefined };
+
+/** The annotations of a volume by their names. */
+export const VOLUME_ANNOTATIONS = { mountedOn: MOUNTED_ON, lastUse: LAST_USE } as const;
+
+/** More than the longest that Mooring writes: 32 nodes. Characters. */
+const LONGEST = 16_384;
+
+/** Mooring's annotations among all of a volume; one that Mooring cannot have written is kept as an empty text. */
+export function volumeAnnotations(
+  all: Readonly<{ [name in typeof MOUNTED_ON | typeof LAST_USE]?: string | undefined }>,
+): VolumeAnnotations | undefined {
+  const [mountedOn, lastUse] = [all[MOUNTED_ON], all[LAST_USE]].map(bounded);
+  return mountedOn === undefined && lastUse === undefined ? undefined : { mountedOn, lastUse };
+}
+
+function bounded(text: string | undefined): string | undefined {
+  return text !== undefined && text.length > LONGEST ? "" : text;
+}
+
+const mountedOnSchema = v.object({
+  volumeUID: v.string(),
+  nodes: v.pipe(v.array(v.pipe(v.string(), v.maxLength(253))), v.maxLength(MAX_NODES)),
+  more: v.optional(v.boolean(), false),
+});
+
+/** The nodes in the mark of the volume with that UID; nothing where it is another volume's, such as one from a backup, or none. */
+export function readVolumeMark(uid: string, text: string | undefined): MountedOn | undefined {
+  const result = v.safeParse(mountedOnSchema, parseJson(text));
+  if (!result.success || result.output.volumeUID !== uid) return undefined;
+  const { nodes, more } = result.output;
+  return { nodes, more };
+}
+
+/** The mark of the volume with that UID. The policy looks for the UID in it. */
+export function volumeMarkText(uid: string, nodes: readonly string[]): string {
+  const more = nodes.length > MAX_NODES;
+  return JSON.stringify({ volumeUID: uid, nodes: nodes.slice(0, MAX_NODES), ...(more ? { more } : {}) });
+}
+
+/** The copied last use of the claim with that UID; nothing where it is of an earlier claim, or none. */
+export function readCopiedUse(
+  claimUid: string,
+  text: string | undefined,
+): Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined {
+  const found = { lastUse: readLastUse(claimUid, text), ...readBlindGap(claimUid, text) };
+  return found.lastUse === undefined && found.blindGap === undefined ? undefined : found;
+}
