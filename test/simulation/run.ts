@@ -116,7 +116,8 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
     onAnswer: (told) => found.told?.note(told),
     onLog: (process, { level, message, fields }) => {
       // The Lease does not show it when the same one leads again.
-      if (message === "leading from now on") found.told?.begin();
+      if (message === "leading from now on") found.told?.begin(process);
+      if (message === "aggregator started") found.told?.end(process);
       if (message === INTERNAL_ERROR)
         found.world?.bugs.push(new BrokenPromise("no-failure", `${process}: ${describeError(fields.err)}`));
       tell?.(`${Math.round(engine.scheduler.nowMs())} ${process} ${level} ${message} ${JSON.stringify(fields)}`);

@@ -122,9 +122,10 @@ export class GoneWatch {
 
   /** Who leads, if it runs and has led for long enough. */
   #writer(): string {
-    const { leader, leading, now } = this.#world;
-    const isLeading = leader?.process?.state() === "running" && leading.holder !== "";
-    return isLeading && now - leading.sinceMs >= WRITES_MS ? (leader?.name ?? "") : "";
+    const { replicas, term, now } = this.#world;
+    const { leader } = this.#told;
+    const isRunning = replicas.some(({ name, process }) => name === leader && process?.state() === "running");
+    return isRunning && now - term.beganMs >= WRITES_MS ? leader : "";
   }
 
   /** The leader was told of the mount so long before that it had stored it by then, as nothing befell it since. */

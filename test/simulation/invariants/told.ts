@@ -36,6 +36,7 @@ export class ToldUses {
   #told = new Map<string, number>();
   /** To the present leader: when, by true time, it was told of a mount, again and again. */
   #times = new Map<string, readonly number[]>();
+  #leader = "";
   #leading: Leading = { holder: "", sinceMs: 0 };
   /** Of any leader. */
   readonly #ever = new Set<string>();
@@ -53,11 +54,22 @@ export class ToldUses {
     });
   }
 
-  /** Somebody leads anew, and knows nothing yet. */
-  begin(): void {
+  /** Somebody leads anew, and knows nothing yet; `leader` where that process says so itself. */
+  begin(leader?: string): void {
+    this.#leader = leader ?? "";
     this.#told = new Map();
     this.#times = new Map();
     this.#world.term = { beganMs: this.#world.now, heard: new Map() };
+  }
+
+  /** A process is started anew, and does not lead yet, whatever the Lease of the one before it says. */
+  end(process: string): void {
+    if (this.#leader === process) this.#leader = "";
+  }
+
+  /** The process that leads by its own word; empty while none does. */
+  get leader(): string {
+    return this.#leader;
   }
 
   note({ status, body, answer }: Told): void {
