@@ -1,8 +1,9 @@
 import * as v from "valibot";
 import type { Claim } from "../common/storage/claim.ts";
-import { LAST_USE, readLastUse } from "../common/storage/claim-status.ts";
+import { LAST_USE, MOUNTED_ON, type MountedOn, readLastUse } from "../common/storage/claim-status.ts";
 import { isNoAnswer, phaseSince } from "../common/storage/phase-since.ts";
 import { parseTimestamp } from "../common/storage/timestamp.ts";
+import { readVolumeMark } from "../common/storage/volume-annotations.ts";
 import { type Names, NO_NAMES, type VolumeView } from "./volume-view.ts";
 
 const schema = v.object({
@@ -52,15 +53,14 @@ export function volumeOf(object: unknown, { claim, attachedTo, nowMs }: Surround
     reclaimPolicy: spec.persistentVolumeReclaimPolicy ?? undefined,
     driver: spec.csi?.driver,
     claim: claimRef?.uid ? { namespace: claimRef.namespace, name: claimRef.name, uid: claimRef.uid } : undefined,
-    mountedOn: mountsOf(own),
+    mountedOn: namesOf(own ? own.status?.mountedOn : readVolumeMark(uid, annotations?.[MOUNTED_ON])),
     stagedOn: undefined,
     attachedTo: attachedTo && { items: attachedTo(name), omitted: 0 },
     lastUse: own?.status?.lastUse ?? (claimRef?.uid ? readLastUse(claimRef.uid, annotations?.[LAST_USE]) : undefined),
   };
 }
 
-function mountsOf(claim: Claim | undefined): Names {
-  const mounted = claim?.status?.mountedOn;
+function namesOf(mounted: MountedOn | undefined): Names {
   return mounted === undefined ? NO_NAMES : { items: mounted.nodes, omitted: mounted.more ? "some" : 0 };
 }
 

@@ -1,3 +1,4 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
@@ -29,6 +30,8 @@ export interface VolumeSight {
   readonly attached: readonly string[];
   /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
+  /** What the claim that it names says of its last use; nothing where that claim is gone. */
+  readonly claimUse?: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined;
   /** Since when it is in its phase; nothing where nobody knows. */
   readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;
@@ -64,7 +67,7 @@ export interface VolumeItem extends PhaseSinceItem {
   readonly stillMounted: boolean;
   /** The nodes of its mark. */
   readonly mountedOn: { readonly nodes: readonly string[]; readonly more: boolean } | null;
-  /** The last use by the claim that it names, copied when that was deleted, and a time after it in which nobody watched. */
+  /** The last use by the claim that it names, or its copy once that is gone, and a time after it in which nobody watched. */
   readonly lastUse: ClaimItem["lastUse"];
   readonly blindGap: ClaimItem["blindGap"];
 }
@@ -118,7 +121,7 @@ export function volumeItem(sight: VolumeSight, words: NodeWords): VolumeItem {
     leaked: isLeaked(sight),
     stillMounted: isMountedUnbound(sight),
     mountedOn: readVolumeMark(uid, volume.annotations?.mountedOn) ?? null,
-    ...lastUseFields(volume.claim && readCopiedUse(volume.claim.uid, volume.annotations?.lastUse)),
+    ...lastUseFields(sight.claimUse ?? (volume.claim && readCopiedUse(volume.claim.uid, volume.annotations?.lastUse))),
   };
 }
 

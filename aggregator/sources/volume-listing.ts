@@ -55,6 +55,11 @@ function hintsFor(query: Query, { cluster, view, idleVolumes }: VolumeSources, n
   };
 }
 
+function claimUseOf({ key, claim: ref }: Volume, { claim: find }: ListSources["cluster"]): VolumeSight["claimUse"] {
+  const claim = ref && find(ref.key);
+  return claim?.uid === ref?.uid && claim?.volume === key ? claim.status : undefined;
+}
+
 function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeSight {
   const { cluster, viewsOf, idleSince, isOver } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
@@ -64,6 +69,7 @@ function sightOf(volume: Volume, sources: VolumeSources, nowMs: number): VolumeS
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
     volume,
+    claimUse: claimUseOf(volume, cluster),
     phaseSince: cluster.phaseSince(volume),
     use: { held: held.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { attachmentsOf, type Surroundings, volumeOf } from "../../../cli/volume-object.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
+import { volumeMarkText } from "../../../common/storage/volume-annotations.ts";
 import { claimOf, lastUseOf, NOW_MS, statusOf } from "./claims.ts";
 
 const METADATA = { name: "pv-1", uid: "uid-1", creationTimestamp: "2026-09-01T00:00:00Z" };
@@ -54,6 +55,16 @@ describe("volumeOf", () => {
     );
 
     expect(volume).toMatchObject({ mountedOn: { items: ["node-a"], omitted: 0 }, lastUse: { pod: "shop/web-0" } });
+  });
+
+  it("is mounted where its mark says once the claim is gone, if the mark is its own", () => {
+    const markOf = (uid: string) => ({ "mooring.dev/mounted-on": volumeMarkText(uid, ["node-a", "node-b"]) });
+    const [own, copied] = ["uid-1", "uid-2"].map((uid) =>
+      shown({ metadata: { ...METADATA, annotations: markOf(uid) }, spec: { claimRef: CLAIM_REF } }),
+    );
+
+    expect(own?.mountedOn).toEqual({ items: ["node-a", "node-b"], omitted: 0 });
+    expect(copied?.mountedOn).toEqual({ items: [], omitted: 0 });
   });
 
   it("was last used as its own annotation says once the claim is gone", () => {

@@ -130,6 +130,15 @@ describe("volumeItem", () => {
 });
 
 describe("what stands on a volume of other objects", () => {
+  it("was last used as its claim says while that is there, whatever its copy says", () => {
+    const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
+    const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
+
+    const item = volumeItem(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+
+    expect(item.lastUse).toMatchObject({ pod: "shop/newer" });
+  });
+
   it.each([
     {
       name: "a mark of another volume",
