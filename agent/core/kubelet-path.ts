@@ -1,3 +1,4 @@
+import { toPlain } from "../../common/storage/node-report.ts";
 import type { Hold, HoldKind } from "../../common/storage/volume-identity.ts";
 
 /** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
@@ -104,7 +105,7 @@ function inTreeHold(plugin: string, below: readonly string[]): Hold | undefined 
 
 function deviceHold(plugin: string, device: string, podUid: string | undefined): Hold | undefined {
   if (device === "") return undefined;
-  const volume = { by: "device", plugin, path: device.slice(-MAX_DEVICE_PATH) } as const;
+  const volume = { by: "device", plugin, path: toPlain(device.slice(-MAX_DEVICE_PATH)) } as const;
   if (podUid === undefined) return { kind: "staging", volume, podUid };
   return UID.test(podUid) ? { kind: "block", volume, podUid } : undefined;
 }

@@ -39,6 +39,7 @@ export const MAX_MARKS = 8;
 
 /** Names are shown to people: nothing in them moves a cursor, breaks a line or turns it around. */
 const plain = v.regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u, "no control characters");
+const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253), plain);
 const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128), plain);
 /** Of a boot clock that runs for less than a century: whatever is dated by two of them and the present time is a moment that can be written. */
@@ -117,6 +118,11 @@ const marks = v.pipe(
   v.maxLength(MAX_MARKS),
   v.check((all) => all.slice(1).every(({ at }, index) => at > (all[index]?.at ?? 0)), "marks must follow each other"),
 );
+
+/** The text as a report can carry it: with a question mark for each character that a terminal would act on. */
+export function toPlain(text: string): string {
+  return text.replace(NOT_PLAIN, "?");
+}
 
 /** Parts of a report that an agent's journal keeps in the same form. */
 export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan, marks } as const;

@@ -147,6 +147,11 @@ describe("holdAt, below plugins", () => {
       path: `${IN_TREE}/iscsi/volumeDevices/iface-default/${IQN}/u1`,
       shows: `block device/iscsi/iface-default/${IQN} u1`,
     },
+    {
+      name: "a device whose name would move a cursor",
+      path: `${IN_TREE}/fc/\u001b[2J\u202e\ud83d`,
+      shows: "staging device/fc/?[2J??",
+    },
     { name: "a Fibre Channel disk", path: `${IN_TREE}/fc/50060e80-lun-0`, shows: "staging device/fc/50060e80-lun-0" },
     {
       name: "a Fibre Channel block device",
