@@ -4,7 +4,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { waitUntil } from "../process/wait.ts";
-import { applyProtection, ENFORCING, kubectl, protectionInForce } from "../stand-in/protection.ts";
+import { applyProtection, auditOnly, ENFORCING, kubectl, protectionInForce } from "../stand-in/protection.ts";
 import {
   buildCluster,
   claimThat,
@@ -25,7 +25,7 @@ const EVENTS = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
 const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
 const HELD = "mooring_claims_deletion_held";
 const OLDEST = "mooring_claims_deletion_held_oldest_seconds";
-const REMOVED = 'mooring_claims_removed_while_mounted_total{why="override"}';
+const REMOVED = "mooring_claims_removed_while_mounted_total";
 
 let owner: Owner;
 let stage: Stage;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const cluster = await buildCluster(owner);
   await applyProtection(cluster.plane);
   stage = { owner, ...cluster, ...(await startMooring(owner, cluster, ENFORCING)) };
-  await makeClaims(stage, ["kept", "forced"]);
+  await makeClaims(stage, ["kept", "forced", "audited"]);
 });
 
 afterAll(async () => {
@@ -116,7 +116,7 @@ describe("a deleted claim that a node has mounted", () => {
     await gone("forced");
     const released = await event("forced", "ForceReleased");
     const removed = await event("forced", "RemovedWhileMounted");
-    const count = await metric(REMOVED);
+    const count = await metric(`${REMOVED}{why="override"}`);
     await unmount();
 
     expect(released).toContain("Reason given: lost with node-a");
@@ -124,6 +124,27 @@ describe("a deleted claim that a node has mounted", () => {
     expect(removed).toBe(
       `The claim is gone while its volume is mounted on node node-a by pod ${NAMESPACE}/user-of-forced: mooring.dev/force-release let it go`,
     );
+    expect(count).toBe(1);
+  });
+
+  it("goes where the binding has been changed to audit, and that is an event and counted as unexpected", async () => {
+    const { unmount } = await deletedWhileMounted("audited");
+
+    await auditOnly(stage.plane);
+    // Kubernetes' controller comes back to it later and later; a write lets it try at once.
+    await waitUntil(owner, {
+      what: "the claim gone",
+      limitMs: 60_000,
+      check: async () => {
+        await ofShop("label", "pvc", "audited", "--overwrite", `touched=${stage.owner.clock.wallMs()}`).catch(() => {});
+        await expect(readClaim(stage.api, "audited")).rejects.toThrow("404");
+      },
+    });
+    const removed = await event("audited", "RemovedWhileMounted");
+    const count = await metric(`${REMOVED}{why="unexpected"}`);
+    await unmount();
+
+    expect(removed).toContain(`mounted on node node-a by pod ${NAMESPACE}/user-of-audited`);
     expect(count).toBe(1);
   });
 });

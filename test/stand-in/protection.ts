@@ -26,13 +26,23 @@ export async function kubectl({ kubectl: program, kubeconfig }: ControlPlane, ..
 /** What `components/protection-enforce` makes of the cluster, but for the aggregator's Deployment, which a stand-in has not. */
 export async function applyProtection(plane: ControlPlane): Promise<void> {
   await kubectl(plane, ...APPLY, "-f", `${COMPONENT}/policies.yaml`, "-f", `${COMPONENT}/rbac.yaml`);
-  const replace = async (path: string, place: string, value: unknown): Promise<void> => {
-    const body = [{ op: "replace", path: place, value }];
-    const { status, text } = await plane.api({ method: "PATCH", path, body, contentType: JSON_PATCH });
-    if (status !== 200) throw new Error(text);
-  };
-  await replace(VETO, "/spec/validationActions", ["Deny", "Audit"]);
-  await replace(WARNING, "/spec/variables/0/expression", "true");
+  await replace(plane, VETO, { place: "/spec/validationActions", value: ["Deny", "Audit"] });
+  await replace(plane, WARNING, { place: "/spec/variables/0/expression", value: "true" });
+}
+
+/** From then on, once the API server has loaded it, nothing is kept: the audit log alone tells. */
+export async function auditOnly(plane: ControlPlane): Promise<void> {
+  await replace(plane, VETO, { place: "/spec/validationActions", value: ["Audit"] });
+}
+
+async function replace(
+  plane: ControlPlane,
+  path: string,
+  { place, value }: { readonly place: string; readonly value: unknown },
+): Promise<void> {
+  const body = [{ op: "replace", path: place, value }];
+  const { status, text } = await plane.api({ method: "PATCH", path, body, contentType: JSON_PATCH });
+  if (status !== 200) throw new Error(text);
 }
 
 /** Waits until the API server keeps a mounted claim and warns of it: it loads policies within seconds, each for itself. */
