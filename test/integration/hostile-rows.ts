@@ -37,10 +37,10 @@ function annotated(name: string, text: string): object {
 }
 
 /** The last use as whoever may edit the claim writes it: its own, a moment after the real end, but for one field. */
-function lastUse(field: string, json: string): HostileChange {
+function lastUse(field: string, json: string, on: "claim" | "volume" = "claim"): HostileChange {
   return {
-    name: `a last use with ${field} ${json}`,
-    on: "claim",
+    name: `a last use of a ${on} with ${field} ${json.slice(0, 30)}`,
+    on,
     patch: ({ uid, nowMs }) => {
       const good = { claimUID: uid, release: "forged", node: "n1", uncertaintyMs: 1, evidence: "mount-table" };
       const text = JSON.stringify({ ...good, releasedAt: formatSoon(nowMs), [field]: "@" });
@@ -57,6 +57,13 @@ function formatSoon(nowMs: number): string {
 function condition(lastTransitionTime: string): object {
   const own = { type: "mooring.dev/Unused", status: "False", reason: "Mounted", message: "forged" };
   return { status: { conditions: [{ ...own, lastTransitionTime }] } };
+}
+
+/** That of a volume that is staged, beside one that says that it is unused. */
+function staged(lastTransitionTime: string, message: string): object {
+  const unused = { type: "mooring.dev/Unused", status: "True", reason: "Unmounted", message: "forged" };
+  const own = { type: "mooring.dev/Staged", status: "True", reason: "Staged", message };
+  return { status: { conditions: [unused, own].map((one) => ({ ...one, lastTransitionTime })) } };
 }
 
 const terminated = (time: string, restartCount: number): object => {
@@ -86,6 +93,27 @@ export const CHANGES: readonly HostileChange[] = [
   ...["[]", '{"nodes":1e999}', "9".repeat(400)].map((text): HostileChange => {
     return { name: `mounted on ${text.slice(0, 20)}`, on: "claim", patch: () => annotated("mounted-on", text) };
   }),
+  ...TIMES.map((time): HostileChange => {
+    const patch = () => staged(time, "x".repeat(30_000));
+    return { name: `staged since ${time}`, on: "claim-status", patch };
+  }),
+  ...["", "x".repeat(20_000), "\u001b[2J\u202e"].map((text): HostileChange => {
+    const patch = ({ uid }: { readonly uid: string }) => annotated("force-release", uid.slice(0, 8) + text);
+    return { name: `an override because of ${text.length} characters`, on: "claim", patch };
+  }),
+  ...NUMBERS.map((json) => lastUse("uncertaintyMs", json, "volume")),
+  ...TIMES.map((time) => lastUse("releasedAt", JSON.stringify(time), "volume")),
+  ...["[]", '{"nodes":1e999}', "9".repeat(20_000)].map((text): HostileChange => {
+    return { name: `a mark ${text.slice(0, 20)}`, on: "volume", patch: () => annotated("mounted-on", text) };
+  }),
+  ...["9e30", "9223372036854775807E", "1n", "0"].map((storage): HostileChange => {
+    return { name: `a volume of ${storage}`, on: "volume", patch: () => ({ spec: { capacity: { storage } } }) };
+  }),
+  {
+    name: "a class of 20,000 letters",
+    on: "volume",
+    patch: () => ({ spec: { storageClassName: "x".repeat(20_000) } }),
+  },
   { name: "a capacity without end", on: "claim-status", patch: () => ({ status: { capacity: { storage: "9e30" } } }) },
   ...TIMES.map((time): HostileChange => {
     const patch = () => ({ status: { phase: "Bound", lastPhaseTransitionTime: time } });

@@ -34,7 +34,10 @@ beforeAll(async () => {
   cluster = await startBareCluster(owner);
   admin = createKubeClient(await connect({ kubeconfig: cluster.plane.kubeconfig, inCluster: false }, {}), owner);
   owner.defer(() => admin.close());
-  aggregator = await createAggregator(owner, cluster.plane, { heartbeat: "1s", reasonDelay: "100ms" });
+  aggregator = await createAggregator(owner, cluster.plane, {
+    ...{ heartbeat: "1s", reasonDelay: "100ms" },
+    aggregatorFlags: ["--protection", "enforce"],
+  });
   await aggregator.start();
 }, 60_000);
 
