@@ -39,7 +39,12 @@ export function accountPod(
     capabilities: { drop: ["ALL"] },
   };
   const containers = [{ name: "main", image: "none", securityContext: confined }];
-  return { metadata: { name, labels }, spec: { nodeName, serviceAccountName, containers, securityContext } };
+  // As the agents': no taint of a node ends the pod, and with it the token.
+  const tolerations = [{ operator: "Exists" }];
+  return {
+    metadata: { name, labels },
+    spec: { nodeName, serviceAccountName, containers, securityContext, tolerations },
+  };
 }
 
 const AGENT = { namespace: "mooring-agents", name: "mooring-agent" } as const;
