@@ -37,17 +37,23 @@ export interface Fact {
 /**
  * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. What is proven to have
  * begun before the PV was bound (or made, where it was made again under its name) was an earlier claim's and stays with the
- * PV. A pod that is known and does not mean the claim has an inline volume that happens to be called like the PV; of a pod
- * that is not known it has to be assumed that it does.
+ * PV; not so a staged device, which the kubelet uses again for the next claim's pods. A pod that is known and does not mean the claim
+ * has an inline volume that happens to be called like the PV; of a pod that is not known it has to be assumed that it does.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   return volumesOf(fact.volume, directory).flatMap((volume) => {
     const { claim } = volume;
-    return claim !== undefined && !isOlder(fact, volume) && mayMean(fact, pod, { volume, claim, directory })
+    return claim !== undefined &&
+      (isStaging(fact) || !isOlder(fact, volume)) &&
+      mayMean(fact, pod, { volume, claim, directory })
       ? [claim]
       : [];
   });
+}
+
+function isStaging({ podUid }: Fact): boolean {
+  return podUid === undefined;
 }
 
 /** By how much one API server's clock may be ahead of another one's, such as of those that dated a binding and a report. Milliseconds. */
@@ -73,7 +79,7 @@ function mayMean(
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.
   if (known?.volume !== undefined && known.volume !== volume.key) return false;
-  if (known !== undefined && isOfEarlierClaim(fact, known)) return false;
+  if (known !== undefined && !isStaging(fact) && isOfEarlierClaim(fact, known)) return false;
   if (pod === undefined) return true;
   return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
 }

@@ -240,11 +240,12 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
-      name: "a staging mount from before the binding is an earlier claim's, too",
+      name: "a staging mount is its present claim's, however old it is",
       volume: byHandle,
       volumes: [volumeWith({ csi, boundSinceMs: 10_000 }), other],
-      beganByMs: 4_999,
-      claims: ["claim-2"],
+      known: [claimWith({ createdAtMs: 9_000_000 })],
+      beganByMs: 1,
+      claims: ["claim-1", "claim-2"],
     },
   ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, byMs, claims, ...row }) => {
     const { volumes = [volumeWith()], pods = [podWith()], known = [claimWith()] } = row;
