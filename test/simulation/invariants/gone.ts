@@ -23,9 +23,7 @@ export type Excuse =
   /** Somebody said that the node is gone. */
   | "node gone"
   /** Mounted so shortly before that no leader had been told of it, or had had the time to write it. */
-  | "not reported"
-  /** Staged for the claim that had the volume before. */
-  | "earlier claim";
+  | "not reported";
 
 /** So long an undisturbed leader may take from what it is told to what is stored. True milliseconds. */
 const WRITES_MS = 3_000;
@@ -109,14 +107,15 @@ export class GoneWatch {
     const world = this.#world;
     const { name } = node;
     const beganAt = stagedSince(node, claim.volume) ?? world.now;
-    if (beganAt < (world.cluster.claims.madeAt(claim.uid) ?? 0)) return "earlier claim";
     if (stored?.isUnused === false || stored?.staged !== undefined) return undefined;
     if (world.wasGivenUp({ node: name, beganAt, endedAt: undefined })) return "node gone";
     if (isUnseen(world, name, world.now)) return "unseen";
     const wasStored = this.#staged.get(claim.uid)?.some(({ atMs, where }) => atMs >= beganAt && where.includes(name));
     const mount = { node: name, bootId: node.machine.bootId(), volume: claim.volume, beganAt };
     const untilMs = stored === undefined ? (claim.deletedAt ?? world.now) : world.now;
-    if (wasStored || this.#hadTime(mount, untilMs)) return undefined;
+    // What was staged for an earlier claim is this one's from its begin on.
+    const wasThere = untilMs - (world.cluster.claims.madeAt(claim.uid) ?? 0) >= WRITES_MS;
+    if (wasStored || (wasThere && this.#hadTime(mount, untilMs))) return undefined;
     return stored === undefined ? "never written" : "not reported";
   }
 
