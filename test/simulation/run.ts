@@ -50,6 +50,8 @@ const SETTLES_MS = 300_000;
 const HEARD_MS = 13_000;
 /** Releases of claims that are gone are kept for a quarter of an hour. */
 const FORGETS_MS = 1_100_000;
+/** What stood on an earlier claim is cleaned off a restored one within so long. Milliseconds. */
+const CLEANS_MS = 10_000;
 /** One plan in so many waits until every journal has to be empty. */
 const JOURNALS_EVERY = { full: 4, brisk: 251 } as const;
 
@@ -64,7 +66,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
   } catch (error) {
     failure = failureOf(error, { step: progress.steps, atMs: stage.world.now });
   }
-  const { world, watch, sky } = stage;
+  const { world, watch, gone, sky } = stage;
   await world.engine.close();
   return {
     failure,
@@ -74,14 +76,8 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
     writes: watch.total,
     uses: world.truth.all.length,
     networkHits: sky.hits,
-    deletions: deletionsOf(stage),
+    deletions: gone.figures,
   };
-}
-
-function deletionsOf({ world, gone }: Stage): Outcome["deletions"] {
-  const excuses = [...gone.excuses].map(([why, count]) => [`gone while mounted: ${why}`, count] as const);
-  const held = world.protection === "enforce" ? world.cluster.claimController.refused.size : 0;
-  return { gone: gone.count, held, ...Object.fromEntries(excuses) };
 }
 
 interface Stage {
@@ -195,6 +191,7 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
   }
   if (isCalm) checkWriteCounts(world, watch, steps.filter(({ kind }) => kind === "upgrade-all").length);
   if (!isPatient && !isCalm) return;
+  await pass(stage, Math.max(0, world.cluster.claims.lastMadeAt + CLEANS_MS - world.now));
   const { claimWrites } = sky;
   await pass(stage, restsMs);
   const count = sky.claimWrites - claimWrites;

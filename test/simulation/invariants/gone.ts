@@ -41,15 +41,22 @@ export class GoneWatch {
   /** By UID: when it was stored that the claim is staged, and where. */
   readonly #staged = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
   /** How many claims went although their volume was mounted, by why. */
-  readonly excuses = new Map<Excuse, number>();
+  readonly #excuses = new Map<Excuse, number>();
   /** How many went in a world that enforces protection. */
-  count = 0;
+  #count = 0;
   broken: BrokenPromise | undefined;
 
   constructor(world: World, told: ToldUses) {
     this.#world = world;
     this.#told = told;
     if (world.protection === "enforce") world.engine.api.observe((event) => this.#hear(event));
+  }
+
+  /** What became of claims that were deleted where protection is enforced. */
+  get figures(): Readonly<Record<string, number>> {
+    const excuses = [...this.#excuses].map(([why, count]) => [`gone while mounted: ${why}`, count] as const);
+    const held = this.#world.protection === "enforce" ? this.#world.cluster.claimController.refused.size : 0;
+    return { gone: this.#count, held, ...Object.fromEntries(excuses) };
   }
 
   #hear({ resource, type, object, previous }: StoreEvent): void {
@@ -66,7 +73,7 @@ export class GoneWatch {
   }
 
   #check(claim: ClaimRecord, previous: ApiObject): void {
-    this.count += 1;
+    this.#count += 1;
     const { truth, nodes } = this.#world;
     const gone: Gone = { claim, stored: publishedIn(previous) };
     const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
@@ -81,7 +88,7 @@ export class GoneWatch {
 
   #judge(excuse: Excuse | undefined, { claim, stored }: Gone, why: string): void {
     if (excuse !== undefined) {
-      this.excuses.set(excuse, (this.excuses.get(excuse) ?? 0) + 1);
+      this.#excuses.set(excuse, (this.#excuses.get(excuse) ?? 0) + 1);
       return;
     }
     const said = stored === undefined ? "nothing" : `${stored.reason}, ${stored.message}, ${stored.staged ?? ""}`;

@@ -89,6 +89,11 @@ export class Claims {
     return this.#madeAt.get(uid);
   }
 
+  /** When the newest was made, by true time. */
+  get lastMadeAt(): number {
+    return Math.max(0, ...this.#madeAt.values());
+  }
+
   get(name: string): ClaimRecord | undefined {
     return this.#claims.get(name);
   }
