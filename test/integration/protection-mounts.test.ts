@@ -95,7 +95,8 @@ describe("without protection", () => {
     await stage.api.remove(pathOf("lost"));
     await gone("lost");
 
-    expect(await phaseOf("lost")).toBe("Released");
+    const check = async (): Promise<void> => expect(await phaseOf("lost")).toBe("Released");
+    await waitUntil(owner, { what: "its volume Released", limitMs: 30_000, check });
     await stage.kubelets[0].unmount(pod);
   });
 });

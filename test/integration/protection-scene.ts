@@ -63,6 +63,8 @@ export interface ProtectionScene {
   /** Waits until Kubernetes' controller has tried to let the deleted claim go; answers what there is then. */
   readonly held: (claim: string) => Promise<{ readonly claim: StoredClaim | undefined; readonly volume: string }>;
   readonly volumePhase: (claim: string) => Promise<string>;
+  /** Kubernetes' controller has seen that the claim is gone. */
+  readonly released: (claim: string) => Promise<void>;
 }
 
 export function pathOf(claim: string, namespace: string = NAMESPACE): string {
@@ -139,6 +141,13 @@ function sceneOn(stage: Stage): ProtectionScene {
       return { claim: await read(claim), volume: await phase(claim) };
     },
     volumePhase: phase,
+    released: async (claim) => {
+      const check = async (): Promise<void> => {
+        const found = await phase(claim);
+        if (found !== "Released") throw new Error(`it is ${found}`);
+      };
+      await waitUntil(owner, { what: `volume of ${claim} Released`, limitMs: LIMIT_MS, check });
+    },
   };
 }
 
