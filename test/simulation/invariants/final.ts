@@ -114,7 +114,9 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
   const last = Math.max(0, ...uses.map(({ endedAt }) => endedAt ?? 0));
   if (uses.length === 0) return;
   const users = world.truth.usesOf(claim.uid).filter(({ endedAt = 0 }) => endedAt >= last - EXACT_MS);
-  if (users.some(({ podUid }) => podUid === lastUse?.podUid) || usedEarlierClaim(world, claim, lastUse?.podUid)) return;
+  const podUid = lastUse?.podUid;
+  if (users.some((use) => use.podUid === podUid) || usedEarlierClaim(world, claim, podUid)) return;
+  if (isForgottenInline(world, claim, podUid)) return;
   const who = users.map(({ pod }) => pod).join(" or ");
   throw new BrokenPromise(
     "last-user",
@@ -125,6 +127,13 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
 /** An administrator took the earlier claim away under the pod, by its finalizer: by name the pod refers to this one, and its end counts. */
 function usedEarlierClaim({ truth }: World, { name, uid }: ClaimRecord, podUid: string | undefined): boolean {
   return truth.all.some((use) => use.podUid === podUid && use.claim === `${NAMESPACE}/${name}` && use.claimUid !== uid);
+}
+
+/** Of a pod that was gone before the present leader began nobody knows that a volume with the PV's name was an inline one. */
+function isForgottenInline({ cluster, term }: World, { volume }: ClaimRecord, podUid: string | undefined): boolean {
+  const pod = cluster.pods.byUid(podUid ?? "");
+  const isInline = pod?.volumes.some((one) => one.by === "inline" && one.name === volume.pv) === true;
+  return isInline && (pod.overAt ?? Number.POSITIVE_INFINITY) <= term.beganMs;
 }
 
 /** For each pod at most: referred to, mounted, mounted still although it is over, unmounted. What they have in common is one write. */

@@ -22,6 +22,8 @@ export type Excuse =
   | "unseen"
   /** Somebody said that the node is gone. */
   | "node gone"
+  /** An earlier report of its node, kept on the way, came to a new leader before the node's own, and showed no mount. */
+  | "late copy"
   /** Mounted so shortly before that no leader had been told of it, or had had the time to write it. */
   | "not reported";
 
@@ -38,8 +40,8 @@ interface Gone {
 export class GoneWatch {
   readonly #world: World;
   readonly #told: ToldUses;
-  /** By UID: when it was stored that the claim is staged, and where. */
-  readonly #staged = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
+  /** By UID: when it was stored that the claim is staged or mounted, and where. */
+  readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
   /** How many claims went although their volume was mounted, by why. */
   readonly #excuses = new Map<Excuse, number>();
   /** How many went in a world that enforces protection. */
@@ -63,9 +65,8 @@ export class GoneWatch {
     if (resource !== "persistentvolumeclaims") return;
     const { uid } = object.metadata;
     if (type !== "DELETED") {
-      const where = stagedIn(object);
-      if (where !== undefined)
-        this.#staged.set(uid, [...(this.#staged.get(uid) ?? []), { atMs: this.#world.now, where }]);
+      const where = [stagedIn(object) ?? "", ...(publishedIn(object)?.mountedOn ?? [])].join(" ").trim();
+      if (where !== "") this.#stored.set(uid, [...(this.#stored.get(uid) ?? []), { atMs: this.#world.now, where }]);
       return;
     }
     const claim = this.#world.cluster.claims.byUid(uid);
@@ -106,8 +107,9 @@ export class GoneWatch {
     // Once it is being deleted, Mooring begins to write of no claim.
     const untilMs = stored === undefined ? (claim.deletedAt ?? world.now) : world.now;
     if (isKnown && hasSeen(world, { writer, sentMs: untilMs }, pod)) return undefined;
-    if (this.#hadTime({ ...use, volume: claim.volume }, untilMs)) return undefined;
-    return stored === undefined ? "never written" : "not reported";
+    const mount = { ...use, volume: claim.volume };
+    if (this.#hadTime(mount, untilMs)) return undefined;
+    return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
   }
 
   #excuseOfStaging({ claim, stored }: Gone, node: SimNode): Excuse | undefined {
@@ -117,13 +119,22 @@ export class GoneWatch {
     if (stored?.isUnused === false || stored?.staged !== undefined) return undefined;
     if (world.wasGivenUp({ node: name, beganAt, endedAt: undefined })) return "node gone";
     if (isUnseen(world, name, world.now)) return "unseen";
-    const wasStored = this.#staged.get(claim.uid)?.some(({ atMs, where }) => atMs >= beganAt && where.includes(name));
     const mount = { node: name, bootId: node.machine.bootId(), volume: claim.volume, beganAt };
     const untilMs = stored === undefined ? (claim.deletedAt ?? world.now) : world.now;
     // What was staged for an earlier claim is this one's from its begin on.
     const wasThere = untilMs - (world.cluster.claims.madeAt(claim.uid) ?? 0) >= WRITES_MS;
-    if (wasStored || (wasThere && this.#hadTime(mount, untilMs))) return undefined;
-    return stored === undefined ? "never written" : "not reported";
+    if (wasThere && this.#hadTime(mount, untilMs)) return undefined;
+    return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
+  }
+
+  /** It was stored once that the claim is mounted there: that may be forgotten only for what the node itself has reported since. */
+  #wasStored({ uid }: ClaimRecord, { node, beganAt }: ToldMount): boolean {
+    return this.#stored.get(uid)?.some(({ atMs, where }) => atMs >= beganAt && where.includes(node)) === true;
+  }
+
+  #copyOf(mount: ToldMount): Excuse | undefined {
+    const isCopy = this.#world.copies.came.has(mount.node) && this.#told.toldMs(mount) === undefined;
+    return isCopy ? "late copy" : undefined;
   }
 
   /** Who leads, if it runs and has led for long enough. */
@@ -140,6 +151,10 @@ export class GoneWatch {
     const heardMs = this.#world.attention.since(this.#writer());
     return toldMs !== undefined && untilMs - Math.max(toldMs, heardMs) >= WRITES_MS;
   }
+}
+
+function unreported(stored: Published | undefined): Excuse {
+  return stored === undefined ? "never written" : "not reported";
 }
 
 /** The claim's own override, by what docs/protection.md says of it. */
