@@ -14,7 +14,7 @@ export interface VolumeView {
   readonly name: string;
   readonly uid: string;
   readonly phase: string;
-  /** Nothing where nobody knows. */
+  /** Undefined where it is not known. */
   readonly since: PhaseSince | undefined;
   readonly storageClass: string | undefined;
   /** As the API writes it: `10Gi`. */

@@ -4,7 +4,7 @@ import type { Pod } from "./cluster-objects.ts";
 /** `volumeBindingMode` of a storage class. */
 export type BindingMode = "Immediate" | "WaitForFirstConsumer";
 
-/** A claim, and what decides whether somebody waits for its volume. */
+/** A claim, and what decides whether a pod waits for its volume. */
 export interface Binding {
   readonly claim: Claim;
   /** Nothing where the storage class is not known. */
@@ -15,7 +15,7 @@ export interface Binding {
 
 /**
  * Since when the claim should be bound, whole seconds cut off: since its creation, or where its class waits for a consumer, or may do so, since
- * the first pod that names it. Nothing while nobody waits.
+ * the first pod that names it. Undefined while no pod waits.
  */
 export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
   const { createdAtMs } = claim;

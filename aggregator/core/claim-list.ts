@@ -34,7 +34,7 @@ export interface ClaimSight {
   readonly awaited: readonly Awaited[];
   /** It is being deleted, and nothing but protection keeps it. */
   readonly isDeletionHeld?: boolean | undefined;
-  /** Since when it is in its phase; nothing where nobody knows. */
+  /** Since when it is in its phase; undefined where it is not known. */
   readonly phaseSince?: PhaseSince | undefined;
 }
 

@@ -32,7 +32,7 @@ export type NodeHold = Hold & {
   readonly since: number;
   /** The same, by the API server's wall clock: at or after its begin. */
   readonly beganByMs: number;
-  /** The last complete read does not show it although its pod is not over: when it was last seen, never too late; nothing where nobody knows. */
+  /** The last complete read does not show it although its pod is not over: when it was last seen, never too late; undefined where it is not known. */
   readonly suspended?: { readonly seenMs: number | undefined } | undefined;
 };
 

@@ -32,7 +32,7 @@ export interface VolumeSight {
   readonly idleSince: (node: string) => number | undefined;
   /** What the claim that it names says of its last use; nothing where that claim is gone. */
   readonly claimUse?: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined;
-  /** Since when it is in its phase; nothing where nobody knows. */
+  /** Since when it is in its phase; undefined where it is not known. */
   readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;
 }

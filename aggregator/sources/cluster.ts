@@ -56,7 +56,7 @@ export interface Cluster extends Directory {
   /** Claims and volumes in their orders. */
   readonly claimOrder: ClaimOrder;
   readonly volumeOrder: SortedList<string>;
-  /** Since when they are in their phase; nothing where nobody knows. */
+  /** Since when they are in their phase; undefined where it is not known. */
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
   readonly storage: Storage;

@@ -27,7 +27,7 @@ export function isNoAnswer(toldMs: number | undefined, nowMs: number): boolean {
   return toldMs === undefined || toldMs - nowMs > MOST_AHEAD_MS;
 }
 
-/** Since when the object is in its phase, never earlier than its creation; nothing where nobody knows. */
+/** Since when the object is in its phase, never earlier than its creation; undefined where it is not known. */
 export function phaseSince({ toldMs, createdAtMs, firstSeenMs }: PhaseTimes): PhaseSince | undefined {
   const earliestMs = createdAtMs ?? Number.NEGATIVE_INFINITY;
   if (firstSeenMs !== undefined) return { ms: Math.max(firstSeenMs, earliestMs), from: "first-seen" };
