@@ -16,7 +16,7 @@ import type { ToldMount, ToldUses } from "./told.ts";
 export type Excuse =
   /** Somebody set the override. */
   | "override"
-  /** Mooring had written nothing of it when its deletion was asked for, and had not had the time to. */
+  /** When its deletion was asked for, Mooring had written nothing of it, and had not had the time to write of this mount. */
   | "never written"
   /** No mount table shows it: a hostPath volume, a node without an agent. */
   | "unseen"
@@ -36,12 +36,20 @@ interface Gone {
   readonly stored: Published | undefined;
 }
 
+/** A mount that is there, and why its claim may be gone all the same; without an excuse it may not. */
+interface Mount {
+  readonly words: string;
+  readonly excuse: Excuse | undefined;
+}
+
 /** Looks at each claim at the moment when it is gone: by the truth of the kernels, nothing of it may be mounted. */
 export class GoneWatch {
   readonly #world: World;
   readonly #told: ToldUses;
   /** By UID: when it was stored that the claim is staged or mounted, and where. */
   readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
+  /** By UID, of claims of which nothing was stored when their deletion was asked for: the mounts that Mooring had had the time to write of. */
+  readonly #owed = new Map<string, ReadonlySet<string>>();
   /** How many claims went although their volume was mounted, by why. */
   readonly #excuses = new Map<Excuse, number>();
   /** How many went in a world that enforces protection. */
@@ -64,27 +72,43 @@ export class GoneWatch {
   #hear({ resource, type, object, previous }: StoreEvent): void {
     if (resource !== "persistentvolumeclaims") return;
     const { uid } = object.metadata;
+    const claim = this.#world.cluster.claims.byUid(uid);
     if (type !== "DELETED") {
       const where = [stagedIn(object) ?? "", ...(publishedIn(object)?.mountedOn ?? [])].join(" ").trim();
       if (where !== "") this.#stored.set(uid, [...(this.#stored.get(uid) ?? []), { atMs: this.#world.now, where }]);
-      return;
-    }
-    const claim = this.#world.cluster.claims.byUid(uid);
-    if (claim !== undefined && previous !== undefined) this.#check(claim, previous);
+      if (claim !== undefined && isAskedFor(object, previous)) this.#noteOwed({ claim, stored: publishedIn(object) });
+    } else if (claim !== undefined && previous !== undefined) this.#check(claim, previous);
+  }
+
+  /** From now on Mooring begins to write of the claim no more: what it had the time for has to be stored by now. */
+  #noteOwed(gone: Gone): void {
+    if (gone.stored !== undefined) return;
+    const owed = this.#mountsOf(gone).filter(({ excuse }) => excuse === undefined);
+    this.#owed.set(gone.claim.uid, new Set(owed.map(({ words }) => words)));
   }
 
   #check(claim: ClaimRecord, previous: ApiObject): void {
     this.#count += 1;
-    const { truth, nodes } = this.#world;
     const gone: Gone = { claim, stored: publishedIn(previous) };
-    const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
-    const staged = nodes.filter((node) => stagedSince(node, claim.volume) !== undefined);
-    const isForced = overrides(previous);
-    for (const use of uses) this.#judge(isForced ? "override" : this.#excuseOfUse(gone, use), gone, describe(use));
-    for (const node of staged) {
-      const excuse = isForced ? "override" : this.#excuseOfStaging(gone, node);
-      this.#judge(excuse, gone, `its volume is staged on ${node.name}`);
+    const owed = gone.stored === undefined ? this.#owed.get(claim.uid) : undefined;
+    for (const mount of this.#mountsOf(gone)) {
+      const excuse = owed?.has(mount.words) === false ? "never written" : mount.excuse;
+      this.#judge(overrides(previous) ? "override" : excuse, gone, mount.words);
     }
+  }
+
+  #mountsOf(gone: Gone): readonly Mount[] {
+    const { truth, nodes } = this.#world;
+    const { uid, volume } = gone.claim;
+    const uses = truth.usesOf(uid).filter(({ endedAt }) => endedAt === undefined);
+    const staged = nodes.filter((node) => stagedSince(node, volume) !== undefined);
+    return [
+      ...uses.map((use) => ({ words: describe(use), excuse: this.#excuseOfUse(gone, use) })),
+      ...staged.map((node) => ({
+        words: `its volume is staged on ${node.name}`,
+        excuse: this.#excuseOfStaging(gone, node),
+      })),
+    ];
   }
 
   #judge(excuse: Excuse | undefined, { claim, stored }: Gone, why: string): void {
@@ -104,11 +128,9 @@ export class GoneWatch {
     const isKnown = pod !== undefined && isMountedInTime(use, pod);
     const writer = this.#writer();
     if (stored?.isUnused === false) return undefined;
-    // Once it is being deleted, Mooring begins to write of no claim.
-    const untilMs = stored === undefined ? (claim.deletedAt ?? world.now) : world.now;
-    if (isKnown && hasSeen(world, { writer, sentMs: untilMs }, pod)) return undefined;
+    if (isKnown && hasSeen(world, { writer, sentMs: world.now }, pod)) return undefined;
     const mount = { ...use, volume: claim.volume };
-    if (this.#hadTime(mount, untilMs)) return undefined;
+    if (this.#hadTime(mount)) return undefined;
     return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
   }
 
@@ -120,10 +142,9 @@ export class GoneWatch {
     if (world.wasGivenUp({ node: name, beganAt, endedAt: undefined })) return "node gone";
     if (isUnseen(world, name, world.now)) return "unseen";
     const mount = { node: name, bootId: node.machine.bootId(), volume: claim.volume, beganAt };
-    const untilMs = stored === undefined ? (claim.deletedAt ?? world.now) : world.now;
     // What was staged for an earlier claim is this one's from its begin on.
-    const wasThere = untilMs - (world.cluster.claims.madeAt(claim.uid) ?? 0) >= WRITES_MS;
-    if (wasThere && this.#hadTime(mount, untilMs)) return undefined;
+    const wasThere = world.now - (world.cluster.claims.madeAt(claim.uid) ?? 0) >= WRITES_MS;
+    if (wasThere && this.#hadTime(mount)) return undefined;
     return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
   }
 
@@ -146,15 +167,20 @@ export class GoneWatch {
   }
 
   /** The leader was told of the mount so long before that it had stored it by then, as nothing befell it since. */
-  #hadTime(mount: ToldMount, untilMs: number): boolean {
+  #hadTime(mount: ToldMount): boolean {
     const toldMs = this.#told.toldMs(mount);
     const heardMs = this.#world.attention.since(this.#writer());
-    return toldMs !== undefined && untilMs - Math.max(toldMs, heardMs) >= WRITES_MS;
+    return toldMs !== undefined && this.#world.now - Math.max(toldMs, heardMs) >= WRITES_MS;
   }
 }
 
 function unreported(stored: Published | undefined): Excuse {
   return stored === undefined ? "never written" : "not reported";
+}
+
+/** Its deletion is asked for by this very write. */
+function isAskedFor(object: ApiObject, previous: ApiObject | undefined): boolean {
+  return object.metadata.deletionTimestamp !== undefined && previous?.metadata.deletionTimestamp === undefined;
 }
 
 /** The claim's own override, by what docs/protection.md says of it. */

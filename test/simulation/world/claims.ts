@@ -16,8 +16,6 @@ export interface ClaimRecord {
   /** The pod that controls it. */
   readonly owner: string | undefined;
   isDeleting: boolean;
-  /** By true time. */
-  deletedAt: number | undefined;
   /** What becomes of its name when it is gone. */
   next: NextClaim | undefined;
 }
@@ -119,8 +117,7 @@ export class Claims {
     if (left !== undefined) this.restored.add(uid);
     this.#madeAt.set(uid, this.#parts.now());
     this.#setVolume(volume.pv, { phase: "Bound", claimRef: { namespace: NAMESPACE, name, uid } });
-    const begun = { isDeleting: false, deletedAt: undefined, next: undefined };
-    const record = { name, uid, volume, reclaim, owner: owner?.uid, ...begun };
+    const record = { name, uid, volume, reclaim, owner: owner?.uid, isDeleting: false, next: undefined };
     this.#claims.set(name, record);
     this.#known.set(uid, record);
     return record;
@@ -143,7 +140,6 @@ export class Claims {
     const claim = this.#claims.get(name);
     if (claim === undefined || claim.isDeleting) return;
     claim.isDeleting = true;
-    claim.deletedAt = this.#parts.now();
     claim.next = next;
     this.#parts.api.requestDeletion(refOf(name));
   }
