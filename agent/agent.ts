@@ -13,12 +13,13 @@ import { type Health, observabilityRoutes } from "../common/runtime/observabilit
 import { jitter, type Random } from "../common/runtime/random.ts";
 import { reportPath } from "../common/storage/answer-version.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
-import { isReport, type NodeMessage, type ReportAnswer } from "../common/storage/node-report.ts";
+import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
 import { agentHealth } from "./agent-health.ts";
 import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
 import { type Beat, nextBeat } from "./core/beat.ts";
 import { describeHolds } from "./core/debug-holds.ts";
+import { afterAnswer, NO_EXCHANGE } from "./core/exchange.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { restBefore } from "./core/read-pace.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
@@ -111,14 +112,13 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
 class Agent {
   readonly #config: AgentConfig;
   readonly #ports: AgentPorts;
-  readonly #identity: ReporterIdentity;
+  readonly #identity: Omit<ReporterIdentity, "session">;
   readonly #pods: Informer<NodePod>;
   readonly #sender: ReportSender;
   readonly #observer: Observer;
   readonly #events: EventRecorder;
   readonly #enforcement: Enforcement;
-  /** The generation that the aggregator has; heartbeats are enough as long as it is the present one. */
-  #acceptedGeneration: number | undefined;
+  #exchange = NO_EXCHANGE;
   #facts: NodeFacts | undefined;
   #problem: string | undefined;
   readonly #wakeUps: Counter<"reason">;
@@ -260,11 +260,13 @@ class Agent {
     if (this.#observer.isBlind() || this.#isTooLarge()) return;
     this.#sender.submit(() => {
       const report = reportOf(
-        { ...this.#identity, facts: this.#facts },
+        { ...this.#identity, session: this.#exchange.session, facts: this.#facts },
         this.#observer.tellable,
         this.#ports.clock.monotonicMs(),
       );
-      return report?.generation === this.#acceptedGeneration && report !== undefined ? heartbeatOf(report) : report;
+      return report?.generation === this.#exchange.acceptedGeneration && report !== undefined
+        ? heartbeatOf(report)
+        : report;
     });
   }
 
@@ -276,9 +278,9 @@ class Agent {
     return problem !== undefined;
   }
 
-  #noteAnswer({ whole }: ReportAnswer, sent: NodeMessage): void {
-    this.#acceptedGeneration = whole === true ? undefined : sent.generation;
-    // Only a heartbeat is answered with the whole at once: a confused aggregator must not make this a loop without a pause.
-    if (whole === true && !isReport(sent)) this.#report();
+  #noteAnswer(answer: ReportAnswer, sent: NodeMessage): void {
+    const { isWholeDue, ...exchange } = afterAnswer(this.#exchange, answer, sent);
+    this.#exchange = exchange;
+    if (isWholeDue) this.#report();
   }
 }

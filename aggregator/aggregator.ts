@@ -112,6 +112,7 @@ class Aggregator {
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
+  readonly session = (): string | undefined => this.#term?.session;
   readonly newBreather = (steps?: number): Breather => createBreather(this.#ports.clock, undefined, steps);
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {

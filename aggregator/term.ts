@@ -11,7 +11,6 @@ import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { bindLatency } from "./core/bind-latency.ts";
-import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeView } from "./core/node-view.ts";
@@ -29,6 +28,7 @@ import { NOT_COUNTED, NOT_DATED } from "./turn-away.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
 import { VolumeReconciler } from "./volume-reconciler.ts";
 import { countWaiting } from "./waiting-pods.ts";
+import { isOfOtherSession, WholeReports } from "./whole-reports.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import type { StatusWriting } from "./writing/status-writing.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
@@ -60,6 +60,8 @@ export interface TermParts {
  * ends of pods that nobody has dealt with, and nothing of it outlives it: who leads again begins anew.
  */
 export class Term {
+  /** Agents name it in their reports. */
+  readonly session: string;
   readonly fleet: FleetState;
   readonly standings: Standings;
   readonly reconciler: Reconciler;
@@ -68,7 +70,7 @@ export class Term {
   readonly #parts: TermParts;
   readonly #api: ReadApi;
   readonly #silentAfterMs: number;
-  #asks: Budget = fullBudget(ASKS);
+  readonly #whole: WholeReports;
   /** Nodes whose last report told too much. */
   readonly #refused = new Set<string>();
   /** Which pods of which nodes wait is being found out. */
@@ -77,6 +79,7 @@ export class Term {
   constructor(parts: TermParts, config: AggregatorConfig) {
     const { cluster, clock, nowMs } = parts;
     this.#parts = parts;
+    this.session = parts.random.id();
     this.#silentAfterMs = config.silentAfterMs;
     this.fleet = new FleetState(clock, config.silentAfterMs);
     this.standings = this.#newStandings(config);
@@ -92,6 +95,8 @@ export class Term {
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.volumes = new VolumeReconciler({ ...parts, fleet, standings, writer: volumeWriter, protection });
+    const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
+    this.#whole = new WholeReports({ clock, isAwaited });
     this.#api = new ReadApi({
       ...parts,
       cluster,
@@ -218,13 +223,14 @@ export class Term {
     const { client, cluster } = this.#parts;
     const time = client.serverTime();
     if (time === undefined) return NOT_DATED;
+    if (isOfOtherSession(report, this.session)) return this.#whole.ask(report);
     const nodeBootId = cluster.node(report.node)?.bootId;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
     const before = this.fleet.view(report.node);
     const change = yield* this.fleet.weigh(report, receipt);
     if (change.kind === "stale") return this.#stale(report.node, change);
     if (change.kind === "too-much") return this.#tooMuch(report.node, change);
-    if (change.kind === "unknown") return this.#mayAsk(report.node) ? change : { kind: "later" };
+    if (change.kind === "unknown") return this.#whole.ask(report);
     yield;
     // Before anything is changed: a report in which a bug shows is refused as a whole.
     const effects = {
@@ -281,14 +287,5 @@ export class Term {
       this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
     this.#refused.add(node);
     return outcome;
-  }
-
-  /** After a change of leaders all nodes come with heartbeats: those whose word a claim waits for are asked for it first. */
-  #mayAsk(node: string): boolean {
-    const { cluster, clock } = this.#parts;
-    if (cluster.isStoredHolder(node) || this.reconciler.isAwaited(node)) return true;
-    const { isAllowed, budget } = spend(this.#asks, clock.monotonicMs(), ASKS);
-    this.#asks = budget;
-    return isAllowed;
   }
 }

@@ -18,6 +18,8 @@ export interface ReporterIdentity {
   readonly instance: string;
   /** Bound of the boot clock's drift. */
   readonly driftPpm: number;
+  /** The leader's session that the last answer named; empty before the first. */
+  readonly session: string;
   /** What kind of node it is, once that is known. */
   readonly facts?: NodeFacts | undefined;
 }

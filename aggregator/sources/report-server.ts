@@ -27,7 +27,7 @@ interface Away<Kind> {
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
   | { readonly kind: "stale"; readonly why: string }
-  /** A heartbeat for a state that is not known: the whole report is needed. */
+  /** A heartbeat for a state that is not known, or a message to an earlier leader: the whole report is needed. */
   | { readonly kind: "unknown" }
   /** The same, but too many others were asked for theirs: it is asked at its next heartbeat. */
   | { readonly kind: "later" }
@@ -44,6 +44,8 @@ export interface ReportTaker {
   readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
   readonly holdRejections: () => string | undefined;
+  /** Of this time of leading; every answer names it. Nothing while this process does not lead. */
+  readonly session: () => string | undefined;
   /** Lets others have a turn in the middle of long work; see `createBreather`. */
   readonly newBreather: (stepsBetween?: number) => Breather;
 }
@@ -78,7 +80,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome)
       ? away(reports, outcome)
-      : taken(reports, outcome, { query: request.query, hold: taker.holdRejections() });
+      : taken(reports, outcome, { query: request.query, ...saidToAll(taker) });
   };
   return {
     method: "PUT",
@@ -125,14 +127,22 @@ function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
   return outcome.kind === "not-leading" || outcome.kind === "not-ready";
 }
 
+/** What every answer says, whatever became of the report. */
+function saidToAll(taker: ReportTaker): { readonly said: Partial<ReportAnswer> } {
+  const [session, holdRejections] = [taker.session(), taker.holdRejections()];
+  return {
+    said: { ...(session !== undefined && { session }), ...(holdRejections !== undefined && { holdRejections }) },
+  };
+}
+
 function taken(
   reports: Counter<"outcome">,
   outcome: Taken,
-  { query, hold }: { readonly query: URLSearchParams; readonly hold: string | undefined },
+  { query, said }: { readonly query: URLSearchParams; readonly said: Partial<ReportAnswer> },
 ): RouteAnswer {
   reports.increment({ outcome: outcome.kind });
   if (outcome.kind === "failed") return { status: 500, body: "internal error\n" };
-  return json(answerFor(query, { ...answerOf(outcome), ...(hold !== undefined && { holdRejections: hold }) }));
+  return json(answerFor(query, { ...answerOf(outcome), ...said }));
 }
 
 /** What the sender is told of its own message. */

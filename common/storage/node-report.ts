@@ -154,6 +154,11 @@ const head = {
   firstBoot: v.optional(v.boolean()),
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
+  /**
+   * The leader's session that the last answer named; empty before the first. A report that names another session was sent to an earlier
+   * leader, so it counts for nothing. Absent in reports of agents whose answers name none (`ANSWER_QUERY`).
+   */
+  session: v.optional(v.pipe(v.string(), v.maxLength(64))),
   /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
   marks: v.optional(marks),
   /** For people to read; absent until the agent has found them out. */
@@ -216,6 +221,8 @@ const answer = v.strictObject({
   look: v.optional(v.literal(true)),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
+  /** One time of leading of one process: the sender names it in its next report. */
+  session: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
   /** What the API server's wall clock showed when the message came, never too late. */
   nowMs: v.optional(moment),
   /**

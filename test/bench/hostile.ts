@@ -88,6 +88,7 @@ function takerOf({ term }: Awaited<ReturnType<typeof lead>>, turns: number[]): P
   return {
     turnAway: () => undefined,
     holdRejections: () => undefined,
+    session: () => undefined,
     newBreather: (stepsBetween) => createBreather(clock, undefined, stepsBetween),
     onReport: (report) => timed(term.onReport(report), turns),
   };

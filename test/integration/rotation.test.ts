@@ -83,6 +83,7 @@ async function startReplica(): Promise<string> {
       turnAway: () => undefined,
       onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
       holdRejections: () => undefined,
+      session: () => undefined,
       newBreather: () => () => undefined,
     },
     { increment: () => {} },

@@ -31,7 +31,11 @@ function takeState(stored: NodeState): void {
     const { past } = recollect(stored, place);
     const read = { beganAt: place.nowMs, endedAt: place.nowMs };
     const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], marks: [] };
-    const report = reportOf({ node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200 }, seen, place.nowMs);
+    const report = reportOf(
+      { node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200, session: "" },
+      seen,
+      place.nowMs,
+    );
     const decoded = decodeNodeMessage(JSON.parse(JSON.stringify(report)));
     promise(decoded.ok, `what is remembered can be told: ${decoded.ok ? "" : decoded.problems.join("; ")}`);
   }

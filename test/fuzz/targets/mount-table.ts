@@ -59,7 +59,7 @@ function takeHolds(text: string): void {
   const read = readHolds({ text, beganAt: 10, endedAt: 11 }, { by: "own-pod", podUid: POD, override: undefined });
   const snapshot = { read, podsResourceVersion: "7", pods: new Map() };
   const { state } = observe(initialState("boot-1"), snapshot);
-  const identity = { node: "n1", podUid: POD, instance: "run-1", driftPpm: 200 };
+  const identity = { node: "n1", podUid: POD, instance: "run-1", driftPpm: 200, session: "" };
   const report = reportOf(identity, state, 12);
   if (report === undefined) return;
   const decoded = decodeNodeMessage(JSON.parse(JSON.stringify(report)));

@@ -16,7 +16,7 @@ describe("an agent", () => {
     await advance(200);
 
     expect(namesIn(bodies[0])).toEqual(["pv-1"]);
-    expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report?answer=2");
+    expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report?answer=3");
   });
 
   it("tells with which resource version of its pods the table was read", async () => {

@@ -70,6 +70,29 @@ describe("a time of leading", () => {
     expect(statuses.filter((status) => status.unused)).toHaveLength(unused);
   });
 
+  it.each([
+    { name: "mounted", status: mountedStatus(["n1"]) },
+    { name: "staged", status: statusWith({ unused: true, reason: "NoPodUsing", staged: "Staged on n1" }) },
+  ])(
+    "does not take a copy of what its node told an earlier leader for the node's own word: a $name claim",
+    async ({ status }) => {
+      const cluster = clusterWith(claimWith({ status }));
+      cluster.nodes.set("n1", nodeWith("n1"));
+      const { term, statuses, clock } = await leading(cluster, [], { protection: "enforce" });
+
+      const copies = ["", "an-earlier-session"].map((session) => tell(term, { ...reportWith(), session }));
+      await clock.advance(20_000);
+      const before = [...statuses];
+      const own = tell(term, { ...reportWith(), session: term.session });
+      await clock.advance(20_000);
+
+      expect(copies).toEqual([{ kind: "unknown" }, { kind: "unknown" }]);
+      expect(before).toEqual([]);
+      expect(own.kind).toBe("accepted");
+      expect(statuses.map(({ unused, staged }) => [unused, staged])).toEqual([[true, undefined]]);
+    },
+  );
+
   it("does not move what an earlier leader wrote of pods that are still there, finished", async () => {
     const cluster = clusterWith(
       claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 60_000 }) }),

@@ -12,7 +12,7 @@ import {
 } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
-const IDENTITY = { node: "node-1", podUid: "agent-1", instance: "id-1", driftPpm: 200 };
+const IDENTITY = { node: "node-1", podUid: "agent-1", instance: "id-1", driftPpm: 200, session: "" };
 
 function stateAfter(mountPoints: readonly string[], podsResourceVersion: string | undefined = "77"): NodeState {
   const text = [tokenMountPoint("agent-1"), ...mountPoints]

@@ -15,7 +15,7 @@ import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 /** What both sides decide together. The node's boot clock began at noon; times are seconds. */
 
 const SECOND = 1_000;
-const IDENTITY = { node: "n1", podUid: "agent-1", instance: "run-1", driftPpm: 0 };
+const IDENTITY = { node: "n1", podUid: "agent-1", instance: "run-1", driftPpm: 0, session: "" };
 
 /** A read, and what the watch had said of the pod before it. */
 interface Look {

@@ -18,7 +18,7 @@ import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 /** What both sides decide together; times are seconds. The first boot began at noon, the second one a hundred seconds later. */
 
 const SECOND = 1_000;
-const IDENTITY = { node: "n1", podUid: "agent-1", instance: "run-1", driftPpm: 0 };
+const IDENTITY = { node: "n1", podUid: "agent-1", instance: "run-1", driftPpm: 0, session: "" };
 const REBOOT = 100;
 const OVER = 490;
 const UNMOUNTED = 500;

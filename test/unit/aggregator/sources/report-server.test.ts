@@ -11,11 +11,12 @@ interface PutOptions {
   readonly outcome?: ReportOutcome;
   readonly query?: string;
   readonly hold?: string | undefined;
+  readonly session?: string;
   readonly early?: TurnedAway;
   readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, query = "", hold, early, grant }: PutOptions = {}) {
+async function put(body: string, { node = "n1", outcome, query = "", hold, session, early, grant }: PutOptions = {}) {
   let isRead = false;
   const read = async (): Promise<string> => {
     isRead = true;
@@ -31,6 +32,7 @@ async function put(body: string, { node = "n1", outcome, query = "", hold, early
       },
       turnAway: () => early,
       holdRejections: () => hold,
+      session: () => session,
       newBreather: () => () => undefined,
     },
     { increment: (labels) => counted.push(labels.outcome) },
@@ -83,6 +85,7 @@ describe("reportRoute", () => {
       },
       turnAway: () => undefined,
       holdRejections: () => undefined,
+      session: () => undefined,
       // Decoding has hundreds of short steps, taking a few long ones.
       newBreather: (stepsBetween?: number) => async () => {
         if (stepsBetween === 1) turns.push("others");
@@ -101,6 +104,7 @@ describe("reportRoute", () => {
       onReport: () => oneStep<ReportOutcome>({ kind: "accepted", answer: { forget: [] } }),
       turnAway: () => undefined,
       holdRejections: () => undefined,
+      session: () => undefined,
       newBreather: () => () => undefined,
     };
     const route = reportRoute(taker, { increment: () => {} });
@@ -212,21 +216,24 @@ describe("reportRoute", () => {
     expect(JSON.parse(answer.body)).toEqual({ forget: [], reach: "7", whole: true });
   });
 
-  it.each([{ query: "answer=2" }, { query: "answer=3" }])(
-    "sends an agent all that asks with $query",
-    async ({ query }) => {
-      const { answer } = await put(valid, { outcome: { kind: "accepted", answer: FULL }, query, hold: "too many" });
+  it.each([
+    { query: "answer=2", session: {} },
+    { query: "answer=3", session: { session: "s1" } },
+    { query: "answer=4", session: { session: "s1" } },
+  ])("sends an agent all that asks with $query", async ({ query, session }) => {
+    const outcome: ReportOutcome = { kind: "accepted", answer: FULL };
+    const { answer } = await put(valid, { outcome, query, hold: "too many", session: "s1" });
 
-      expect(JSON.parse(answer.body)).toEqual({ ...FULL, holdRejections: "too many" });
-    },
-  );
+    expect(JSON.parse(answer.body)).toEqual({ ...FULL, ...session, holdRejections: "too many" });
+  });
 
   it.each(["stale", "unknown", "later"] as const)(
-    "holds rejections whatever became of the report: %s",
+    "holds rejections and names the session whatever became of the report: %s",
     async (kind) => {
-      const { answer } = await put(valid, { outcome: { kind, why: "" }, query: "answer=2", hold: "too many" });
+      const outcome: ReportOutcome = { kind, why: "" };
+      const { answer } = await put(valid, { outcome, query: "answer=3", hold: "too many", session: "s1" });
 
-      expect(JSON.parse(answer.body)).toMatchObject({ holdRejections: "too many" });
+      expect(JSON.parse(answer.body)).toMatchObject({ holdRejections: "too many", session: "s1" });
     },
   );
 

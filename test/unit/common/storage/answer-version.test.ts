@@ -3,7 +3,8 @@ import { answerFor, reportPath } from "../../../../common/storage/answer-version
 import type { ReportAnswer } from "../../../../common/storage/node-report.ts";
 
 const FIRST: ReportAnswer = { forget: ["r1"], reach: "7", whole: true };
-const ALL: ReportAnswer = { ...FIRST, look: true, nowMs: 5, volumes: [], holdRejections: "too many" };
+const SECOND: ReportAnswer = { ...FIRST, look: true, nowMs: 5, volumes: [], holdRejections: "too many" };
+const ALL: ReportAnswer = { ...SECOND, session: "s1" };
 
 function answered(query: string): ReportAnswer {
   return answerFor(new URLSearchParams(query), ALL);
@@ -11,7 +12,7 @@ function answered(query: string): ReportAnswer {
 
 describe("the version of answers", () => {
   it("is asked for in the path of reports", () => {
-    expect(reportPath("/base", "node/a")).toBe("/base/v1/nodes/node%2Fa/report?answer=2");
+    expect(reportPath("/base", "node/a")).toBe("/base/v1/nodes/node%2Fa/report?answer=3");
   });
 
   it("is understood by who asks with that path", () => {
@@ -20,7 +21,11 @@ describe("the version of answers", () => {
     expect(answered(search)).toEqual(ALL);
   });
 
-  it.each(["answer=2", "answer=3", "answer=12", "answer=0002"])("is the newest for %s", (query) => {
+  it("names no session to who asks for the second one", () => {
+    expect(answered("answer=2")).toEqual(SECOND);
+  });
+
+  it.each(["answer=3", "answer=4", "answer=12", "answer=0003"])("is the newest for %s", (query) => {
     expect(answered(query)).toEqual(ALL);
   });
 

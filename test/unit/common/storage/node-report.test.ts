@@ -51,6 +51,8 @@ describe("decodeNodeMessage", () => {
 
   it.each([
     { name: "without a resource version", change: { podsResourceVersion: undefined } },
+    { name: "that names a session", change: { session: "s".repeat(64) } },
+    { name: "that knows of no session yet", change: { session: "" } },
     { name: "of an empty node", change: { holds: [], releases: [] } },
     { name: "of a read that took no time", change: { read: { beganAt: 21, endedAt: 21 } } },
     { name: "sent at the end of its read", change: { sentAt: 21 } },
@@ -200,6 +202,7 @@ describe("decodeNodeMessage", () => {
       change: { podsResourceVersion: "9".repeat(21) },
       field: "podsResourceVersion",
     },
+    { name: "a session with a long name", change: { session: "s".repeat(65) }, field: "session" },
     { name: "without holds", change: { holds: undefined }, field: "holds" },
     { name: "with a hold of an unknown kind", change: { holds: [{ ...HOLD, kind: "cache" }] }, field: "holds.0.kind" },
     {
@@ -332,6 +335,7 @@ describe("decodeReportAnswer", () => {
     { name: "an answer that holds rejections", input: { forget: [], holdRejections: "50 pods were rejected" } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
     { name: "an answer that wants a look at once", input: { forget: [], look: true } },
+    { name: "an answer that names the leader's session", input: { forget: [], session: "s".repeat(64) } },
   ])("takes $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });
   });
@@ -353,6 +357,8 @@ describe("decodeReportAnswer", () => {
       },
     },
     { name: "a hold without a word", input: { forget: [], holdRejections: "" } },
+    { name: "a session without a name", input: { forget: [], session: "" } },
+    { name: "a session with a long name", input: { forget: [], session: "s".repeat(65) } },
     { name: "an unknown field", input: { forget: [], stop: true } },
   ])("refuses $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toMatchObject({ ok: false });
