@@ -22,8 +22,6 @@ export type Excuse =
   | "unseen"
   /** Somebody said that the node is gone. */
   | "node gone"
-  /** An earlier report of its node, kept on the way, came to a new leader before the node's own, and showed no mount. */
-  | "late copy"
   /** Mounted so shortly before that no leader had been told of it, or had had the time to write it. */
   | "not reported";
 
@@ -131,7 +129,7 @@ export class GoneWatch {
     if (isKnown && hasSeen(world, { writer, sentMs: world.now }, pod)) return undefined;
     const mount = { ...use, volume: claim.volume };
     if (this.#hadTime(mount)) return undefined;
-    return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
+    return this.#wasStored(claim, mount) ? undefined : unreported(stored);
   }
 
   #excuseOfStaging({ claim, stored }: Gone, node: SimNode): Excuse | undefined {
@@ -145,17 +143,12 @@ export class GoneWatch {
     // What was staged for an earlier claim is this one's from its begin on.
     const wasThere = world.now - (world.cluster.claims.madeAt(claim.uid) ?? 0) >= WRITES_MS;
     if (wasThere && this.#hadTime(mount)) return undefined;
-    return this.#wasStored(claim, mount) ? this.#copyOf(mount) : unreported(stored);
+    return this.#wasStored(claim, mount) ? undefined : unreported(stored);
   }
 
   /** It was stored once that the claim is mounted there: that may be forgotten only for what the node itself has reported since. */
   #wasStored({ uid }: ClaimRecord, { node, beganAt }: ToldMount): boolean {
     return this.#stored.get(uid)?.some(({ atMs, where }) => atMs >= beganAt && where.includes(node)) === true;
-  }
-
-  #copyOf(mount: ToldMount): Excuse | undefined {
-    const isCopy = this.#world.copies.came.has(mount.node) && this.#told.toldMs(mount) === undefined;
-    return isCopy ? "late copy" : undefined;
   }
 
   /** Who leads, if it runs and has led for long enough. */

@@ -35,8 +35,6 @@ export class Copies {
   readonly #parts: CopiesParts;
   #isKeeping = false;
   #isArmed = false;
-  /** Nodes of which a copy has come to the present leader. */
-  readonly came = new Set<string>();
   readonly #newest = new Map<string, Message>();
   readonly #kept = new Map<string, readonly Copy[]>();
 
@@ -66,18 +64,12 @@ export class Copies {
 
   /** Somebody else leads. */
   onLeader(): void {
-    this.came.clear();
     if (!this.#isArmed) return;
     this.#isArmed = false;
     for (const [node, copies] of this.#kept) {
       const copy = this.#worst(this.#newest.get(node), copies);
-      if (copy !== undefined) for (const ms of COMES_AFTER_MS) this.#parts.after(ms, () => this.#bring(copy));
+      if (copy !== undefined) for (const ms of COMES_AFTER_MS) this.#parts.after(ms, copy.deliver);
     }
-  }
-
-  #bring({ node, deliver }: Copy): void {
-    this.came.add(node);
-    deliver();
   }
 
   #worst(newest: Message | undefined, copies: readonly Copy[]): Copy | undefined {
