@@ -1,13 +1,14 @@
 import { lstat } from "node:fs/promises";
+import type { MountInfoText } from "../common/mounts/core/mount-info.ts";
+import { createMountInfoFile } from "../common/mounts/mount-info-file.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { DryRunConfig } from "./config.ts";
 import { type Changes, type DryRunFindings, explainUnreadable, processOf } from "./core/dry-run.ts";
 import { asJson, asText } from "./core/dry-run-output.ts";
-import { DEFAULT_KUBELET_ROOT, type MountInfoText, readHolds } from "./core/holds.ts";
+import { DEFAULT_KUBELET_ROOT, readHolds } from "./core/holds.ts";
 import { surveyTable } from "./core/table-survey.ts";
-import { createMountInfoFile } from "./sources/mount-table.ts";
 import { createNodeFacts } from "./sources/node-facts.ts";
 import { createWakeUp } from "./sources/wake-up.ts";
 

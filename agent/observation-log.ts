@@ -1,8 +1,8 @@
+import { displayPath } from "../common/mounts/core/mount-info.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../common/runtime/metrics.ts";
 import { volumeKey } from "../common/storage/volume-identity.ts";
 import { leaksIn } from "./core/leaks.ts";
-import { displayPath } from "./core/mount-info.ts";
 import type { Anomaly, Decision, NodeState } from "./core/node-state.ts";
 
 interface LogParts {

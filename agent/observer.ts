@@ -1,4 +1,5 @@
 import type { Informer } from "../common/kube/informer.ts";
+import type { MountInfoSource } from "../common/mounts/mount-info-file.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
@@ -22,7 +23,7 @@ import { adopt, recollect } from "./core/restore.ts";
 import { MountMeasures } from "./mount-measures.ts";
 import { ObservationLog } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
-import { type MountInfoSource, readConfirmed } from "./sources/mount-table.ts";
+import { readConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
 import type { WakeUp } from "./sources/wake-up.ts";
 

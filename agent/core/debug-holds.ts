@@ -1,5 +1,5 @@
+import { displayPath } from "../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
-import { displayPath } from "./mount-info.ts";
 import type { KnownHold, NodeState } from "./node-state.ts";
 
 /** What an agent knows, as people read it: ages in milliseconds instead of stamps, paths as text. */

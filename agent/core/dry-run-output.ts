@@ -1,7 +1,7 @@
+import { displayPath } from "../../common/mounts/core/mount-info.ts";
 import type { HoldKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import { type DryRunFindings, processOf, remarksOn } from "./dry-run.ts";
 import type { MountedHold } from "./holds.ts";
-import { displayPath } from "./mount-info.ts";
 
 const KINDS: readonly HoldKind[] = ["pod", "subpath", "block", "staging"];
 

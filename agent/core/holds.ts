@@ -1,6 +1,12 @@
+import { holdAt, NEVER_A_CLAIM } from "../../common/mounts/core/kubelet-path.ts";
+import {
+  displayPath,
+  findKubeletRoots,
+  type MountEntry,
+  type MountInfoText,
+  parseMountInfo,
+} from "../../common/mounts/core/mount-info.ts";
 import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
-import { holdAt, NEVER_A_CLAIM } from "./kubelet-path.ts";
-import { displayPath, findKubeletRoots, type MountEntry, parseMountInfo } from "./mount-info.ts";
 
 /** A hold together with the mount that shows it. */
 export interface MountedHold extends Hold {
@@ -17,13 +23,6 @@ export interface MountRead {
   /** Lines that may have hidden a hold; nothing is none. */
   readonly damagedLines?: number;
   readonly kubeletRoot: string;
-}
-
-/** The text of a mount table (latin1) and when its read began and ended. */
-export interface MountInfoText {
-  readonly text: string;
-  readonly beganAt: number;
-  readonly endedAt: number;
 }
 
 /** Where the kubelet keeps its volumes: found by the agent's own mount, or given. Paths are bytes as latin1. */

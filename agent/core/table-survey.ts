@@ -1,5 +1,5 @@
+import { type MountEntry, parseMountInfo } from "../../common/mounts/core/mount-info.ts";
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import { type MountEntry, parseMountInfo } from "./mount-info.ts";
 
 /** What a mount table shows beside the holds: for people who want to know whether it is the right one. */
 export interface TableSurvey {

@@ -1,3 +1,4 @@
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type {
@@ -14,7 +15,7 @@ import type { RootRule } from "../core/holds.ts";
 import type { NodeState } from "../core/node-state.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
-import { type MountInfoSource, readConfirmed } from "../sources/mount-table.ts";
+import { readConfirmed } from "../sources/mount-table.ts";
 
 /** Which pod is to be looked at. */
 export interface PodName {

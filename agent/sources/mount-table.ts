@@ -1,46 +1,7 @@
-import { open } from "node:fs/promises";
-import { release } from "node:os";
-import type { Clock } from "../../common/runtime/clock.ts";
-import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { isSameRead, type MountInfoText, type MountRead, mergeReads, type RootRule, readHolds } from "../core/holds.ts";
-import { needsAgreement } from "../core/mount-info.ts";
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
+import { isSameRead, type MountRead, mergeReads, type RootRule, readHolds } from "../core/holds.ts";
 import type { NodeState } from "../core/node-state.ts";
 import { hasAbsence } from "../core/observe.ts";
-
-/** The text of the mount table; a simulation replaces just this. Throws `MooringError` "mount-table-unreadable". */
-export interface MountInfoSource {
-  readonly read: () => Promise<MountInfoText>;
-  /** True where one read may lack entries although nothing in it is damaged. */
-  readonly needsAgreement?: boolean;
-}
-
-interface MountInfoParts {
-  readonly clock: Clock;
-  /** The running kernel's (`/proc/sys/kernel/osrelease`) unless told. */
-  readonly kernelRelease?: string;
-}
-
-/** Reads `/proc/<pid>/mountinfo`. Paths are bytes, so the text is latin1: one character a byte. */
-export function createMountInfoFile(
-  path: string,
-  { clock, kernelRelease = release() }: MountInfoParts,
-): MountInfoSource {
-  return {
-    needsAgreement: needsAgreement(kernelRelease),
-    read: async () => {
-      try {
-        await using file = await open(path, "r");
-        const beganAt = clock.monotonicMs();
-        const bytes = await file.readFile();
-        return { text: bytes.toString("latin1"), beganAt, endedAt: clock.monotonicMs() };
-      } catch (cause) {
-        throw new MooringError("mount-table-unreadable", `cannot read the mount table ${path}: ${messageOf(cause)}`, {
-          cause,
-        });
-      }
-    },
-  };
-}
 
 /** On a kernel that needs it, the table is read until two reads agree, at most this often. */
 const MOST_READS = 10;

@@ -1,5 +1,5 @@
-import type { MountInfoText } from "../../agent/core/holds.ts";
-import type { MountInfoSource } from "../../agent/sources/mount-table.ts";
+import type { MountInfoText } from "../../common/mounts/core/mount-info.ts";
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { FakeClock } from "./clock.ts";
 

@@ -1,9 +1,9 @@
 import { readHolds } from "../../../agent/core/holds.ts";
-import { displayPath, findKubeletRoots, parseMountInfo } from "../../../agent/core/mount-info.ts";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { observe } from "../../../agent/core/observe.ts";
 import { reportOf } from "../../../agent/core/report.ts";
 import { surveyTable } from "../../../agent/core/table-survey.ts";
+import { displayPath, findKubeletRoots, parseMountInfo } from "../../../common/mounts/core/mount-info.ts";
 import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
 import { mountTables } from "../seeds.ts";
 import { type FuzzTarget, promise } from "../target.ts";

@@ -1,6 +1,6 @@
-import type { MountInfoText } from "../../../agent/core/holds.ts";
-import type { MountInfoSource } from "../../../agent/sources/mount-table.ts";
 import type { WakeReason, WakeUp } from "../../../agent/sources/wake-up.ts";
+import type { MountInfoText } from "../../../common/mounts/core/mount-info.ts";
+import type { MountInfoSource } from "../../../common/mounts/mount-info-file.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import type { Life } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseMountInfo } from "../../../agent/core/mount-info.ts";
+import { parseMountInfo } from "../../../common/mounts/core/mount-info.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeRandom } from "../../fakes/random.ts";
 import { startCoverage } from "../../fuzz/coverage.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type MountRead, readHolds } from "../../../../agent/core/holds.ts";
-import { displayPath, parseMountInfo } from "../../../../agent/core/mount-info.ts";
+import { displayPath, parseMountInfo } from "../../../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 
 const FOLDER = new URL("../../../fixtures/mount-tables/", import.meta.url);

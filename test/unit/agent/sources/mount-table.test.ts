@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { initialState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
-import { createMountInfoFile, readConfirmed } from "../../../../agent/sources/mount-table.ts";
+import { readConfirmed } from "../../../../agent/sources/mount-table.ts";
+import { createMountInfoFile } from "../../../../common/mounts/mount-info-file.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeMountTable, csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 

@@ -1,5 +1,5 @@
-import { toPlain } from "../../common/storage/node-report.ts";
-import type { Hold, HoldKind } from "../../common/storage/volume-identity.ts";
+import { toPlain } from "../../storage/node-report.ts";
+import type { Hold, HoldKind } from "../../storage/volume-identity.ts";
 
 /** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
 const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readHolds } from "../../../../agent/core/holds.ts";
-import { holdAt, NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
-import { findKubeletRoots, type MountEntry, parseMountInfo } from "../../../../agent/core/mount-info.ts";
-import { formatMountLine } from "../../../fakes/mount-table.ts";
+import { readHolds } from "../../../../../agent/core/holds.ts";
+import { holdAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
+import { findKubeletRoots, type MountEntry, parseMountInfo } from "../../../../../common/mounts/core/mount-info.ts";
+import { formatMountLine } from "../../../../fakes/mount-table.ts";
 
-const FOLDER = new URL("../../../fixtures/mount-tables/", import.meta.url);
+const FOLDER = new URL("../../../../fixtures/mount-tables/", import.meta.url);
 const tables = readdirSync(FOLDER)
   .filter((file) => file.endsWith(".txt"))
   .map((file) => readFileSync(new URL(file, FOLDER), "latin1"));

@@ -17,6 +17,13 @@ export interface MountEntry {
   readonly fsType: string;
 }
 
+/** The text of a mount table (latin1) and when its read began and ended, in milliseconds of the boot clock. */
+export interface MountInfoText {
+  readonly text: string;
+  readonly beganAt: number;
+  readonly endedAt: number;
+}
+
 /** The entries below one folder, and whether a line that could have been one of them was unreadable. */
 export interface MountTable {
   readonly entries: readonly MountEntry[];

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
-import { displayPath, findKubeletRoots, needsAgreement, parseMountInfo } from "../../../../agent/core/mount-info.ts";
-import { formatMountLine } from "../../../fakes/mount-table.ts";
+import { NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
+import {
+  displayPath,
+  findKubeletRoots,
+  needsAgreement,
+  parseMountInfo,
+} from "../../../../../common/mounts/core/mount-info.ts";
+import { formatMountLine } from "../../../../fakes/mount-table.ts";
 
 const ROOT = "/var/lib/kubelet";
 const HOLD = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1/mount`;

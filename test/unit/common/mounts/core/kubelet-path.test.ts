@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { holdAt, NEVER_A_CLAIM } from "../../../../agent/core/kubelet-path.ts";
-import { decodeNodeMessage } from "../../../../common/storage/node-report.ts";
-import { volumeKey } from "../../../../common/storage/volume-identity.ts";
+import { holdAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
+import { decodeNodeMessage } from "../../../../../common/storage/node-report.ts";
+import { volumeKey } from "../../../../../common/storage/volume-identity.ts";
 
 const ROOT = "/var/lib/kubelet";
 const HASH = "0123456789abcdef".repeat(4);
