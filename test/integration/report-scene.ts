@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ClientRequest } from "node:http";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
-import { object, parse, record, string } from "valibot";
+import { boolean, object, optional, parse, record, string } from "valibot";
 import type { Owner } from "../process/owner.ts";
 import { waitUntil } from "../process/wait.ts";
 import type { BareCluster, RunningAggregator } from "./bare-cluster.ts";
@@ -14,6 +14,7 @@ const PODS = `/api/v1/namespaces/${AGENTS}/pods`;
 
 const created = object({ metadata: object({ uid: string() }) });
 const issued = object({ status: object({ token: string() }) });
+const reviewed = object({ status: object({ authenticated: optional(boolean()) }) });
 const bundle = object({ data: record(string(), string()) });
 
 /** As the namespace's policy wants it. Nobody runs it: a token can be bound to it. */
@@ -75,6 +76,23 @@ export async function requestToken(
     spec,
   });
   return parse(issued, answer).status.token;
+}
+
+/** Waits until the API server itself no longer knows a token: for a moment after the end of its pod, its own caches do. */
+export async function untilUnknown(
+  owner: Owner,
+  { api }: Pick<BareCluster, "api">,
+  { token, limitMs }: { readonly token: string; readonly limitMs: number },
+): Promise<void> {
+  await waitUntil(owner, {
+    what: "the end of a token",
+    limitMs,
+    check: async () => {
+      const review = { spec: { token, audiences: [AUDIENCE] } };
+      const answer = parse(reviewed, await api.create("/apis/authentication.k8s.io/v1/tokenreviews", review));
+      if (answer.status.authenticated === true) throw new Error("the API server still knows it");
+    },
+  });
 }
 
 /** The same claims with others among them, signed by the API server's own key: what it would issue at another time. */

@@ -23,6 +23,7 @@ import {
   reportAddress,
   requestToken,
   type Sending,
+  untilUnknown,
 } from "./report-scene.ts";
 
 const RULE = { audience: "mooring-aggregator", namespace: AGENTS, account: "mooring-agent" };
@@ -194,6 +195,7 @@ describe("a report is refused", () => {
         const pod = await createAgentPod(cluster, "gone", { node: "n1" });
         const stale = await requestToken(cluster, { pod });
         await cluster.api.remove(`/api/v1/namespaces/${AGENTS}/pods/gone`);
+        await untilUnknown(owner, cluster, { token: stale, limitMs: 60_000 });
         return { token: stale, body: report({ podUid: pod.uid }) };
       },
     },
@@ -205,6 +207,7 @@ describe("a report is refused", () => {
         const stale = await requestToken(cluster, { pod });
         await cluster.api.remove(`/api/v1/namespaces/${AGENTS}/pods/again`);
         await createAgentPod(cluster, "again", { node: "n1" });
+        await untilUnknown(owner, cluster, { token: stale, limitMs: 60_000 });
         return { token: stale, body: report({ podUid: pod.uid }) };
       },
     },
