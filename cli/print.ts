@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import type { Screen } from "./table.ts";
 
 /** What goes to standard output, and what beside it to standard error. */
@@ -19,7 +20,7 @@ export function screenOf(isWide: boolean): Screen {
 
 /** Prints what a command comes to, and sets the exit code. */
 export async function print(command: Promise<Printout>): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", endQuietlyWithoutReader);
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", endWithoutOutput);
   const { text, notices, code } = await command;
   // What is said beside the list comes after it, also where both go to one terminal.
   await new Promise<void>((resolve) => {
@@ -31,8 +32,12 @@ export async function print(command: Promise<Printout>): Promise<void> {
   process.exitCode = code;
 }
 
-/** A reader that has gone, as `head` does, wants no more: not an error. */
-function endQuietlyWithoutReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(0);
+/** A reader that has gone, as `head` does, wants no more: not an error. A full disk is one. */
+function endWithoutOutput({ code, message }: NodeJS.ErrnoException): void {
+  if (code === "EPIPE") process.exit(0);
+  try {
+    writeSync(process.stderr.fd, `error: cannot write the output: ${message}\n`);
+  } finally {
+    process.exit(1);
+  }
 }

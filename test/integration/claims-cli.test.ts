@@ -1,4 +1,6 @@
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { open } from "node:fs/promises";
 import { array, boolean, looseObject, nullable, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createKubeClient } from "../../common/kube/client.ts";
@@ -335,5 +337,18 @@ describe("the output", () => {
     const code = await new Promise((resolve) => child.once("close", resolve));
 
     expect({ code, complaints }).toEqual({ code: 0, complaints: [] });
+  });
+
+  it.each(["claims", "volumes"] as const)("that finds no room says so, and fails: %s", async (program) => {
+    await using full = await open("/dev/full", "w");
+    const child = spawn(process.execPath, [fileOf(program), "--help"], { stdio: ["ignore", full.fd, "pipe"] });
+    const complaints: string[] = [];
+    child.stderr?.on("data", (chunk: Buffer) => complaints.push(chunk.toString()));
+    const [code] = await once(child, "close");
+
+    expect([code, complaints.join("")]).toEqual([
+      1,
+      "error: cannot write the output: ENOSPC: no space left on device, write\n",
+    ]);
   });
 });
