@@ -14,7 +14,8 @@ export type ErrorCode =
   | "certificate-invalid"
   | "file-unreadable"
   | "not-leading"
-  | "traces-left";
+  | "traces-left"
+  | "kernel-unusable";
 
 /** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */
 export class MooringError extends Error {

@@ -4,7 +4,7 @@
  */
 export const LOG_FIELDS = {
   // Who writes, and about what.
-  component: "`agent`, `aggregator` or `uninstall`",
+  component: "`agent`, `aggregator`, `keeper` or `uninstall`",
   node: "name of the node",
   namespace: "namespace of the object that the line is about",
   pod: "pod, as `namespace/name`",
@@ -38,6 +38,9 @@ export const LOG_FIELDS = {
   upstreamCondition: "what is done about Kubernetes' own condition",
   holder: "who holds the Lease",
   isReleased: "whether the Lease was given back",
+  // Volumes that Mooring provisions.
+  pool: "pool of the node, by its name",
+  verb: "what the keeper is asked for",
   // Failures.
   err: "what went wrong: a text, or type, message, causes and stack",
   outcome: "what became of a write, a constant word",
@@ -60,6 +63,7 @@ export const LOG_FIELDS = {
   // Numbers and addresses of this process.
   url: "address of the aggregator's lists, health and metrics",
   health: "address of health and metrics",
+  socket: "path of the keeper's socket",
   reports: "address of reports",
   debug: "address of what only the pod itself can ask",
   logLevel: "level of the log from now on",

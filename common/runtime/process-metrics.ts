@@ -8,7 +8,7 @@ interface ProcessParts {
 }
 
 /** What every process tells of itself. Everything is read when somebody asks, so that an idle process stays idle. */
-export function registerProcess({ metrics, clock }: ProcessParts, component: "agent" | "aggregator"): void {
+export function registerProcess({ metrics, clock }: ProcessParts, component: "agent" | "aggregator" | "keeper"): void {
   const startedAt = clock.wallMs() / 1000;
   const build = { component, version: VERSION, node_version: process.version };
   metrics.series(

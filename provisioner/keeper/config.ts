@@ -1,0 +1,113 @@
+import { LOG_LEVELS, type LogLevel } from "../../common/runtime/logger.ts";
+import {
+  type Address,
+  addressSetting,
+  choiceSetting,
+  countSetting,
+  describeSettings,
+  readSettings,
+  type Setting,
+  type SettingsInput,
+  textSetting,
+} from "../../common/runtime/settings.ts";
+import { LINK_FOLDER } from "../protocol.ts";
+import type { KeeperSettings } from "./keeper.ts";
+import type { PoolPlace } from "./pool-folder.ts";
+
+const NAME = /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/;
+
+/** Every setting of the keeper, with its default. */
+export const KEEPER_SETTINGS = {
+  pools: poolsSetting({
+    name: "pool",
+    description: "pools of this node as `name=/path`, separated by commas; each path is the same on the node",
+  }),
+  reserve: countSetting(
+    {
+      name: "reserve",
+      description: "percent of a filesystem that stays free where the pool is not the mount point of all of it",
+    },
+    { min: 0, max: 95 },
+    "20",
+  ),
+  socket: textSetting({ name: "socket", description: "Unix socket of the keeper" }, "/run/keeper/keeper.sock"),
+  socketGroup: groupSetting({
+    name: "socket-group",
+    description: "ID of the group that may connect beside root; default: the group that the keeper runs as",
+  }),
+  mountInfo: textSetting({ name: "mountinfo", description: "the node's mount table" }, "/proc/1/mountinfo"),
+  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9811"),
+  logLevel: choiceSetting({ name: "log-level", description: "minimum log level" }, LOG_LEVELS, "info"),
+} as const;
+
+export interface KeeperConfig extends KeeperSettings {
+  readonly socket: string;
+  readonly socketGroup: number | undefined;
+  readonly mountInfo: string;
+  readonly listen: Address;
+  readonly logLevel: LogLevel;
+}
+
+export type KeeperCommand =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "run"; readonly config: KeeperConfig };
+
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+export function readKeeperCommand(input: SettingsInput): KeeperCommand {
+  const settings = Object.values(KEEPER_SETTINGS);
+  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
+  const { get } = readSettings(settings, input);
+  const config = Object.freeze({
+    pools: get(KEEPER_SETTINGS.pools),
+    reservePercent: get(KEEPER_SETTINGS.reserve),
+    links: LINK_FOLDER,
+    socket: get(KEEPER_SETTINGS.socket),
+    socketGroup: get(KEEPER_SETTINGS.socketGroup),
+    mountInfo: get(KEEPER_SETTINGS.mountInfo),
+    listen: get(KEEPER_SETTINGS.listen),
+    logLevel: get(KEEPER_SETTINGS.logLevel),
+  });
+  return { kind: "run", config };
+}
+
+function helpText(settings: readonly Setting<unknown>[]): string {
+  return `Usage: keeper [flags]\n\nKeeps volumes as image files on loop devices, for the provisioner of the same node.\n\n${describeSettings(settings)}`;
+}
+
+interface Description {
+  readonly name: string;
+  readonly description: string;
+}
+
+function poolsSetting({ name, description }: Description): Setting<readonly PoolPlace[]> {
+  const parse = (text: string | undefined): readonly PoolPlace[] => {
+    if (text === undefined || text === "") throw new Error("is missing: name at least one pool, as name=/path");
+    const pools = text.split(",").map(parsePool);
+    for (const key of ["name", "path"] as const) {
+      const twice = pools.find((pool, at) => pools.findIndex((other) => other[key] === pool[key]) !== at);
+      if (twice !== undefined) throw new Error(`has two pools with the ${key} ${twice[key]}`);
+    }
+    return pools;
+  };
+  return { name, description, fallback: undefined, isSwitch: false, parse };
+}
+
+function parsePool(text: string): PoolPlace {
+  const at = text.indexOf("=");
+  const [name, path] = [text.slice(0, at), text.slice(at + 1)];
+  const parts = path.split("/").filter((part) => part !== "");
+  if (at === -1 || !NAME.test(name))
+    throw new Error(`has "${text}", must be name=/path with a name of up to 32 lower-case letters, digits and dashes`);
+  if (!path.startsWith("/") || parts.length === 0 || parts.includes(".") || parts.includes(".."))
+    throw new Error(`has the path "${path}", must be an absolute path without . and ..`);
+  return { name, path: `/${parts.join("/")}` };
+}
+
+function groupSetting({ name, description }: Description): Setting<number | undefined> {
+  const parse = (text: string | undefined): number | undefined => {
+    if (text === undefined || text === "") return undefined;
+    if (!/^\d{1,10}$/.test(text)) throw new Error(`is "${text}", must be the number of a group`);
+    return Number(text);
+  };
+  return { name, description, fallback: undefined, isSwitch: false, parse };
+}

@@ -1,0 +1,150 @@
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { ImageState, KeeperRefusal, KeeperRequest, KeeperVerb, PoolState, ReplyOf } from "../protocol.ts";
+import { fileOf } from "./core/names.ts";
+import { refuse } from "./core/refusal.ts";
+import type { Kernel } from "./kernel.ts";
+import { Locks } from "./locks.ts";
+import { createLoopDevices } from "./loop-devices.ts";
+import type { NodeActions } from "./node-actions.ts";
+import { createPools, type OpenPool, type PoolSettings } from "./pools.ts";
+import { systemCode } from "./system-error.ts";
+import { attach, grow, make, publish } from "./volume-images.ts";
+import { createVolumeLinks } from "./volume-link.ts";
+import { type RemovalParts, remove } from "./volume-removal.ts";
+
+export type KeeperReply = ReplyOf<KeeperVerb> | KeeperRefusal;
+
+/** Does what is asked of the node. */
+export interface Keeper {
+  /** Never rejects. Requests about one volume are done one after the other. */
+  readonly answer: (request: KeeperRequest) => Promise<KeeperReply>;
+  /** The pools as they are now. */
+  readonly pools: () => Promise<readonly PoolState[]>;
+}
+
+export interface KeeperParts {
+  readonly kernel: Kernel;
+  readonly actions: NodeActions;
+  readonly mountInfo: MountInfoSource;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly errors: ErrorRecorder;
+}
+
+export interface KeeperSettings extends PoolSettings {
+  /** Folder of the links by which the kubelet finds volumes. */
+  readonly links: string;
+}
+
+type VolumeRequest = Extract<KeeperRequest, { readonly volume: string }>;
+
+export function createKeeper(parts: KeeperParts, settings: KeeperSettings): Keeper {
+  const removal: RemovalParts = {
+    ...parts,
+    pools: createPools(parts, settings),
+    loops: createLoopDevices(parts),
+    links: createVolumeLinks(parts.actions, settings.links),
+    locks: new Locks(),
+  };
+  return {
+    pools: () => poolStates(removal),
+    answer: async (request) => {
+      const key = "volume" in request ? request.volume : request.verb;
+      try {
+        const reply = await dispatch(removal, request);
+        parts.errors.clear(key);
+        tell(parts.logger, request, reply);
+        return reply;
+      } catch (error) {
+        return failure(error, { key, errors: parts.errors });
+      }
+    },
+  };
+}
+
+async function dispatch(parts: RemovalParts, request: KeeperRequest): Promise<KeeperReply> {
+  switch (request.verb) {
+    case "pools":
+      return { ok: true, pools: [...(await poolStates(parts))] };
+    case "volumes":
+      return { ok: true, images: await images(parts) };
+    case "begin":
+      return await parts.locks.run(`pool ${request.pool}`, () => begin(parts, request.pool));
+    default:
+      return await parts.locks.run(request.volume, () => withPool(parts, request));
+  }
+}
+
+async function withPool(parts: RemovalParts, request: VolumeRequest): Promise<KeeperReply> {
+  const opened = await parts.pools.open(request);
+  if (!opened.ok) return opened;
+  await using pool = opened.pool;
+  switch (request.verb) {
+    case "make":
+      return await make(parts, request, pool);
+    case "publish":
+      return await publish(parts, request, pool);
+    case "attach":
+      return await attach(parts, request, pool);
+    case "grow":
+      return await grow(parts, request, pool);
+    case "remove":
+      return await remove(parts, request, pool);
+  }
+}
+
+async function poolStates({ pools }: RemovalParts): Promise<readonly PoolState[]> {
+  return await Promise.all(pools.names.map(pools.state));
+}
+
+async function begin({ pools }: RemovalParts, name: string): Promise<KeeperReply> {
+  const pool = await pools.begin(name);
+  return pool.state === "ready" ? { ok: true, pool } : refuse("pool-lost", `pool ${name}: ${pool.why ?? pool.state}`);
+}
+
+async function images({ pools, loops }: RemovalParts): Promise<ImageState[]> {
+  const all: ImageState[] = [];
+  for (const name of pools.names) {
+    const opened = await pools.open({ pool: name });
+    // What is not in a pool that is lost is unknown: its state says so.
+    if (!opened.ok) continue;
+    await using pool = opened.pool;
+    all.push(...(await imagesIn(pool, loops)));
+  }
+  return all;
+}
+
+async function imagesIn(pool: OpenPool, loops: RemovalParts["loops"]): Promise<readonly ImageState[]> {
+  const found = await pool.images();
+  const devices = await loops.devices(found.map((image) => ({ volume: image.volume, path: pool.at(fileOf(image)) })));
+  return found.map(({ volume, state, bytes }) => {
+    const device = devices.get(volume);
+    return { volume, pool: pool.name, bytes, state, ...(device !== undefined && { device }) };
+  });
+}
+
+/** A failed system call is the caller's to know; anything else that was thrown is a bug, of this request alone. */
+function failure(error: unknown, { key, errors }: { key: string; errors: ErrorRecorder }): KeeperRefusal {
+  const code = systemCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT") return refuse("no-space", messageOf(error));
+  if (code !== undefined || error instanceof MooringError) return refuse("failed", messageOf(error));
+  errors.note(key, error);
+  return refuse("failed", `internal error: ${messageOf(error)}`);
+}
+
+/** Requests that change nothing when they are repeated, as they are for every volume after a while. */
+const QUIET: readonly KeeperVerb[] = ["pools", "volumes", "attach"];
+
+/** What was done to the node is logged; a refusal is the provisioner's to tell. */
+function tell(logger: Logger, request: KeeperRequest, reply: KeeperReply): void {
+  const { verb } = request;
+  const { volume, pool } = { volume: undefined, pool: undefined, ...request };
+  const fields = { verb, volume, pool };
+  if (!reply.ok) logger.debug({ ...fields, reason: reply.code, why: reply.message }, "request refused");
+  else if (QUIET.includes(verb) || ("removed" in reply && !reply.removed)) logger.debug(fields, "request answered");
+  else logger.info(fields, "request done");
+}

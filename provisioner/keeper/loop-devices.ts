@@ -1,0 +1,233 @@
+import { constants } from "node:fs";
+import { lstat, open, readdir, readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { messageOf } from "../../common/runtime/errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import {
+  decodeLoopInfo,
+  deviceNumber,
+  emptyLoopInfo,
+  LOOP_CTL_GET_FREE,
+  LOOP_GET_STATUS64,
+  withoutAutoclear,
+} from "./core/loop-structs.ts";
+import { attachedLoops, candidates, type Loop } from "./core/loops.ts";
+import { filesOf } from "./core/names.ts";
+import type { Kernel } from "./kernel.ts";
+import { Locks } from "./locks.ts";
+import type { NodeActions } from "./node-actions.ts";
+import { systemCode, unlessCode } from "./system-error.ts";
+
+/** The file of a volume's image, whatever it is called at present. */
+export interface ImageFile {
+  readonly volume: string;
+  readonly path: string;
+}
+
+/** The loop devices of this node. */
+export interface LoopDevices {
+  /** All that show a file. */
+  readonly list: () => Promise<readonly Loop[]>;
+  /** Those that show this image, by the file's identity. */
+  readonly showing: (image: ImageFile) => Promise<readonly Loop[]>;
+  /** The devices of those images that are attached, by volume. */
+  readonly devices: (images: readonly ImageFile[]) => Promise<ReadonlyMap<string, string>>;
+  /** Attaches an image, unless it is; either way the device then shows all of the image. Answers the device, `/dev/loop0`. */
+  readonly attach: (image: ImageFile) => Promise<string>;
+  /** Detaches an image from the device that was opened here, and closes that. False where something else has the device open. */
+  readonly detach: (
+    image: Pick<ImageFile, "volume">,
+    held: { readonly device: string; readonly handle: Handle },
+  ) => Promise<boolean>;
+}
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+interface LoopParts {
+  readonly kernel: Kernel;
+  readonly actions: NodeActions;
+  readonly logger: Logger;
+}
+
+const SYS = "/sys/block";
+const DISKS = "/sys/dev/block";
+const CONTROL = "/dev/loop-control";
+const { O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
+
+/** Between the question for a free device and its use another program can take it. */
+const MOST_TRIES = 64;
+const SECTOR = 512;
+const LARGEST_BLOCK = 4_096;
+
+export function createLoopDevices(parts: LoopParts): LoopDevices {
+  // While one task looks into a device it has it open, and another's detaching would find it in use.
+  const locks = new Locks();
+  const alone = <T>(task: () => Promise<T>): Promise<T> => locks.run("loops", task);
+  const tell = createTelling(parts.logger);
+  return {
+    list,
+    showing: (image) => alone(async () => await showing(parts.kernel, image, await list())),
+    devices: (images) => alone(() => devicesOf(parts.kernel, images)),
+    attach: (image) =>
+      alone(async () => {
+        const [known] = await showing(parts.kernel, image, await list());
+        const device = known === undefined ? await configure(parts, tell, image) : known.device;
+        if (known !== undefined) await complete(parts, { device, image });
+        await forbidDiscards(parts, tell, device);
+        return device;
+      }),
+    detach: (image, { device, handle }) =>
+      alone(async () => {
+        try {
+          await parts.actions.clearLoop(handle.fd);
+        } finally {
+          await handle.close();
+        }
+        const left = candidates(await list(), filesOf(image.volume));
+        return left.every((loop) => loop.device !== device);
+      }),
+  };
+}
+
+async function list(): Promise<readonly Loop[]> {
+  const names = (await readdir(SYS)).filter((name) => /^loop\d{1,7}$/.test(name));
+  return attachedLoops(
+    await Promise.all(
+      names.map(async (name) => ({
+        name,
+        backingFile: await readSetting(`${SYS}/${name}/loop/backing_file`),
+        number: await readSetting(`${SYS}/${name}/dev`),
+      })),
+    ),
+  );
+}
+
+async function readSetting(path: string): Promise<string | undefined> {
+  // A device that is detached in this moment answers the second of the two.
+  return await unlessCode("ENODEV", unlessCode("ENOENT", readFile(path, "utf8")));
+}
+
+async function devicesOf(kernel: Kernel, images: readonly ImageFile[]): Promise<ReadonlyMap<string, string>> {
+  const loops = await list();
+  const devices = new Map<string, string>();
+  for (const image of images) {
+    const [loop] = await showing(kernel, image, loops);
+    if (loop !== undefined) devices.set(image.volume, loop.device);
+  }
+  return devices;
+}
+
+async function showing(kernel: Kernel, { volume, path }: ImageFile, loops: readonly Loop[]): Promise<readonly Loop[]> {
+  const likely = candidates(loops, filesOf(volume));
+  // Its file may have been renamed or removed meanwhile: then nothing shows this one.
+  const file = likely.length === 0 ? undefined : await unlessCode("ENOENT", lstat(path, { bigint: true }));
+  if (file === undefined) return [];
+  const found: Loop[] = [];
+  for (const loop of likely) {
+    const info = await statusOf(kernel, loop.device);
+    if (info === undefined) continue;
+    const { device, inode } = decodeLoopInfo(info);
+    if (device === file.dev && inode === file.ino) found.push(loop);
+  }
+  return found;
+}
+
+/** Nothing where the device shows no file any more. */
+async function statusOf(kernel: Kernel, device: string): Promise<Buffer | undefined> {
+  const ask = async (): Promise<Buffer> => {
+    await using handle = await open(device, O_RDONLY);
+    const info = emptyLoopInfo();
+    await kernel.ioctl(handle.fd, LOOP_GET_STATUS64, info);
+    return info;
+  };
+  return await unlessCode("ENXIO", ask());
+}
+
+type Telling = (what: "directIo" | "discard", error: unknown) => void;
+
+/** Each is told once: it is the same for every volume of the node. */
+function createTelling(logger: Logger): Telling {
+  const told = new Set<string>();
+  return (what, error) => {
+    if (told.has(what)) return;
+    told.add(what);
+    const fields = { err: messageOf(error) };
+    if (what === "directIo") logger.warn(fields, "kernel refuses direct I/O, images go through the page cache");
+    else logger.warn(fields, "cannot forbid discards, a volume can give its blocks back");
+  };
+}
+
+async function configure(parts: LoopParts, tell: Telling, image: ImageFile): Promise<string> {
+  await using file = await open(image.path, O_RDWR | O_NOFOLLOW);
+  const { dev } = await file.stat({ bigint: true });
+  const blockBytes = await blockBytesOf(deviceNumber(dev));
+  const config = { descriptor: file.fd, fileName: basename(image.path), blockBytes };
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const name = `loop${await freeNumber(parts.kernel)}`;
+    await using handle = await open(`/dev/${name}`, O_RDWR);
+    try {
+      await configureBest(parts, tell, { handle, config });
+      if ((await readSetting(`${SYS}/${name}/loop/dio`))?.trim() === "0")
+        tell("directIo", new Error("LOOP_CONFIGURE did without it"));
+      return `/dev/${name}`;
+    } catch (error) {
+      if (systemCode(error) !== "EBUSY") throw error;
+    }
+  }
+  throw new Error(`no free loop device in ${MOST_TRIES} tries`);
+}
+
+interface Configuring {
+  readonly handle: Handle;
+  readonly config: { readonly descriptor: number; readonly fileName: string; readonly blockBytes: number };
+}
+
+async function configureBest({ actions }: LoopParts, tell: Telling, { handle, config }: Configuring): Promise<void> {
+  try {
+    await actions.configureLoop(handle.fd, { ...config, directIo: true });
+  } catch (error) {
+    if (systemCode(error) !== "EINVAL") throw error;
+    await actions.configureLoop(handle.fd, { ...config, directIo: false });
+    tell("directIo", error);
+  }
+}
+
+async function freeNumber(kernel: Kernel): Promise<number> {
+  await using control = await open(CONTROL, O_RDWR);
+  return await kernel.ioctl(control.fd, LOOP_CTL_GET_FREE, 0);
+}
+
+/**
+ * The sector of the disk below: direct I/O takes no smaller one, and a filesystem keeps to the one it was made with. So it must be the same
+ * each time that the image is attached.
+ */
+async function blockBytesOf(disk: string): Promise<number> {
+  const own = await readSetting(`${DISKS}/${disk}/queue/logical_block_size`);
+  // A partition has the queue of its disk.
+  const text = own ?? (await readSetting(`${DISKS}/${disk}/../queue/logical_block_size`));
+  return Math.min(LARGEST_BLOCK, Math.max(SECTOR, Number(text) || SECTOR));
+}
+
+/** What was left undone when the image was attached or grown: a device that detaches by itself, or shows less than the image. */
+async function complete(
+  { kernel, actions }: LoopParts,
+  { device, image }: { readonly device: string; readonly image: ImageFile },
+): Promise<void> {
+  await using handle = await open(device, O_RDWR);
+  const info = emptyLoopInfo();
+  await kernel.ioctl(handle.fd, LOOP_GET_STATUS64, info);
+  if (decodeLoopInfo(info).autoclear) await actions.setLoopStatus(handle.fd, withoutAutoclear(info));
+  const shown = Number(await readSetting(`${SYS}/${basename(device)}/size`)) * SECTOR;
+  if (shown < (await stat(image.path)).size) await actions.refreshLoopSize(handle.fd);
+}
+
+/** A discard would punch a hole into the image: its blocks would be free for others, though they are its own. */
+async function forbidDiscards({ actions }: LoopParts, tell: Telling, device: string): Promise<void> {
+  const setting = `${SYS}/${basename(device)}/queue/discard_max_bytes`;
+  if ((await readSetting(setting))?.trim() === "0") return;
+  try {
+    await actions.writeSetting(setting, "0");
+  } catch (error) {
+    tell("discard", error);
+  }
+}

@@ -1,0 +1,91 @@
+import { constants } from "node:fs";
+import { open, readlink, rename, symlink, truncate, unlink } from "node:fs/promises";
+import {
+  encodeLoopConfig,
+  LOOP_CLR_FD,
+  LOOP_CONFIGURE,
+  LOOP_SET_CAPACITY,
+  LOOP_SET_STATUS64,
+  type LoopConfig,
+} from "./core/loop-structs.ts";
+import type { Kernel } from "./kernel.ts";
+import { unlessCode } from "./system-error.ts";
+
+/**
+ * Everything that the keeper changes on the node, a system call or two at a time. It may be killed before and after each of them: what the
+ * next request finds then is what these have left.
+ */
+export interface NodeActions {
+  /** Makes an empty file that was not there. */
+  readonly createFile: (path: string) => Promise<void>;
+  readonly writeFile: (path: string, text: string) => Promise<void>;
+  readonly allocate: (path: string, bytes: number) => Promise<void>;
+  readonly truncate: (path: string, bytes: number) => Promise<void>;
+  /** Puts a file or a folder onto the disk. */
+  readonly sync: (path: string) => Promise<void>;
+  readonly rename: (from: string, to: string) => Promise<void>;
+  /** False where there was none. */
+  readonly unlink: (path: string) => Promise<boolean>;
+  readonly symlink: (target: string, path: string) => Promise<void>;
+  readonly configureLoop: (descriptor: number, config: LoopConfig) => Promise<void>;
+  readonly setLoopStatus: (descriptor: number, info: Buffer) => Promise<void>;
+  readonly refreshLoopSize: (descriptor: number) => Promise<void>;
+  /** Detaches the file, unless another has the device open: then the kernel does it when that ends. */
+  readonly clearLoop: (descriptor: number) => Promise<void>;
+  /** Writes a setting of the kernel. */
+  readonly writeSetting: (path: string, text: string) => Promise<void>;
+}
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
+/** Images are for root alone. */
+const MODE = 0o600;
+
+export function createNodeActions(kernel: Kernel): NodeActions {
+  return {
+    createFile: async (path) => {
+      await using _file = await open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, MODE);
+    },
+    writeFile: async (path, text) => {
+      await using file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, MODE);
+      await file.writeFile(text);
+      await file.sync();
+    },
+    allocate: async (path, bytes) => {
+      await using file = await open(path, O_RDWR | O_NOFOLLOW);
+      await kernel.allocate(file.fd, bytes);
+    },
+    truncate,
+    sync: async (path) => {
+      await using file = await open(path, O_RDONLY);
+      await file.sync();
+    },
+    rename,
+    unlink: async (path) =>
+      (await unlessCode(
+        "ENOENT",
+        unlink(path).then(() => true),
+      )) ?? false,
+    symlink,
+    configureLoop: async (descriptor, config) => {
+      await kernel.ioctl(descriptor, LOOP_CONFIGURE, encodeLoopConfig(config));
+    },
+    setLoopStatus: async (descriptor, info) => {
+      await kernel.ioctl(descriptor, LOOP_SET_STATUS64, info);
+    },
+    refreshLoopSize: async (descriptor) => {
+      await kernel.ioctl(descriptor, LOOP_SET_CAPACITY, 0);
+    },
+    clearLoop: async (descriptor) => {
+      await kernel.ioctl(descriptor, LOOP_CLR_FD, 0);
+    },
+    writeSetting: async (path, text) => {
+      await using file = await open(path, O_WRONLY);
+      await file.write(text);
+    },
+  };
+}
+
+/** Where a link leads; nothing where there is none. */
+export async function linkTarget(path: string): Promise<string | undefined> {
+  return await unlessCode("ENOENT", readlink(path));
+}

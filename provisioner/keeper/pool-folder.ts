@@ -1,0 +1,129 @@
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open, readdir, stat, statfs } from "node:fs/promises";
+import * as v from "valibot";
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { mountedAt, wholeTable } from "./core/holders.ts";
+import { identify, type PoolIdentity, type PoolSight } from "./core/identity.ts";
+import { deviceNumber } from "./core/loop-structs.ts";
+import { fileOf, type ImageName, imagesIn, POOL_FILE } from "./core/names.ts";
+import type { ImageRoom } from "./core/room.ts";
+import { systemCode, unlessCode } from "./system-error.ts";
+
+/** An image and the room that it takes. */
+export interface PoolImage extends ImageName, ImageRoom {}
+
+/** A pool's folder, held open: whatever is mounted at its path meanwhile, all that is done goes to the folder that was looked at. */
+export interface PoolFolder extends AsyncDisposable {
+  readonly identity: PoolIdentity;
+  /** Device of the filesystem, `major:minor`. */
+  readonly device: string;
+  /** True where the node has all of the filesystem mounted at the pool's path: nothing else is on it. */
+  readonly isOwnMount: boolean;
+  readonly names: readonly string[];
+  /** Path of a file of the folder, for system calls of this process alone; without a name that of the folder. */
+  readonly at: (name: string) => string;
+  readonly images: () => Promise<readonly PoolImage[]>;
+}
+
+export interface PoolPlace {
+  readonly name: string;
+  readonly path: string;
+}
+
+const poolFile = v.object({ id: v.pipe(v.string(), v.uuid()) });
+const LARGEST_POOL_FILE = 4_096;
+/** Of stat(2), whatever the filesystem's blocks are. */
+const STAT_BLOCK = 512;
+
+/** Looks at a pool; a folder that cannot be opened is a pool that is lost, with nothing to hold open. */
+export async function openPoolFolder(
+  { path }: PoolPlace,
+  mountInfo: MountInfoSource,
+): Promise<PoolFolder | { readonly identity: PoolIdentity }> {
+  let folder: FileHandle | undefined;
+  try {
+    folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    return await lookInto(folder, await mountAt(path, mountInfo));
+  } catch (error) {
+    await folder?.close();
+    return { identity: identify(failedSight(error)) };
+  }
+}
+
+function failedSight(error: unknown): PoolSight {
+  const code = systemCode(error);
+  if (code === undefined) throw error;
+  return code === "ENOENT" || code === "ENOTDIR" ? { kind: "missing" } : { kind: "unreadable", why: messageOf(error) };
+}
+
+async function lookInto(folder: FileHandle, mount: Mounted | undefined): Promise<PoolFolder> {
+  const base = `/proc/self/fd/${folder.fd}`;
+  const at = (name: string): string => `${base}/${name}`;
+  const [{ dev }, { type: filesystem }, names] = await Promise.all([
+    folder.stat({ bigint: true }),
+    statfs(base),
+    readdir(base),
+  ]);
+  const device = deviceNumber(dev);
+  const id = names.includes(POOL_FILE) ? await readPoolFile(at(POOL_FILE)) : undefined;
+  return {
+    identity: identify({ kind: "folder", filesystem, names, id, device, mountedDevice: mount?.device }),
+    device,
+    isOwnMount: mount?.root === "/",
+    names,
+    at,
+    images: () => readImages(at, imagesIn(names)),
+    [Symbol.asyncDispose]: () => folder.close(),
+  };
+}
+
+interface Mounted {
+  readonly device: string;
+  readonly root: string;
+}
+
+/** What the node has mounted at a path. A table that cannot be read says nothing: then the reserve stays free. */
+async function mountAt(path: string, mountInfo: MountInfoSource): Promise<Mounted | undefined> {
+  try {
+    const { text } = await mountInfo.read();
+    return mountedAt(wholeTable(text), path);
+  } catch (error) {
+    if (error instanceof MooringError && error.code === "mount-table-unreadable") return undefined;
+    throw error;
+  }
+}
+
+async function readPoolFile(path: string): Promise<{ readonly value: string } | { readonly problem: string }> {
+  try {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const { size } = await file.stat();
+    if (size > LARGEST_POOL_FILE) return { problem: `it is longer than ${LARGEST_POOL_FILE} bytes` };
+    const result = v.safeParse(poolFile, JSON.parse(await file.readFile("utf8")));
+    return result.success ? { value: result.output.id } : { problem: result.issues[0].message };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}
+
+/** Only files are images: a folder, a link or a pipe with the name of one is none. */
+async function readImages(at: (name: string) => string, names: readonly ImageName[]): Promise<readonly PoolImage[]> {
+  const images = await Promise.all(
+    names.map(async (image) => {
+      const file = await unlessCode("ENOENT", lstat(at(fileOf(image))));
+      if (file?.isFile() !== true) return [];
+      return [{ ...image, bytes: file.size, allocatedBytes: file.blocks * STAT_BLOCK }];
+    }),
+  );
+  return images.flat();
+}
+
+/** Device of the filesystem that a path is on, `major:minor`; nothing where there is no such path. */
+export async function deviceAt(path: string): Promise<string | undefined> {
+  try {
+    return deviceNumber((await stat(path, { bigint: true })).dev);
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import { statfs } from "node:fs/promises";
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { KeeperRefusal, PoolState } from "../protocol.ts";
+import { NEW_POOL_FILE, POOL_FILE } from "./core/names.ts";
+import { refuse } from "./core/refusal.ts";
+import { type Room, roomOf } from "./core/room.ts";
+import type { NodeActions } from "./node-actions.ts";
+import { deviceAt, openPoolFolder, type PoolFolder, type PoolImage, type PoolPlace } from "./pool-folder.ts";
+
+/** A pool that was begun, and is the one that was asked for. */
+export interface OpenPool extends PoolFolder {
+  readonly name: string;
+}
+
+/** A pool, or without a UUID any that was begun under this name. */
+interface WantedPool {
+  readonly pool: string;
+  readonly poolId?: string;
+}
+
+/** The pools of this node. Each question looks at the disk anew. */
+export interface Pools {
+  readonly names: readonly string[];
+  /** Holds the pool's folder open: the caller closes it. */
+  readonly open: (wanted: WantedPool) => Promise<{ readonly ok: true; readonly pool: OpenPool } | KeeperRefusal>;
+  readonly room: (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">) => Promise<Room>;
+  readonly state: (name: string) => Promise<PoolState>;
+  /** Begins an empty pool; one that was begun stays what it is. */
+  readonly begin: (name: string) => Promise<PoolState>;
+}
+
+interface PoolParts {
+  readonly actions: NodeActions;
+  readonly mountInfo: MountInfoSource;
+  readonly random: Random;
+}
+
+export interface PoolSettings {
+  readonly pools: readonly PoolPlace[];
+  /** What stays free of a filesystem that is not the pool's own. */
+  readonly reservePercent: number;
+}
+
+const NO_ROOM: Room = { totalBytes: 0, freeBytes: 0 };
+
+export function createPools({ actions, mountInfo, random }: PoolParts, settings: PoolSettings): Pools {
+  const placeOf = (name: string): PoolPlace | undefined => settings.pools.find((place) => place.name === name);
+  const room = async (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">): Promise<Room> => {
+    const { bsize, blocks, bavail } = await statfs(pool.at("."));
+    const reservePercent = pool.isOwnMount ? 0 : settings.reservePercent;
+    const images = await imagesOn(pool.device, { mountInfo, settings });
+    return roomOf({ blockBytes: bsize, blocks, availableBlocks: bavail }, { reservePercent, images });
+  };
+  const state = async (name: string): Promise<PoolState> => {
+    const place = placeOf(name);
+    if (place === undefined) return { name, state: "lost", ...NO_ROOM, why: "there is no such pool" };
+    const folder = await openPoolFolder(place, mountInfo);
+    if (!("at" in folder)) return { name, ...NO_ROOM, ...folder.identity };
+    await using pool = folder;
+    return { name, ...(pool.identity.state === "lost" ? NO_ROOM : await room(pool)), ...pool.identity };
+  };
+  return {
+    names: settings.pools.map(({ name }) => name),
+    room,
+    state,
+    open: (wanted) => open(wanted, placeOf(wanted.pool), mountInfo),
+    begin: async (name) => {
+      const place = placeOf(name);
+      if (place !== undefined) await begin(place, { actions, mountInfo, random });
+      return await state(name);
+    },
+  };
+}
+
+async function open(
+  { pool: name, poolId }: WantedPool,
+  place: PoolPlace | undefined,
+  mountInfo: MountInfoSource,
+): ReturnType<Pools["open"]> {
+  if (place === undefined) return refuse("pool-lost", `this node has no pool ${name}`);
+  const folder = await openPoolFolder(place, mountInfo);
+  const why = whyNot(folder.identity, poolId);
+  if (why === undefined && "at" in folder) return { ok: true, pool: { ...folder, name } };
+  if ("at" in folder) await folder[Symbol.asyncDispose]();
+  return refuse("pool-lost", `pool ${name} at ${place.path}: ${why}`);
+}
+
+function whyNot(identity: PoolFolder["identity"], poolId: string | undefined): string | undefined {
+  if (identity.state === "lost") return identity.why;
+  if (identity.state === "empty") return "the folder is empty: its disk is not mounted, or it is a new one";
+  if (poolId === undefined || identity.id === poolId) return undefined;
+  return `it is another pool, ${identity.id}: the request names ${poolId}`;
+}
+
+async function begin(place: PoolPlace, { actions, mountInfo, random }: PoolParts): Promise<void> {
+  const folder = await openPoolFolder(place, mountInfo);
+  if (!("at" in folder)) return;
+  await using pool = folder;
+  if (pool.identity.state === "lost") return;
+  if (pool.identity.state === "empty") {
+    await actions.writeFile(pool.at(NEW_POOL_FILE), `${JSON.stringify({ id: random.id() })}\n`);
+    await actions.rename(pool.at(NEW_POOL_FILE), pool.at(POOL_FILE));
+  }
+  await actions.sync(pool.at("."));
+}
+
+/** The images of all pools on one filesystem: they share its room. */
+async function imagesOn(
+  device: string,
+  { mountInfo, settings }: { readonly mountInfo: MountInfoSource; readonly settings: PoolSettings },
+): Promise<readonly PoolImage[]> {
+  const images: PoolImage[] = [];
+  for (const place of settings.pools) {
+    // A disk that hangs is that pool's problem: its folder is looked into for its own sake only.
+    if ((await deviceAt(place.path)) !== device) continue;
+    const folder = await openPoolFolder(place, mountInfo);
+    if (!("at" in folder)) continue;
+    await using pool = folder;
+    if (pool.device === device) images.push(...(await pool.images()));
+  }
+  return images;
+}

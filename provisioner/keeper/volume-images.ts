@@ -1,0 +1,164 @@
+import type { ImageState, KeeperRefusal, RequestOf } from "../protocol.ts";
+import { fileOf } from "./core/names.ts";
+import { refuse } from "./core/refusal.ts";
+import { imageBytes } from "./core/room.ts";
+import type { Locks } from "./locks.ts";
+import type { LoopDevices } from "./loop-devices.ts";
+import type { NodeActions } from "./node-actions.ts";
+import type { PoolImage } from "./pool-folder.ts";
+import type { OpenPool, Pools } from "./pools.ts";
+import type { VolumeLinks } from "./volume-link.ts";
+
+export interface VolumeParts {
+  readonly pools: Pools;
+  readonly loops: LoopDevices;
+  readonly links: VolumeLinks;
+  readonly actions: NodeActions;
+  readonly locks: Locks;
+}
+
+type ImageReply = { readonly ok: true; readonly image: ImageState };
+type Answer = Promise<ImageReply | KeeperRefusal>;
+
+/** Reserves a new image and attaches it. Whatever a former try left is completed: only a whole image loses the ending `.partial`. */
+export async function make(parts: VolumeParts, request: RequestOf<"make">, pool: OpenPool): Answer {
+  const { volume } = request;
+  const bytes = imageBytes(request.bytes);
+  const image = await find(pool, volume);
+  if (image === undefined || image.state === "partial") {
+    const elsewhere = await poolOf(parts.pools, { volume, except: pool.name });
+    if (elsewhere !== undefined) return refuse("failed", `the volume is in pool ${elsewhere} already`);
+    const refusal = await reserve(parts, { volume, bytes }, pool);
+    if (refusal !== undefined) return refusal;
+    return await attachTo(parts, pool, { volume, state: "made", bytes });
+  }
+  if (image.state === "published" && image.bytes < bytes)
+    return refuse("failed", `the image is published with ${image.bytes} bytes, ${bytes} are asked for: use grow`);
+  const refusal = await extend(parts, { image, bytes }, pool);
+  if (refusal !== undefined) return refusal;
+  // A crash may have come between the rename and this.
+  await parts.actions.sync(pool.at("."));
+  return await attachTo(parts, pool, { ...image, bytes: Math.max(image.bytes, bytes) });
+}
+
+export async function publish(parts: VolumeParts, { volume }: RequestOf<"publish">, pool: OpenPool): Answer {
+  const image = await find(pool, volume);
+  if (image === undefined || image.state === "partial") return notFound(pool, volume);
+  const published = { volume, state: "published" } as const;
+  if (image.state === "made") await parts.actions.rename(pool.at(fileOf(image)), pool.at(fileOf(published)));
+  await parts.actions.sync(pool.at("."));
+  const [loop] = await parts.loops.showing({ volume, path: pool.at(fileOf(published)) });
+  return reply(pool, { ...published, bytes: image.bytes }, loop?.device);
+}
+
+/** Never makes an image. A link that outlived its image must go: its device may soon be another volume's. */
+export async function attach(parts: VolumeParts, { volume }: RequestOf<"attach">, pool: OpenPool): Answer {
+  const image = await find(pool, volume);
+  if (image !== undefined && image.state !== "partial") return await attachTo(parts, pool, image);
+  await parts.links.remove(volume);
+  return notFound(pool, volume);
+}
+
+export async function grow(parts: VolumeParts, request: RequestOf<"grow">, pool: OpenPool): Answer {
+  const { volume } = request;
+  const bytes = imageBytes(request.bytes);
+  const image = await find(pool, volume);
+  if (image === undefined || image.state === "partial") return notFound(pool, volume);
+  const refusal = await extend(parts, { image, bytes }, pool);
+  return refusal ?? (await attachTo(parts, pool, { ...image, bytes: Math.max(image.bytes, bytes) }));
+}
+
+/** The image of a volume in a pool. */
+export async function find(pool: OpenPool, volume: string): Promise<PoolImage | undefined> {
+  return (await pool.images()).find((image) => image.volume === volume);
+}
+
+/** The other pool of this node that has the volume. */
+async function poolOf(
+  pools: Pools,
+  { volume, except }: { readonly volume: string; readonly except: string },
+): Promise<string | undefined> {
+  for (const name of pools.names) {
+    if (name === except) continue;
+    const opened = await pools.open({ pool: name });
+    if (!opened.ok) continue;
+    await using pool = opened.pool;
+    if ((await find(pool, volume)) !== undefined) return name;
+  }
+  return undefined;
+}
+
+/** Looks for room and takes it, one request of a filesystem at a time: two must not count on the same room. */
+async function reserve(
+  { pools, actions, locks }: VolumeParts,
+  { volume, bytes }: { readonly volume: string; readonly bytes: number },
+  pool: OpenPool,
+): Promise<KeeperRefusal | undefined> {
+  const partial = pool.at(fileOf({ volume, state: "partial" }));
+  return await locks.run(`room ${pool.device}`, async () => {
+    // What a former try left is not known to be whole.
+    await actions.unlink(partial);
+    const { freeBytes } = await pools.room(pool);
+    if (freeBytes < bytes) return noSpace(pool, { freeBytes, bytes });
+    try {
+      await actions.createFile(partial);
+      await actions.allocate(partial, bytes);
+      await actions.sync(partial);
+    } catch (error) {
+      await actions.unlink(partial);
+      throw error;
+    }
+    await actions.rename(partial, pool.at(fileOf({ volume, state: "made" })));
+    await actions.sync(pool.at("."));
+    return undefined;
+  });
+}
+
+/** Makes an image longer; one that is long enough stays as it is. */
+async function extend(
+  { pools, actions, locks }: VolumeParts,
+  { image, bytes }: { readonly image: PoolImage; readonly bytes: number },
+  pool: OpenPool,
+): Promise<KeeperRefusal | undefined> {
+  if (image.bytes >= bytes) return undefined;
+  const path = pool.at(fileOf(image));
+  return await locks.run(`room ${pool.device}`, async () => {
+    const { freeBytes } = await pools.room(pool);
+    if (freeBytes < bytes - image.bytes) return noSpace(pool, { freeBytes, bytes: bytes - image.bytes });
+    try {
+      await actions.allocate(path, bytes);
+      await actions.sync(path);
+    } catch (error) {
+      // The filesystem keeps what it could give. No device shows it yet.
+      await actions.truncate(path, image.bytes);
+      throw error;
+    }
+    return undefined;
+  });
+}
+
+async function attachTo(
+  { loops, links }: VolumeParts,
+  pool: OpenPool,
+  image: Pick<PoolImage, "volume" | "state" | "bytes">,
+): Promise<ImageReply> {
+  const device = await loops.attach({ volume: image.volume, path: pool.at(fileOf(image)) });
+  await links.point(image.volume, device);
+  return reply(pool, image, device);
+}
+
+function reply(
+  pool: OpenPool,
+  { volume, state, bytes }: Pick<PoolImage, "volume" | "state" | "bytes">,
+  device: string | undefined,
+): ImageReply {
+  return { ok: true, image: { volume, pool: pool.name, bytes, state, ...(device !== undefined && { device }) } };
+}
+
+function notFound(pool: OpenPool, volume: string): KeeperRefusal {
+  return refuse("not-found", `pool ${pool.name} has no image of ${volume}`);
+}
+
+function noSpace(pool: OpenPool, { freeBytes, bytes }: { freeBytes: number; bytes: number }): KeeperRefusal {
+  return refuse("no-space", `pool ${pool.name} has ${freeBytes} bytes left, ${bytes} are needed`);
+}

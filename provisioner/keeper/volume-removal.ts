@@ -1,0 +1,119 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { basename } from "node:path";
+import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
+import type { KeeperRefusal, ReplyOf, RequestOf } from "../protocol.ts";
+import { findHolder, type MountFinding } from "./core/holders.ts";
+import { type Loop, orphansOf, stackedOn } from "./core/loops.ts";
+import { filesOf } from "./core/names.ts";
+import { refuse } from "./core/refusal.ts";
+import type { LoopDevices } from "./loop-devices.ts";
+import type { OpenPool } from "./pools.ts";
+import { unlessCode } from "./system-error.ts";
+import type { VolumeParts } from "./volume-images.ts";
+
+export interface RemovalParts extends VolumeParts {
+  readonly mountInfo: MountInfoSource;
+}
+
+/** A mount that begins between two reads of the table shows in the second. */
+const SCANS = 2;
+const UNKNOWN = "the node's mount table cannot be read whole, so what uses the volume is unknown; ask again";
+
+/**
+ * Detaches and deletes an image that nothing uses. The order lets each step be the last before a crash: the link goes first, so that it never
+ * leads to a device that another volume may get, and the file goes last, because its name is the record.
+ */
+export async function remove(
+  parts: RemovalParts,
+  { volume }: RequestOf<"remove">,
+  pool: OpenPool,
+): Promise<ReplyOf<"remove"> | KeeperRefusal> {
+  const files = filesOf(volume).filter((name) => pool.names.includes(name));
+  const shown = await devicesOf(parts.loops, { volume, paths: files.map(pool.at) });
+  if (shown.length > 1) {
+    const devices = shown.map(({ device }) => device).join(" and ");
+    return refuse("in-use", `several loop devices show the image: ${devices}`);
+  }
+  const refusal = await release(parts, { volume, loop: shown[0] });
+  if (refusal !== undefined) return refusal;
+  for (const name of files) await parts.actions.unlink(pool.at(name));
+  if (files.length > 0) await parts.actions.sync(pool.at("."));
+  return { ok: true, removed: files.length > 0 };
+}
+
+/** The devices that show any file of the volume, also one that was deleted by hand and keeps its room until its device lets it go. */
+async function devicesOf(
+  loops: LoopDevices,
+  { volume, paths }: { readonly volume: string; readonly paths: readonly string[] },
+): Promise<readonly Loop[]> {
+  const found = new Map<string, Loop>();
+  for (const path of paths) for (const loop of await loops.showing({ volume, path })) found.set(loop.device, loop);
+  for (const loop of orphansOf(await loops.list(), filesOf(volume))) found.set(loop.device, loop);
+  return [...found.values()];
+}
+
+interface Release {
+  readonly volume: string;
+  /** The device that shows the image, while one does. */
+  readonly loop: Loop | undefined;
+}
+
+async function release(parts: RemovalParts, { volume, loop }: Release): Promise<KeeperRefusal | undefined> {
+  if (loop !== undefined) return await detach(parts, { volume, loop });
+  const finding = await findStacked(parts.loops, { volume, loop });
+  if (finding.kind === "held") return inUse(finding.by);
+  await parts.links.remove(volume);
+  return undefined;
+}
+
+/**
+ * As long as the device is open exclusively, nothing mounts it, in any mount namespace. What opens it otherwise, as a Block volume's user
+ * does, keeps the kernel from detaching it.
+ */
+async function detach(
+  parts: RemovalParts,
+  { volume, loop }: { readonly volume: string; readonly loop: Loop },
+): Promise<KeeperRefusal | undefined> {
+  const opening = open(loop.device, constants.O_RDWR | constants.O_EXCL);
+  await using handle = await unlessCode("EBUSY", opening);
+  if (handle === undefined) return await nameHolder(parts, { volume, loop });
+  for (let scan = 0; scan < SCANS; scan += 1) {
+    const finding = await look(parts, { volume, loop });
+    if (finding.kind === "held") return inUse(finding.by);
+    if (finding.kind === "unknown") return refuse("failed", UNKNOWN);
+  }
+  await parts.links.remove(volume);
+  if (await parts.loops.detach({ volume }, { device: loop.device, handle })) return undefined;
+  return inUse(`a program that has ${loop.device} open`);
+}
+
+/** The device is held exclusively: by whom the mount table knows, unless it is another mount namespace. */
+async function nameHolder(
+  parts: RemovalParts,
+  { volume, loop }: { readonly volume: string; readonly loop: Loop },
+): Promise<KeeperRefusal> {
+  const finding = await look(parts, { volume, loop });
+  if (finding.kind === "held") return inUse(finding.by);
+  return inUse(`a mount in another mount namespace, or a program that holds ${loop.device} exclusively`);
+}
+
+async function look(
+  { loops, mountInfo }: RemovalParts,
+  { volume, loop }: Required<Release> & { loop: Loop },
+): Promise<MountFinding> {
+  const stacked = await findStacked(loops, { volume, loop });
+  if (stacked.kind === "held") return stacked;
+  const { text } = await mountInfo.read();
+  return findHolder(text, { number: loop.number, name: basename(loop.device) });
+}
+
+async function findStacked(loops: LoopDevices, { volume, loop }: Release): Promise<MountFinding> {
+  const [stacked] = stackedOn(await loops.list(), { device: loop?.device, volume });
+  if (stacked === undefined) return { kind: "free" };
+  return { kind: "held", by: `the loop device ${stacked.device} on ${stacked.backingFile}` };
+}
+
+function inUse(by: string): KeeperRefusal {
+  return refuse("in-use", `held by ${by}`);
+}
