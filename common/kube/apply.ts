@@ -22,6 +22,9 @@ export interface Applied {
   readonly status?: unknown;
   /** Of objects that hold texts. */
   readonly data?: unknown;
+  /** Of a CSIStorageCapacity. */
+  readonly capacity?: unknown;
+  readonly maximumVolumeSize?: unknown;
   readonly type?: string;
 }
 

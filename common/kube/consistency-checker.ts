@@ -1,9 +1,9 @@
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import type { KubeParts } from "./client.ts";
-import type { Collection } from "./collection.ts";
+import { type Collection, METADATA_LIST } from "./collection.ts";
 import { ConsistencyCheck, type Drift, type Lookup } from "./consistency.ts";
 import { type Identity, readIdentity } from "./identity.ts";
-import { list, METADATA_LIST } from "./list.ts";
+import { list } from "./list.ts";
 import type { Reflector } from "./reflector.ts";
 import { isOlder } from "./resource-version.ts";
 import type { StoreChange } from "./store.ts";

@@ -111,7 +111,9 @@ class EventWriter {
   async #create({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<string> {
     const { client, random } = this.#parts;
     const { controller, instance } = this.#speaker;
-    const { namespace, name: about } = event.regarding;
+    const { name: about } = event.regarding;
+    // Where the API server wants those of objects without a namespace (k/k: pkg/apis/core/validation/events.go).
+    const namespace = event.regarding.namespace || "default";
     const name = nameOf(about, once ?? random.id().slice(0, 16));
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
     const body = {

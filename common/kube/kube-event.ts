@@ -3,6 +3,7 @@ export interface KubeEvent {
   readonly regarding: {
     readonly apiVersion: string;
     readonly kind: string;
+    /** Empty for an object without one. */
     readonly namespace: string;
     readonly name: string;
     readonly uid: string;

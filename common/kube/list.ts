@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { MooringError } from "../runtime/errors.ts";
 import { ApiError, type KubeClient } from "./client.ts";
-import type { Following } from "./collection.ts";
+import { type Following, listAccept, METADATA_LIST } from "./collection.ts";
 
 const listed = v.object({
   metadata: v.object({
@@ -26,7 +26,7 @@ export interface Listing extends Following {
  */
 export async function list(
   client: KubeClient,
-  { collection, query, accept, pause, signal }: Listing,
+  { collection, query, accept = listAccept(collection), pause, signal }: Listing,
   onPage: (items: readonly unknown[]) => void,
 ): Promise<string> {
   const { path } = collection;
@@ -68,9 +68,6 @@ export async function verifyPosition(
     if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) throw error;
   }
 }
-
-/** The identities alone, without spec and status; a server that cannot do this sends whole objects. */
-export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /**
  * Whether a failure means that there is no way on from where a watch was: the server has forgotten the resource version (410), or

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { withDeadline } from "../runtime/deadline.ts";
 import { ApiError, type KubeParts } from "./client.ts";
-import type { Following } from "./collection.ts";
+import { type Following, watchAccept } from "./collection.ts";
 import { LONGEST_RETRY_AFTER_MS } from "./retry-after.ts";
 import { withSilenceLimit } from "./silence.ts";
 import { readStatus } from "./status.ts";
@@ -54,7 +54,8 @@ export async function watch(
   const begin = clock.monotonicMs();
   await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, (limited) =>
     withSilenceLimit({ clock, signal: limited }, longestSilenceMs, async (heardSignal, heard) => {
-      const response = await client.open({ method: "GET", path: collection.path, query }, heardSignal);
+      const request = { method: "GET", path: collection.path, query, accept: watchAccept(collection) } as const;
+      const response = await client.open(request, heardSignal);
       heard();
       onOpen();
       for await (const event of readWatch(listened(response.body, heard))) {

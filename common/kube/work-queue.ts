@@ -3,7 +3,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import { type ErrorRecorder, InternalErrors } from "../runtime/internal-errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
-import { type BackOff, createBackOff } from "./back-off.ts";
+import { type BackOff, type BackOffLimits, createBackOff } from "./back-off.ts";
 import { DueTimes } from "./due-times.ts";
 
 interface WorkQueueParts {
@@ -12,6 +12,8 @@ interface WorkQueueParts {
   readonly logger: Logger;
   /** Takes what is thrown that is no `MooringError`; the log alone unless told. */
   readonly errors?: ErrorRecorder | undefined;
+  /** Waits after failures in a row; 50 ms to a minute unless told. */
+  readonly retry?: BackOffLimits;
 }
 
 /** Who measures a queue. Both in milliseconds. */
@@ -231,7 +233,7 @@ export class WorkQueue {
   }
 
   #failed(key: string, error: unknown): void {
-    const backOff = this.#backOffs.get(key) ?? createBackOff(this.#parts.random, RETRY);
+    const backOff = this.#backOffs.get(key) ?? createBackOff(this.#parts.random, this.#parts.retry ?? RETRY);
     this.#backOffs.set(key, backOff);
     const isTerminal = error instanceof MooringError && !error.retriable;
     const waitMs = isTerminal ? TERMINAL_RETRY_MS : backOff.next(error);

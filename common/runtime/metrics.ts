@@ -16,9 +16,15 @@ export interface Histogram<L extends string = never> {
 /** What every Prometheus client calls its process by; dashboards expect these names. */
 type ProcessName = "process_resident_memory_bytes" | "process_cpu_seconds_total" | "process_start_time_seconds";
 
+/** What sigs.k8s.io/sig-storage-lib-external-provisioner calls them: dashboards of other provisioners expect these names. */
+type ProvisionerName = `controller_persistentvolume${"claim_provision" | "_delete"}_${
+  | "total"
+  | "failed_total"
+  | "duration_seconds"}`;
+
 /** A name, what it means, and its labels. */
 export interface MetricOptions<L extends string> {
-  readonly name: `mooring_${string}` | ProcessName;
+  readonly name: `mooring_${string}` | ProcessName | ProvisionerName;
   readonly help: string;
   readonly labels?: readonly L[];
 }

@@ -8,7 +8,10 @@ interface ProcessParts {
 }
 
 /** What every process tells of itself. Everything is read when somebody asks, so that an idle process stays idle. */
-export function registerProcess({ metrics, clock }: ProcessParts, component: "agent" | "aggregator" | "keeper"): void {
+export function registerProcess(
+  { metrics, clock }: ProcessParts,
+  component: "agent" | "aggregator" | "provisioner",
+): void {
   const startedAt = clock.wallMs() / 1000;
   const build = { component, version: VERSION, node_version: process.version };
   metrics.series(
