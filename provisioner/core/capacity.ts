@@ -1,0 +1,91 @@
+import type { PoolState } from "../protocol.ts";
+import { DEFAULT_POOL, readParameters } from "./class-parameters.ts";
+import { PROVISIONERS } from "./names.ts";
+import { hashOf } from "./node-label.ts";
+import type { StorageClass } from "./objects.ts";
+import { wholeUnits } from "./sizes.ts";
+
+/** A CSIStorageCapacity object of this node: how large a volume of a class can be here. */
+export interface Capacity {
+  /** The same for the same class and host name. */
+  readonly name: string;
+  readonly storageClass: string;
+  readonly hostname: string;
+  readonly bytes: number;
+  /** Differences up to so many bytes may wait: other programs may write to the pool's disk all the time. */
+  readonly slackBytes: number;
+}
+
+/** One that stands in the API server. */
+export interface StoredCapacity extends Omit<Capacity, "hostname" | "bytes" | "slackBytes"> {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Nothing where it selects nodes in another way. */
+  readonly hostname: string | undefined;
+  /** Nothing where it says none, or two. */
+  readonly bytes: number | undefined;
+}
+
+/** The objects that are to stand there: one for each class that waits for its first consumer. */
+export function desiredCapacities(
+  hostname: string,
+  { classes, pools }: { readonly classes: readonly StorageClass[]; readonly pools: readonly PoolState[] },
+): readonly Capacity[] {
+  return classes
+    .filter(
+      ({ provisioner, bindingMode }) => PROVISIONERS.includes(provisioner) && bindingMode === "WaitForFirstConsumer",
+    )
+    .map((storageClass) => ({
+      name: `mooring-${hashOf(`${storageClass.name}/${hostname}`)}`,
+      storageClass: storageClass.name,
+      hostname,
+      ...roomOf(storageClass, pools),
+    }));
+}
+
+/** A hundredth of the pool. */
+const SLACK = 0.01;
+
+/** For a class whose parameters are wrong: a pod reaches a node, and the provisioner there says on the claim what is wrong. */
+function roomOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<Capacity, "bytes" | "slackBytes"> {
+  const parameters = readParameters(storageClass);
+  const pool = pools.find(({ name }) => name === (parameters.ok ? parameters.pool : DEFAULT_POOL));
+  const slackBytes = (pool?.totalBytes ?? 0) * SLACK;
+  if (!parameters.ok) return { bytes: wholeUnits(pool?.totalBytes ?? 0), slackBytes };
+  return { bytes: pool?.state === "ready" ? wholeUnits(pool.freeBytes) : 0, slackBytes };
+}
+
+/** What is to be written so that just the desired objects stand there. */
+export interface CapacityChanges {
+  readonly create: readonly Capacity[];
+  readonly update: readonly { readonly stored: StoredCapacity; readonly bytes: number }[];
+  readonly remove: readonly StoredCapacity[];
+}
+
+/** Class and node topology of an object cannot be changed: one of our name that has others goes first. */
+export function capacityChanges(
+  stored: readonly StoredCapacity[],
+  desired: readonly Capacity[],
+  isExact: boolean,
+): CapacityChanges {
+  const wanted = new Map(desired.map((one) => [one.name, one]));
+  const isFit = (one: StoredCapacity): boolean => {
+    const want = wanted.get(one.name);
+    return want?.storageClass === one.storageClass && want.hostname === one.hostname;
+  };
+  const fit = new Map(stored.filter(isFit).map((one) => [one.name, one]));
+  return {
+    create: desired.filter(({ name }) => !stored.some((one) => one.name === name)),
+    update: desired.flatMap((want) => {
+      const one = fit.get(want.name);
+      return one !== undefined && isDue(one, want, isExact) ? [{ stored: one, bytes: want.bytes }] : [];
+    }),
+    remove: stored.filter((one) => !isFit(one)),
+  };
+}
+
+function isDue(stored: StoredCapacity, { bytes, slackBytes }: Capacity, isExact: boolean): boolean {
+  if (stored.bytes === bytes) return false;
+  if (isExact || stored.bytes === undefined || stored.bytes === 0 || bytes === 0) return true;
+  return Math.abs(stored.bytes - bytes) > slackBytes;
+}

@@ -1,0 +1,17 @@
+import type { KeeperRefusal, KeeperRequest, ReplyOf } from "../protocol.ts";
+
+/** No usable reply came. Whether the keeper did what was asked is not known; every request may be sent again. */
+export interface KeeperAway {
+  readonly ok: false;
+  readonly code: "keeper-away";
+  readonly message: string;
+}
+
+/** The keeper of this node, which has root. */
+export interface Keeper {
+  /** Never rejects. */
+  readonly ask: <Request extends KeeperRequest>(
+    request: Request,
+    signal: AbortSignal,
+  ) => Promise<ReplyOf<Request["verb"]> | KeeperRefusal | KeeperAway>;
+}

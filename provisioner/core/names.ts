@@ -1,0 +1,32 @@
+/** The names by which StorageClasses ask for this provisioner. The scheduler heeds capacity for the first alone: a CSIDriver's name has no slash. */
+export const PROVISIONERS: readonly string[] = ["local.mooring.dev", "mooring.dev/local"];
+
+/** Annotations of a claim, as kube-controller-manager and kube-scheduler write them. */
+export const STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner";
+export const BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner";
+export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
+
+/** The annotation of a PersistentVolume that says who made it. */
+export const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
+/** Keeps a PersistentVolume until its storage is deleted: the name that all external provisioners use. */
+export const VOLUME_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer";
+export const HOSTNAME = "kubernetes.io/hostname";
+
+/** Where the image of a PersistentVolume is: the pool's name and the ID that the pool had. */
+export const POOL = "local.mooring.dev/pool";
+export const POOL_ID = "local.mooring.dev/pool-id";
+/** The label of PersistentVolumes and CSIStorageCapacity objects by which each node follows its own alone. */
+export const NODE_LABEL = "local.mooring.dev/node";
+
+const VOLUME = /^pvc-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The name of the volume of a claim; nothing where the UID is none that the API server makes. */
+export function volumeNameOf(claimUid: string): string | undefined {
+  const name = `pvc-${claimUid}`;
+  return VOLUME.test(name) ? name : undefined;
+}
+
+/** The UID of the claim that a volume is named after; nothing for the name of another volume. */
+export function claimUidOf(volume: string): string | undefined {
+  return VOLUME.exec(volume)?.[1];
+}

@@ -1,0 +1,16 @@
+import { isLabelValue } from "../../common/storage/label-syntax.ts";
+
+/** The value of `NODE_LABEL` for a node. A name that is no label value is cut, and its hash tells it from others. */
+export function nodeLabelOf(node: string): string {
+  return isLabelValue(node) ? node : `${node.slice(0, 40)}-x${hashOf(node)}`;
+}
+
+const FNV_OFFSET = 0xcbf29ce484222325n;
+const FNV_PRIME = 0x100000001b3n;
+
+/** A short name for a text: FNV-1a with 64 bits, in hex. It keeps names apart, and protects nothing. */
+export function hashOf(text: string): string {
+  let hash = FNV_OFFSET;
+  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);
+  return hash.toString(16).padStart(16, "0");
+}

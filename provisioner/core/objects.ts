@@ -1,0 +1,73 @@
+/** The node that a provisioner runs on. */
+export interface LocalNode {
+  readonly name: string;
+  readonly uid: string;
+  /** The value of its label `kubernetes.io/hostname`, which need not be its name. */
+  readonly hostname: string | undefined;
+}
+
+/** A StorageClass of this provisioner, or another's. */
+export interface StorageClass {
+  readonly name: string;
+  readonly provisioner: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly bindingMode: string;
+  readonly reclaimPolicy: string;
+  readonly mountOptions: readonly string[];
+}
+
+/** A PersistentVolumeClaim, read from the API server just now. */
+export interface Claim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly isDeleting: boolean;
+  /** Who is to provision it, by its annotations. */
+  readonly provisioner: string | undefined;
+  readonly selectedNode: string | undefined;
+  readonly storageClass: string | undefined;
+  /** Empty until it is bound. */
+  readonly volumeName: string;
+  readonly volumeMode: string;
+  readonly accessModes: readonly string[];
+  readonly requestBytes: number | undefined;
+  readonly limitBytes: number | undefined;
+  readonly hasSelector: boolean;
+  readonly hasDataSource: boolean;
+  /** What its status says that it has. */
+  readonly capacityBytes: number | undefined;
+  /** Of `status.allocatedResourceStatuses`; nothing while no expansion is going on. */
+  readonly resizeStatus: string | undefined;
+}
+
+/** What of a claim its metadata tell: enough to know whether to read it. */
+export interface ClaimMetadata {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly provisioner: string | undefined;
+  readonly selectedNode: string | undefined;
+}
+
+/** A PersistentVolume that carries the label of this node. */
+export interface Volume {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
+  readonly provisionedBy: string | undefined;
+  readonly pool: string | undefined;
+  readonly poolId: string | undefined;
+  /** The value of `NODE_LABEL`. */
+  readonly node: string | undefined;
+  /** Of a `local` volume. */
+  readonly path: string | undefined;
+  readonly storageClass: string;
+  readonly volumeMode: string;
+  readonly policy: string;
+  readonly phase: string;
+  readonly capacityBytes: number | undefined;
+  readonly claim: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined;
+}

@@ -1,0 +1,26 @@
+/** Images are made in whole units of this size. Bytes. */
+export const UNIT_BYTES = 2 ** 20;
+/** What the protocol takes. Bytes. */
+export const LARGEST_BYTES = 2 ** 46;
+
+/** The size of an image that holds a request. */
+export function imageBytes(requested: number): number {
+  return Math.max(UNIT_BYTES, Math.ceil(requested / UNIT_BYTES) * UNIT_BYTES);
+}
+
+/** What of some free bytes a whole image can take. */
+export function wholeUnits(bytes: number): number {
+  return Math.floor(bytes / UNIT_BYTES) * UNIT_BYTES;
+}
+
+const SUFFIXES = ["Ki", "Mi", "Gi", "Ti"] as const;
+
+/** Bytes as a quantity of the API, exact and in the form in which the API server writes it: `5Gi`, `1500Mi`, `0`. */
+export function quantityOf(bytes: number): string {
+  let [number, suffix] = [bytes, ""];
+  for (const next of SUFFIXES) {
+    if (number === 0 || number % 1024 !== 0) break;
+    [number, suffix] = [number / 1024, next];
+  }
+  return `${number}${suffix}`;
+}

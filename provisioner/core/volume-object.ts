@@ -1,0 +1,49 @@
+import { LINK_FOLDER } from "../protocol.ts";
+import { HOSTNAME, NODE_LABEL, POOL, POOL_ID, PROVISIONED_BY, VOLUME_FINALIZER } from "./names.ts";
+import { nodeLabelOf } from "./node-label.ts";
+import type { Claim, LocalNode, StorageClass } from "./objects.ts";
+import type { Provision } from "./provisioning.ts";
+import { quantityOf } from "./sizes.ts";
+
+/** A PersistentVolume as it is created. */
+export type VolumeObject = ReturnType<typeof volumeObject>;
+
+/** The PersistentVolume of a claim. All that a deletion needs stands in it: the class may be gone by then. */
+export function volumeObject(
+  { volume, pool, poolId, bytes, fsType }: Provision,
+  {
+    claim,
+    storageClass,
+    node,
+  }: {
+    readonly claim: Claim;
+    readonly storageClass: StorageClass;
+    readonly node: LocalNode & { readonly hostname: string };
+  },
+) {
+  const { namespace, name, uid } = claim;
+  const isBlock = claim.volumeMode === "Block";
+  const hostname = { key: HOSTNAME, operator: "In", values: [node.hostname] };
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: {
+      name: volume,
+      labels: { [NODE_LABEL]: nodeLabelOf(node.name) },
+      annotations: { [PROVISIONED_BY]: storageClass.provisioner, [POOL]: pool, [POOL_ID]: poolId },
+      // On Retain nothing of ours is to hold it.
+      finalizers: storageClass.reclaimPolicy === "Delete" ? [VOLUME_FINALIZER] : [],
+    },
+    spec: {
+      capacity: { storage: quantityOf(bytes) },
+      accessModes: claim.accessModes,
+      volumeMode: claim.volumeMode,
+      claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid },
+      storageClassName: storageClass.name,
+      persistentVolumeReclaimPolicy: storageClass.reclaimPolicy,
+      mountOptions: storageClass.mountOptions,
+      local: { path: `${LINK_FOLDER}/${volume}`, ...(isBlock ? {} : { fsType }) },
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [hostname] }] } },
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { type ImageState, LINK_FOLDER, type PoolState } from "../protocol.ts";
+import { claimUidOf, PROVISIONERS, VOLUME_FINALIZER } from "./names.ts";
+import { nodeLabelOf } from "./node-label.ts";
+import type { Claim, Volume } from "./objects.ts";
+import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
+
+/** The next thing to do for a PersistentVolume of this node; when it is done, the volume is looked at again. */
+export type VolumeStep =
+  | { readonly kind: "nothing" }
+  /** Something is not known or not right: leave everything as it is, and say why. */
+  | { readonly kind: "leave"; readonly why: string }
+  /** Its data is not here: never make it anew. */
+  | { readonly kind: "lost"; readonly why: string }
+  /** Delete the image, then the PersistentVolume. */
+  | { readonly kind: "remove" }
+  | { readonly kind: "add-finalizer" }
+  | { readonly kind: "drop-finalizer" }
+  /** Note in the pool that a PersistentVolume names the image. */
+  | { readonly kind: "publish" }
+  | { readonly kind: "attach" }
+  /** The image gets this size. */
+  | { readonly kind: "grow"; readonly bytes: number }
+  /** The image has this size already. */
+  | { readonly kind: "record-capacity"; readonly bytes: number }
+  /** The claim's status is to say that it grew: for the kubelet to grow the filesystem, or, without one, that it is done. */
+  | { readonly kind: "tell-claim"; readonly bytes: number; readonly isDone: boolean }
+  | { readonly kind: "refuse-growth"; readonly why: string };
+
+/** What a decision about a PersistentVolume goes by. Nothing stands for what is not known. */
+export interface VolumeFacts {
+  readonly nodeName: string;
+  readonly pools: readonly PoolState[] | undefined;
+  readonly images: readonly ImageState[] | undefined;
+  /** The claim that it is bound to, if that was read. */
+  readonly claim: Claim | undefined;
+}
+
+const NOTHING = { kind: "nothing" } as const;
+
+/** Whether this provisioner made the volume for this node: everything else is somebody else's. */
+export function isOwn(volume: Volume, nodeName: string): boolean {
+  return (
+    PROVISIONERS.includes(volume.provisionedBy ?? "") &&
+    claimUidOf(volume.name) !== undefined &&
+    volume.node === nodeLabelOf(nodeName) &&
+    volume.path === `${LINK_FOLDER}/${volume.name}`
+  );
+}
+
+/** Where a volume is, by its own annotations; nothing when they do not say. */
+export function placeOf({ name, pool, poolId }: Pick<Volume, "name" | "pool" | "poolId">) {
+  if (pool === undefined || poolId === undefined) return undefined;
+  return { volume: name, pool, poolId };
+}
+
+/** Whether the image of the volume goes now, and then the volume. */
+export function isToRemove({ policy, isDeleting, finalizers, phase, claim }: Volume): boolean {
+  if (policy !== "Delete") return false;
+  if (isDeleting && !finalizers.includes(VOLUME_FINALIZER)) return false;
+  // kube-controller-manager calls a volume Released, also a deleted one, when its claim is gone. One without a claim stays as it is.
+  return phase === "Released" || (isDeleting && claim === undefined);
+}
+
+/** The next step for a PersistentVolume. */
+export function nextStep(volume: Volume, facts: VolumeFacts): VolumeStep {
+  if (!isOwn(volume, facts.nodeName)) return NOTHING;
+  const { policy, isDeleting, finalizers, phase } = volume;
+  const hasFinalizer = finalizers.includes(VOLUME_FINALIZER);
+  if (policy !== "Delete" && hasFinalizer) return { kind: "drop-finalizer" };
+  if (placeOf(volume) === undefined)
+    return { kind: "leave", why: "its annotations local.mooring.dev/pool and pool-id do not say where its data is" };
+  if (isToRemove(volume)) return { kind: "remove" };
+  if (isDeleting && !hasFinalizer) return NOTHING;
+  if (policy === "Delete" && !isDeleting && !hasFinalizer) return { kind: "add-finalizer" };
+  return phase === "Bound" ? boundStep(volume, facts) : publishStep(volume, facts);
+}
+
+/** A volume that nothing is to use yet, or any more. */
+function publishStep(volume: Volume, { images }: VolumeFacts): VolumeStep {
+  const image = imageOf(volume, images);
+  return image === undefined || image.state === "published" ? NOTHING : { kind: "publish" };
+}
+
+function boundStep(volume: Volume, facts: VolumeFacts): VolumeStep {
+  const { pools, images, claim } = facts;
+  if (pools === undefined || images === undefined)
+    return { kind: "leave", why: "the pools of this node are not known" };
+  const pool = pools.find(({ name }) => name === volume.pool);
+  const lost = poolProblem(volume, pool);
+  if (lost !== undefined) return { kind: "lost", why: lost };
+  const image = imageOf(volume, images);
+  if (image === undefined) return { kind: "lost", why: `pool "${volume.pool ?? ""}" does not have its image` };
+  if (image.state !== "published") return { kind: "publish" };
+  if (image.device === undefined) return { kind: "attach" };
+  return claim === undefined || claim.volumeName !== volume.name ? NOTHING : growthStep(volume, { image, claim });
+}
+
+function imageOf({ name, pool }: Volume, images: readonly ImageState[] | undefined): ImageState | undefined {
+  return images?.find((image) => image.volume === name && image.pool === pool);
+}
+
+function poolProblem({ pool: name = "", poolId }: Volume, pool: PoolState | undefined): string | undefined {
+  if (pool === undefined) return `this node has no pool "${name}"`;
+  if (pool.state !== "ready") return `pool "${name}" is ${pool.state}${pool.why === undefined ? "" : `: ${pool.why}`}`;
+  if (pool.id !== poolId)
+    return `pool "${name}" is another one: its ID is ${pool.id ?? "none"}, the volume names ${poolId ?? "none"}`;
+  return undefined;
+}
+
+function growthStep(
+  { capacityBytes = 0, volumeMode }: Volume,
+  { image, claim }: { readonly image: ImageState; readonly claim: Claim },
+): VolumeStep {
+  const { requestBytes = 0 } = claim;
+  if (requestBytes > capacityBytes) {
+    const bytes = imageBytes(requestBytes);
+    if (bytes > LARGEST_BYTES)
+      return { kind: "refuse-growth", why: `it asks for more than ${quantityOf(LARGEST_BYTES)}` };
+    return image.bytes < bytes ? { kind: "grow", bytes } : { kind: "record-capacity", bytes };
+  }
+  // While this is set, the kubelet grows the filesystem, and says so in the claim's capacity.
+  if (claim.resizeStatus !== undefined || claim.capacityBytes === undefined) return NOTHING;
+  if (claim.capacityBytes >= requestBytes) return NOTHING;
+  return { kind: "tell-claim", bytes: capacityBytes, isDone: volumeMode === "Block" };
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Capacity,
+  capacityChanges,
+  desiredCapacities,
+  type StoredCapacity,
+} from "../../../../provisioner/core/capacity.ts";
+import { classWith, GiB, MiB, poolWith } from "../objects.ts";
+
+describe("the room of a node", () => {
+  it.each([
+    { name: "is what its pool has, in whole MiB", classes: [{}], pools: [{ freeBytes: GiB + 5 }], bytes: [GiB] },
+    { name: "is nothing in a pool that is lost", classes: [{}], pools: [{ state: "lost" as const }], bytes: [0] },
+    {
+      name: "is nothing in a pool that was not begun",
+      classes: [{}],
+      pools: [{ state: "empty" as const }],
+      bytes: [0],
+    },
+    { name: "is nothing without the pool", classes: [{ parameters: { pool: "fast" } }], pools: [{}], bytes: [0] },
+    {
+      name: "is told for each class",
+      classes: [{}, { name: "other", parameters: { pool: "fast" } }],
+      pools: [{}, { name: "fast", freeBytes: MiB }],
+      bytes: [4 * GiB, MiB],
+    },
+    { name: "is not told for a class of another", classes: [{ provisioner: "x" }], pools: [{}], bytes: [] },
+    { name: "is not told for Immediate", classes: [{ bindingMode: "Immediate" }], pools: [{}], bytes: [] },
+    {
+      name: "is all of the pool for a class with wrong parameters, whose claims are to be told so",
+      classes: [{ parameters: { type: "ssd" } }],
+      pools: [{ freeBytes: 0 }],
+      bytes: [10 * GiB],
+    },
+  ])("$name", ({ classes, pools, bytes }) => {
+    const desired = desiredCapacities("host-1", { classes: classes.map(classWith), pools: pools.map(poolWith) });
+
+    expect(desired.map((one) => one.bytes)).toEqual(bytes);
+  });
+
+  it("has a name of its own for each class and host", () => {
+    const pools = [poolWith()];
+    const classes = [classWith(), classWith({ name: "other" })];
+    const names = ["host-1", "host-2"]
+      .flatMap((host) => desiredCapacities(host, { classes, pools }))
+      .map(({ name }) => name);
+
+    expect(new Set(names).size).toBe(4);
+    expect(names.filter((name) => !/^mooring-[0-9a-f]{16}$/.test(name))).toEqual([]);
+  });
+});
+
+describe("capacityChanges", () => {
+  const want = (bytes: number): Capacity => ({
+    name: "a",
+    storageClass: "local",
+    hostname: "host-1",
+    bytes,
+    slackBytes: 100 * MiB,
+  });
+  const stored = (changes: Partial<StoredCapacity> = {}): StoredCapacity => ({
+    ...{ name: "a", uid: "u", resourceVersion: "1", storageClass: "local", hostname: "host-1", bytes: GiB },
+    ...changes,
+  });
+
+  it.each([
+    {
+      name: "writes nothing when all is as it should be",
+      stands: [stored()],
+      desired: [want(GiB)],
+      expected: [0, 0, 0],
+    },
+    { name: "creates what is missing", stands: [], desired: [want(GiB)], expected: [1, 0, 0] },
+    { name: "writes a large difference", stands: [stored()], desired: [want(2 * GiB)], expected: [0, 1, 0] },
+    { name: "lets a small one wait", stands: [stored()], desired: [want(GiB - MiB)], expected: [0, 0, 0] },
+    {
+      name: "writes a small one when told",
+      stands: [stored()],
+      desired: [want(GiB - MiB)],
+      isExact: true,
+      expected: [0, 1, 0],
+    },
+    {
+      name: "always writes that there is nothing",
+      stands: [stored({ bytes: MiB })],
+      desired: [want(0)],
+      expected: [0, 1, 0],
+    },
+    {
+      name: "always writes that there is something",
+      stands: [stored({ bytes: 0 })],
+      desired: [want(MiB)],
+      expected: [0, 1, 0],
+    },
+    {
+      name: "writes what cannot be read",
+      stands: [stored({ bytes: undefined })],
+      desired: [want(GiB)],
+      expected: [0, 1, 0],
+    },
+    { name: "removes what is for nothing", stands: [stored({ name: "b" })], desired: [], expected: [0, 0, 1] },
+    {
+      name: "removes one of another host first",
+      stands: [stored({ hostname: "x" })],
+      desired: [want(GiB)],
+      expected: [0, 0, 1],
+    },
+    {
+      name: "removes one of another class first",
+      stands: [stored({ storageClass: "x" })],
+      desired: [want(GiB)],
+      expected: [0, 0, 1],
+    },
+  ])("$name", ({ stands, desired, isExact = false, expected }) => {
+    const { create, update, remove } = capacityChanges(stands, desired, isExact);
+
+    expect([create.length, update.length, remove.length]).toEqual(expected);
+  });
+});
