@@ -15,6 +15,7 @@ export type ErrorCode =
   | "file-unreadable"
   | "not-leading"
   | "traces-left"
+  | "kernel-unusable"
   | "keeper-failed";
 
 /** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */

@@ -13,3 +13,8 @@ export function openLibc(): LibraryHandle | undefined {
     return undefined;
   }
 }
+
+/** `errno` of the call that returned last; in the callback of an asynchronous call it is that call's. */
+export function lastErrno(): number {
+  return koffi?.default.errno() ?? 0;
+}

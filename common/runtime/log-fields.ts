@@ -4,7 +4,7 @@
  */
 export const LOG_FIELDS = {
   // Who writes, and about what.
-  component: "`agent`, `aggregator`, `provisioner` or `uninstall`",
+  component: "`agent`, `aggregator`, `provisioner`, `keeper` or `uninstall`",
   node: "name of the node",
   namespace: "namespace of the object that the line is about",
   pod: "pod, as `namespace/name`",
@@ -14,7 +14,7 @@ export const LOG_FIELDS = {
   identity: "name under which this process competes for the Lease",
   // Volumes and mounts.
   volume:
-    "volume, as its mount path names it: `name/<PV>`, `handle/<driver>/<hash>` or `device/<plugin>/<path>`; from a provisioner, the PersistentVolume",
+    "volume, as its mount path names it: `name/<PV>`, `handle/<driver>/<hash>` or `device/<plugin>/<path>`; from a provisioner and its keeper, the PersistentVolume",
   volumes: "volumes of a pod, with what was found of each",
   kind: "kind of what the line is about: of a hold, a leak, or of what was found of an earlier run",
   mountPoint: "where it is mounted",
@@ -25,7 +25,6 @@ export const LOG_FIELDS = {
   bootId: "the kernel's boot ID",
   bootedAt: "when the node was booted, by its own wall clock",
   run: "ID of a run of the agent",
-  pool: "pool of a node, in which its volumes' images are",
   // Decisions.
   why: "reason of a decision or a state, for people",
   finding: "what a self-test has found, a constant word",
@@ -40,6 +39,9 @@ export const LOG_FIELDS = {
   upstreamCondition: "what is done about Kubernetes' own condition",
   holder: "who holds the Lease",
   isReleased: "whether the Lease was given back",
+  // Volumes that Mooring provisions.
+  pool: "pool of the node, by its name",
+  verb: "what the keeper is asked for",
   // Failures.
   err: "what went wrong: a text, or type, message, causes and stack",
   outcome: "what became of a write, a constant word",
@@ -62,6 +64,7 @@ export const LOG_FIELDS = {
   // Numbers and addresses of this process.
   url: "address of the aggregator's lists, health and metrics",
   health: "address of health and metrics",
+  socket: "path of the keeper's socket",
   reports: "address of reports",
   debug: "address of what only the pod itself can ask",
   logLevel: "level of the log from now on",

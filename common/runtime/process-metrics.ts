@@ -10,7 +10,7 @@ interface ProcessParts {
 /** What every process tells of itself. Everything is read when somebody asks, so that an idle process stays idle. */
 export function registerProcess(
   { metrics, clock }: ProcessParts,
-  component: "agent" | "aggregator" | "provisioner",
+  component: "agent" | "aggregator" | "keeper" | "provisioner",
 ): void {
   const startedAt = clock.wallMs() / 1000;
   const build = { component, version: VERSION, node_version: process.version };
