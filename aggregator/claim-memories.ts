@@ -19,6 +19,7 @@ import {
   type Sighting,
   settleReferences,
   sightingOf,
+  withEnds,
 } from "./core/references.ts";
 import { isSettledFor, latestReleases } from "./core/settlement.ts";
 import type { UseEnd } from "./core/use-end.ts";
@@ -137,8 +138,7 @@ export class ClaimMemories {
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     const { history } = this.#peek(claim);
-    const latest = ends.reduce((best, end) => (best && best.byMs >= end.byMs ? best : end), history.latest);
-    if (latest !== history.latest) this.#keep(claim, pruneHistory({ ...history, latest }, claim.status));
+    if (ends.length > 0) this.#keep(claim, pruneHistory(withEnds(history, ends), claim.status));
   }
 
   #keep(claim: Claim, history: ClaimHistory): void {
@@ -295,8 +295,8 @@ function emptyMemory(uid: string): ClaimMemory {
 }
 
 /** Something ended of which the claim's status does not tell yet. */
-function isOpen({ pending, latest }: ClaimHistory): boolean {
-  return pending.length > 0 || latest !== undefined;
+function isOpen({ pending, latest, latestUse }: ClaimHistory): boolean {
+  return pending.length > 0 || latest !== undefined || latestUse !== undefined;
 }
 
 const NONE: readonly never[] = [];

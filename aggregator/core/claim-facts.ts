@@ -26,7 +26,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     holders: [...new Set(present.map(({ node }) => node))],
     references,
     awaited: awaitedOf(evidence, fleet),
-    ends: history.latest === undefined ? ends : [...ends, history.latest],
+    ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
     blindEnd: blindEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),

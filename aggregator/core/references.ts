@@ -27,11 +27,25 @@ export interface EndedReference {
 export interface ClaimHistory {
   /** Ended references whose node has not yet told what became of the mount. */
   readonly pending: readonly EndedReference[];
-  /** The latest end of use known from references. */
+  /** The latest end known from references. */
   readonly latest: UseEnd | undefined;
+  /** Where that one was no use, the latest that was: it says who used the claim last. */
+  readonly latestUse?: UseEnd | undefined;
 }
 
 export const EMPTY_HISTORY: ClaimHistory = { pending: [], latest: undefined };
+
+/** The history with further ends; of those that one scan shows together the one that comes last counts. */
+export function withEnds(history: ClaimHistory, ends: readonly UseEnd[]): ClaimHistory {
+  const all = [history.latest, history.latestUse, ...ends].filter((end) => end !== undefined);
+  const latest = lastOfLatest(all);
+  const latestUse = latest?.wasUse === false ? lastOfLatest(all.filter(({ wasUse }) => wasUse)) : undefined;
+  return { ...history, latest, latestUse };
+}
+
+function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
+  return ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
+}
 
 /** What is known of the nodes at a moment. */
 export interface NodeWords {
@@ -103,10 +117,13 @@ export function claimKeysOf(pod: Pick<Pod, "key" | "claims">): readonly string[]
   return pod.claims.map((name) => `${namespace}/${name}`);
 }
 
-/** The history after the nodes' newest reports: references whose mounts are now known to have ended are no longer pending. */
+/**
+ * The history after the nodes' newest reports: references whose mounts are now known to have ended are no longer pending. Where one scan shows
+ * that the mounts of several pods are gone, the pod that was over last counts as the last user.
+ */
 export function settleReferences(history: ClaimHistory, context: ReferenceContext): ClaimHistory {
   const isSettled = (reference: EndedReference): boolean => wordOn(reference, context) !== undefined;
-  const settled = history.pending.filter(isSettled);
+  const settled = history.pending.filter(isSettled).toSorted((one, other) => one.seenAtMs - other.seenAtMs);
   if (settled.length === 0) return history;
   const [shown, observed] = [context.shown, context.observed].map((all) => Map.groupBy(all, ({ podUid }) => podUid));
   const ofPod = ({ podUid }: EndedReference): ReferenceContext => ({
@@ -115,10 +132,7 @@ export function settleReferences(history: ClaimHistory, context: ReferenceContex
     observed: observed?.get(podUid) ?? [],
   });
   const ends = settled.map((reference) => useEndOf(reference, ofPod(reference))).filter((end) => end !== undefined);
-  return {
-    pending: history.pending.filter((reference) => !isSettled(reference)),
-    latest: ends.reduce((best, end) => (best === undefined || end.byMs > best.byMs ? end : best), history.latest),
-  };
+  return withEnds({ ...history, pending: history.pending.filter((reference) => !isSettled(reference)) }, ends);
 }
 
 /** Who has the last word on an ended reference's mount. */
@@ -242,7 +256,10 @@ function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd
 
 /** The history without what the claim's status already tells. */
 export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
-  const { latest } = history;
-  if (latest === undefined || stored?.unused !== true || latest.byMs > stored.sinceMs) return history;
-  return { ...history, latest: undefined };
+  const { latest, latestUse } = history;
+  if (stored?.unused !== true) return history;
+  const isTold = latest !== undefined && latest.byMs <= stored.sinceMs;
+  const isUseTold = latestUse !== undefined && latestUse.byMs <= (stored.lastUse?.releasedAtMs ?? 0);
+  if (!isTold && !isUseTold) return history;
+  return { ...history, latest: isTold ? undefined : latest, latestUse: isUseTold ? undefined : latestUse };
 }

@@ -9,6 +9,7 @@ import {
   refersTo,
   type Sighting,
   settleReferences,
+  withEnds,
 } from "../../../../aggregator/core/references.ts";
 import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
@@ -424,6 +425,86 @@ describe("pruneHistory", () => {
 
     expect(rest.latest).toEqual(kept ? latest : undefined);
     expect(rest.pending).toHaveLength(1);
+  });
+});
+
+describe("the last of several pods whose mounts no scan showed", () => {
+  it.each([{ order: [0, 1] }, { order: [1, 0] }])(
+    "is the one that was over last, noted in the order $order",
+    ({ order }) => {
+      const pods = [
+        referenceWith({ pod: "shop/first", podUid: "pod-9", gone: "190", seenAtMs: SEEN }),
+        referenceWith({ pod: "shop/second", podUid: "pod-1", gone: "200", seenAtMs: SEEN + 1 }),
+      ];
+      const pending = order.flatMap((index) => pods[index] ?? []);
+
+      const context: ReferenceContext = {
+        viewOf: () => viewWith({ podsResourceVersion: "200" }),
+        standingOf: () => "agent",
+        assumedEnd: () => undefined,
+        shown: [],
+        observed: [],
+        isHostPath: false,
+        stored: undefined,
+      };
+
+      const history = settleReferences({ pending, latest: undefined }, context);
+
+      expect(history.latest?.pod).toBe("shop/second");
+    },
+  );
+});
+
+describe("withEnds", () => {
+  const endAt = (byMs: number, wasUse: boolean): UseEnd => ({
+    id: `${byMs}`,
+    reason: "NoPodUsing",
+    evidence: "pod-status",
+    widthMs: undefined,
+    node: "n1",
+    pod: "shop/web-0",
+    podUid: "pod-1",
+    byMs,
+    wasUse,
+  });
+  const [use, laterUse, noUse, laterNoUse] = [endAt(1, true), endAt(2, true), endAt(3, false), endAt(4, false)];
+  const none = { pending: [], latest: undefined };
+
+  it.each([
+    {
+      name: "a pod that never used the claim does not hide who did",
+      ends: [[use], [noUse]],
+      latest: noUse,
+      latestUse: use,
+    },
+    { name: "nor does it where both are known at once", ends: [[noUse, use]], latest: noUse, latestUse: use },
+    { name: "nor do several", ends: [[use], [noUse], [laterNoUse]], latest: laterNoUse, latestUse: use },
+    { name: "the later use counts", ends: [[use, noUse], [laterUse]], latest: noUse, latestUse: laterUse },
+    {
+      name: "a latest end that was a use says it all",
+      ends: [[use], [laterUse]],
+      latest: laterUse,
+      latestUse: undefined,
+    },
+    { name: "where nobody used it nobody did", ends: [[noUse]], latest: noUse, latestUse: undefined },
+  ])("$name", ({ ends, latest, latestUse }) => {
+    const history = ends.reduce<ClaimHistory>(withEnds, none);
+
+    expect([history.latest, history.latestUse]).toEqual([latest, latestUse]);
+  });
+
+  it.each([
+    { name: "that is stored", releasedAtMs: 1, kept: false },
+    { name: "that is later than the stored one", releasedAtMs: 0, kept: true },
+  ])("keeps a use $name: $kept", ({ releasedAtMs, kept }) => {
+    const history = withEnds(none, [use, noUse]);
+    const stored = statusWith({ unused: true, sinceMs: 3, lastUse: { ...lastUse, releasedAtMs } });
+
+    expect(pruneHistory(history, stored)).toEqual({
+      pending: [],
+      latest: undefined,
+      latestUse: kept ? use : undefined,
+    });
   });
 });
 
