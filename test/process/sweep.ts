@@ -3,6 +3,7 @@ import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { cgroupOf, removeCgroups, removeCgroupsNow } from "./cgroups.ts";
+import { codeOf } from "./errors.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
 import { startLimit } from "./starvation.ts";
@@ -129,8 +130,18 @@ function isUnfinished(folder: string): boolean {
   return (
     basename(folder).startsWith(UNFINISHED_PREFIX) &&
     isNamedSo &&
-    readdirSync(folder).every((name) => name === "owner.json")
+    namesIn(folder).every((name) => name === "owner.json")
   );
+}
+
+/** None where its run finished it, which renames it, or removed it in this moment. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
 }
 
 function runningOf(table: ProcessTable, folder: string): readonly number[] {
