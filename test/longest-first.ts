@@ -34,6 +34,8 @@ const LONGEST = [
   "rotation",
   "claim-writes",
   "journal",
+  "keeper",
+  "keeper-crashes",
   "uninstall",
   "mount-storm",
   "csi-driver",

@@ -5,6 +5,7 @@ import {
   choiceSetting,
   countSetting,
   describeSettings,
+  optionalText,
   readSettings,
   type Setting,
   type SettingsInput,
@@ -36,6 +37,10 @@ export const KEEPER_SETTINGS = {
     description: "ID of the group that may connect beside root; default: the group that the keeper runs as",
   }),
   mountInfo: textSetting({ name: "mountinfo", description: "the node's mount table" }, "/proc/1/mountinfo"),
+  podUid: optionalText({
+    name: "pod-uid",
+    description: "UID of the keeper's own pod, whose token mount proves the mount table; without it nothing is proved",
+  }),
   listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9811"),
   logLevel: choiceSetting({ name: "log-level", description: "minimum log level" }, LOG_LEVELS, "info"),
 } as const;
@@ -64,6 +69,7 @@ export function readKeeperCommand(input: SettingsInput): KeeperCommand {
     socket: get(KEEPER_SETTINGS.socket),
     socketGroup: get(KEEPER_SETTINGS.socketGroup),
     mountInfo: get(KEEPER_SETTINGS.mountInfo),
+    podUid: get(KEEPER_SETTINGS.podUid),
     listen: get(KEEPER_SETTINGS.listen),
     logLevel: get(KEEPER_SETTINGS.logLevel),
   });

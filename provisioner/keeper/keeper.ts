@@ -38,6 +38,8 @@ export interface KeeperParts {
 export interface KeeperSettings extends PoolSettings {
   /** Folder of the links by which the kubelet finds volumes. */
   readonly links: string;
+  /** UID of the keeper's own pod: the node's mount table shows its token. Without it any table is taken for the node's. */
+  readonly podUid: string | undefined;
 }
 
 type VolumeRequest = Extract<KeeperRequest, { readonly volume: string }>;
@@ -45,6 +47,7 @@ type VolumeRequest = Extract<KeeperRequest, { readonly volume: string }>;
 export function createKeeper(parts: KeeperParts, settings: KeeperSettings): Keeper {
   const removal: RemovalParts = {
     ...parts,
+    podUid: settings.podUid,
     pools: createPools(parts, settings),
     loops: createLoopDevices(parts),
     links: createVolumeLinks(parts.actions, settings.links),

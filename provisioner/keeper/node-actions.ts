@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, readlink, rename, symlink, truncate, unlink } from "node:fs/promises";
+import { open, readlink, rename, symlink, unlink } from "node:fs/promises";
 import {
   encodeLoopConfig,
   LOOP_CLR_FD,
@@ -54,7 +54,10 @@ export function createNodeActions(kernel: Kernel): NodeActions {
       await using file = await open(path, O_RDWR | O_NOFOLLOW);
       await kernel.allocate(file.fd, bytes);
     },
-    truncate,
+    truncate: async (path, bytes) => {
+      await using file = await open(path, O_WRONLY | O_NOFOLLOW);
+      await file.truncate(bytes);
+    },
     sync: async (path) => {
       await using file = await open(path, O_RDONLY);
       await file.sync();

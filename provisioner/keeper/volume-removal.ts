@@ -1,11 +1,11 @@
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import type { KeeperRefusal, ReplyOf, RequestOf } from "../protocol.ts";
 import { findHolder, type MountFinding } from "./core/holders.ts";
 import { type Loop, orphansOf, stackedOn } from "./core/loops.ts";
-import { filesOf } from "./core/names.ts";
+import { fileOf, filesOf } from "./core/names.ts";
 import { refuse } from "./core/refusal.ts";
 import type { LoopDevices } from "./loop-devices.ts";
 import type { OpenPool } from "./pools.ts";
@@ -14,22 +14,24 @@ import type { VolumeParts } from "./volume-images.ts";
 
 export interface RemovalParts extends VolumeParts {
   readonly mountInfo: MountInfoSource;
+  /** UID of the keeper's own pod, which the node's mount table shows. */
+  readonly podUid: string | undefined;
 }
 
 /** A mount that begins between two reads of the table shows in the second. */
 const SCANS = 2;
-const UNKNOWN = "the node's mount table cannot be read whole, so what uses the volume is unknown; ask again";
 
 /**
  * Detaches and deletes an image that nothing uses. The order lets each step be the last before a crash: the link goes first, so that it never
- * leads to a device that another volume may get, and the file goes last, because its name is the record.
+ * leads to a device that another volume may get, and the file goes last, because its name is the record. What has no other file under its name
+ * is no image, and stays.
  */
 export async function remove(
   parts: RemovalParts,
   { volume }: RequestOf<"remove">,
   pool: OpenPool,
 ): Promise<ReplyOf<"remove"> | KeeperRefusal> {
-  const files = filesOf(volume).filter((name) => pool.names.includes(name));
+  const files = await filesIn(pool, volume);
   const shown = await devicesOf(parts.loops, { volume, paths: files.map(pool.at) });
   if (shown.length > 1) {
     const devices = shown.map(({ device }) => device).join(" and ");
@@ -37,9 +39,34 @@ export async function remove(
   }
   const refusal = await release(parts, { volume, loop: shown[0] });
   if (refusal !== undefined) return refusal;
-  for (const name of files) await parts.actions.unlink(pool.at(name));
+  for (const name of files) await erase(parts, { volume, name }, pool);
   if (files.length > 0) await parts.actions.sync(pool.at("."));
   return { ok: true, removed: files.length > 0 };
+}
+
+async function filesIn(pool: OpenPool, volume: string): Promise<readonly string[]> {
+  const files: string[] = [];
+  for (const name of filesOf(volume)) {
+    if (!pool.names.includes(name)) continue;
+    const file = await unlessCode("ENOENT", lstat(pool.at(name)));
+    if (file?.isFile() === true) files.push(name);
+  }
+  return files;
+}
+
+/**
+ * Unlinked, a file of XFS frees its blocks some time later; cut, it does so at once, and the room is there when the reply is. What was cut
+ * must never be attached again: it is renamed before.
+ */
+async function erase(
+  { actions }: VolumeParts,
+  { volume, name }: { readonly volume: string; readonly name: string },
+  pool: OpenPool,
+): Promise<void> {
+  const partial = pool.at(fileOf({ volume, state: "partial" }));
+  await actions.rename(pool.at(name), partial);
+  await actions.truncate(partial, 0);
+  await actions.unlink(partial);
 }
 
 /** The devices that show any file of the volume, also one that was deleted by hand and keeps its room until its device lets it go. */
@@ -81,7 +108,7 @@ async function detach(
   for (let scan = 0; scan < SCANS; scan += 1) {
     const finding = await look(parts, { volume, loop });
     if (finding.kind === "held") return inUse(finding.by);
-    if (finding.kind === "unknown") return refuse("failed", UNKNOWN);
+    if (finding.kind === "unknown") return refuse("failed", `what uses the volume is unknown: ${finding.why}`);
   }
   await parts.links.remove(volume);
   if (await parts.loops.detach({ volume }, { device: loop.device, handle })) return undefined;
@@ -99,13 +126,13 @@ async function nameHolder(
 }
 
 async function look(
-  { loops, mountInfo }: RemovalParts,
+  { loops, mountInfo, podUid }: RemovalParts,
   { volume, loop }: Required<Release> & { loop: Loop },
 ): Promise<MountFinding> {
   const stacked = await findStacked(loops, { volume, loop });
   if (stacked.kind === "held") return stacked;
   const { text } = await mountInfo.read();
-  return findHolder(text, { number: loop.number, name: basename(loop.device) });
+  return findHolder(text, { number: loop.number, name: basename(loop.device) }, podUid);
 }
 
 async function findStacked(loops: LoopDevices, { volume, loop }: Release): Promise<MountFinding> {

@@ -19,10 +19,15 @@ export interface MountNamespace {
   readonly unmount: (place: string) => Promise<void>;
 }
 
-/** Opens a namespace that goes with the running test: its shell ends with its standard input, also when this process is killed. */
-export async function openMountNamespace(): Promise<MountNamespace> {
+/**
+ * Opens a namespace that goes with the running test, or when `defer` undoes it: its shell ends with its standard input, also when this process
+ * is killed.
+ */
+export async function openMountNamespace(
+  defer: (undo: () => Promise<void> | void) => void = onTestFinished,
+): Promise<MountNamespace> {
   const folder = mkdtempSync(join(tmpdir(), "scratch-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  defer(() => rmSync(folder, { recursive: true, force: true }));
   const asRoot = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
   const shell = spawn("unshare", [...asRoot, "--mount", "--propagation", "private", "sh"], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -31,7 +36,7 @@ export async function openMountNamespace(): Promise<MountNamespace> {
     shell.once("close", () => resolve());
     shell.once("error", reject);
   });
-  onTestFinished(async () => {
+  defer(async () => {
     shell.stdin.end();
     await ended;
   });

@@ -1,5 +1,6 @@
 import {
   displayPath,
+  findKubeletRoots,
   type MountEntry,
   type MountTable,
   parseMountInfo,
@@ -9,8 +10,7 @@ import {
 export type MountFinding =
   | { readonly kind: "free" }
   | { readonly kind: "held"; readonly by: string }
-  /** A line could not be read: it may be the one that counts. */
-  | { readonly kind: "unknown" };
+  | { readonly kind: "unknown"; readonly why: string };
 
 /** The device as `major:minor` and as the name of its node, `loop0`. */
 export interface HeldDevice {
@@ -23,12 +23,18 @@ export function wholeTable(text: string): MountTable {
   return parseMountInfo(text, "/");
 }
 
-/** Whether a mount table (latin1) shows the device: its filesystem, or its node, which a Block volume is bound from. */
-export function findHolder(text: string, { number, name }: HeldDevice): MountFinding {
+/**
+ * Whether a mount table (latin1) shows the device: its filesystem, or its node, which a Block volume is bound from. What a table does not show
+ * proves something only where no line was damaged, and where it shows the token of the keeper's own pod: then it is the node's.
+ */
+export function findHolder(text: string, { number, name }: HeldDevice, podUid: string | undefined): MountFinding {
   const { entries, damagedLines } = wholeTable(text);
   const holder = entries.find((entry) => entry.device === number || isNodeOf(entry, name));
   if (holder !== undefined) return { kind: "held", by: describe(holder) };
-  return damagedLines > 0 ? { kind: "unknown" } : { kind: "free" };
+  if (damagedLines > 0) return { kind: "unknown", why: "the mount table has lines that cannot be read" };
+  if (podUid !== undefined && findKubeletRoots(text, podUid).length === 0)
+    return { kind: "unknown", why: "the mount table does not show the keeper's own pod: it is not the node's" };
+  return { kind: "free" };
 }
 
 /** Where nodes of devices are: a node inside a container may have a tmpfs at `/dev`. */

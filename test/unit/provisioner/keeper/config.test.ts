@@ -16,6 +16,7 @@ describe("readKeeperCommand", () => {
         socket: "/run/keeper/keeper.sock",
         socketGroup: undefined,
         mountInfo: "/proc/1/mountinfo",
+        podUid: undefined,
         listen: { host: "127.0.0.1", port: 9811 },
         logLevel: "info",
       },

@@ -4,6 +4,7 @@ import { findHolder, mountedAt, wholeTable } from "../../../../../provisioner/ke
 const LOOP = { number: "7:3", name: "loop3" };
 const ROOT = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n";
 const KUBELET = "/var/lib/kubelet";
+const TOKEN = line("0:50 /", `${KUBELET}/pods/own-1/volumes/kubernetes.io~projected/api-access`, "tmpfs");
 
 /** `deviceAndRoot` as in the table: `7:3 /`. */
 function line(deviceAndRoot: string, mountPoint: string, fsType = "ext4"): string {
@@ -17,7 +18,7 @@ describe("findHolder", () => {
     { name: "all of the folder of devices", text: ROOT + line("0:6 /", "/dev", "devtmpfs") },
     { name: "a file of that name on a disk", text: ROOT + line("8:1 /loop3", "/x") },
   ])("$name shows nothing", ({ text }) => {
-    expect(findHolder(text, LOOP)).toEqual({ kind: "free" });
+    expect(findHolder(text, LOOP, undefined)).toEqual({ kind: "free" });
   });
 
   it.each([
@@ -43,7 +44,7 @@ describe("findHolder", () => {
     { name: "it at a path with spaces and ö", text: line("7:3 /", "/a\\040\xc3\xb6"), by: "the mount /a ö" },
     { name: "it beside a damaged line", text: `damaged\n${line("7:3 /", "/mnt")}`, by: "the mount /mnt" },
   ])("a table shows $name", ({ text, by }) => {
-    expect(findHolder(ROOT + text, LOOP)).toEqual({ kind: "held", by });
+    expect(findHolder(ROOT + text, LOOP, undefined)).toEqual({ kind: "held", by });
   });
 
   it.each([
@@ -52,7 +53,26 @@ describe("findHolder", () => {
     { name: "a line without an end", text: ROOT.trimEnd() },
     { name: "a line without a device", text: `${ROOT}40 1 x / /mnt\n` },
   ])("$name proves nothing", ({ text }) => {
-    expect(findHolder(text, LOOP)).toEqual({ kind: "unknown" });
+    expect(findHolder(text, LOOP, undefined)).toEqual({
+      kind: "unknown",
+      why: expect.stringContaining("cannot be read"),
+    });
+  });
+
+  it.each([
+    { name: "proves what it does not show when it shows the own pod's token", text: TOKEN, finding: { kind: "free" } },
+    {
+      name: "proves nothing without it",
+      text: "",
+      finding: { kind: "unknown", why: expect.stringContaining("own pod") },
+    },
+    {
+      name: "shows what it shows in any case",
+      text: line("7:3 /", "/mnt"),
+      finding: { kind: "held", by: "the mount /mnt" },
+    },
+  ])("a table $name", ({ text, finding }) => {
+    expect(findHolder(ROOT + text, LOOP, "own-1")).toEqual(finding);
   });
 });
 
