@@ -58,7 +58,7 @@ const image = v.strictObject({
   volume,
   pool,
   bytes: size,
-  /** `partial`: being made, or what a crash left of that. `made`: whole, and no PersistentVolume is known to name it. */
+  /** `partial`: being made, or what a crash left of that or of a removal; it is never attached. `made`: whole, and no PersistentVolume is known to name it. */
   state: v.picklist(["partial", "made", "published"]),
   /** `/dev/loopN` while it is attached. */
   device: v.optional(v.string()),
