@@ -42,6 +42,9 @@ export interface KeeperSettings extends PoolSettings {
   readonly podUid: string | undefined;
 }
 
+/** A provisioner that gave a request up asks again; a disk that hangs lets none of them end. */
+const MOST_OF_A_VOLUME = 3;
+
 type VolumeRequest = Extract<KeeperRequest, { readonly volume: string }>;
 
 export function createKeeper(parts: KeeperParts, settings: KeeperSettings): Keeper {
@@ -78,6 +81,9 @@ async function dispatch(parts: RemovalParts, request: KeeperRequest): Promise<Ke
     case "begin":
       return await parts.locks.run(`pool ${request.pool}`, () => begin(parts, request.pool));
     default:
+      // Each that waits takes a connection from other volumes.
+      if (parts.locks.length(request.volume) >= MOST_OF_A_VOLUME)
+        return refuse("failed", "earlier requests about this volume are still under way");
       return await parts.locks.run(request.volume, () => withPool(parts, request));
   }
 }

@@ -1,4 +1,7 @@
-import type { Socket } from "node:net";
+/** A connection, as far as it is read here. */
+interface ByteSource extends AsyncIterable<unknown> {
+  readonly destroy: (error: Error) => unknown;
+}
 
 /** The lines of a connection, one after the other, each asked for. */
 export interface LineReader {
@@ -7,7 +10,7 @@ export interface LineReader {
 }
 
 /** Keeps no more than one line, and what the connection has read ahead. `longest` counts the line feed. */
-export function createLineReader(socket: Socket, longest: number): LineReader {
+export function createLineReader(socket: ByteSource, longest: number): LineReader {
   const chunks: AsyncIterator<unknown> = socket[Symbol.asyncIterator]();
   let rest: Buffer = Buffer.alloc(0);
   return {

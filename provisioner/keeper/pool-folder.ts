@@ -99,7 +99,16 @@ async function readPoolFile(path: string): Promise<{ readonly value: string } | 
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const { size } = await file.stat();
     if (size > LARGEST_POOL_FILE) return { problem: `it is longer than ${LARGEST_POOL_FILE} bytes` };
-    const result = v.safeParse(poolFile, JSON.parse(await file.readFile("utf8")));
+    return decodePoolFile(await file.readFile("utf8"));
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}
+
+/** The UUID in the text of a pool's file, or what is wrong with the text. Never throws. */
+export function decodePoolFile(text: string): { readonly value: string } | { readonly problem: string } {
+  try {
+    const result = v.safeParse(poolFile, JSON.parse(text));
     return result.success ? { value: result.output.id } : { problem: result.issues[0].message };
   } catch (error) {
     return { problem: messageOf(error) };

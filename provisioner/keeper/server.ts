@@ -1,4 +1,4 @@
-import { chmodSync, chownSync } from "node:fs";
+import { lchownSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Clock } from "../../common/runtime/clock.ts";
@@ -36,7 +36,8 @@ interface Limits {
 
 /** The provisioner has one request for each volume under way, and is the only caller. */
 const LIMITS: Limits = { connections: 64, lineMs: 10_000 };
-const MODE = 0o660;
+/** Leaves 0660. */
+const MASK = 0o117;
 
 /** Listens on a Unix socket. Throws `MooringError` "listen-failed", also where another keeper listens there. */
 export async function serveKeeper({ clock, keeper }: ServerParts, settings: ServerSettings): Promise<KeeperServer> {
@@ -67,19 +68,18 @@ async function listen(server: Server, settings: ServerSettings): Promise<void> {
   try {
     await removeStale(socket);
     await bind(server, socket);
-    if (group !== undefined) chownSync(socket, -1, group);
-    chmodSync(socket, MODE);
+    // Not through a link that the other container may have put there meanwhile.
+    if (group !== undefined) lchownSync(socket, process.getuid?.() ?? 0, group);
   } catch (cause) {
     server.close();
     throw new MooringError("listen-failed", `cannot listen on ${socket}: ${messageOf(cause)}`, { cause });
   }
 }
 
-/** Root alone may connect until the group is set. */
 function bind(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    const mask = process.umask(0o177);
+    const mask = process.umask(MASK);
     // The socket is made within this call, not later.
     server.listen(path, () => {
       server.off("error", reject);

@@ -39,8 +39,7 @@ export async function remove(
   }
   const refusal = await release(parts, { volume, loop: shown[0] });
   if (refusal !== undefined) return refusal;
-  for (const name of files) await erase(parts, { volume, name }, pool);
-  if (files.length > 0) await parts.actions.sync(pool.at("."));
+  if (files.length > 0) await erase(parts, { volume, files }, pool);
   return { ok: true, removed: files.length > 0 };
 }
 
@@ -60,13 +59,14 @@ async function filesIn(pool: OpenPool, volume: string): Promise<readonly string[
  */
 async function erase(
   { actions }: VolumeParts,
-  { volume, name }: { readonly volume: string; readonly name: string },
+  { volume, files }: { readonly volume: string; readonly files: readonly string[] },
   pool: OpenPool,
 ): Promise<void> {
-  const partial = pool.at(fileOf({ volume, state: "partial" }));
-  await actions.rename(pool.at(name), partial);
-  await actions.truncate(partial, 0);
-  await actions.unlink(partial);
+  const partial = fileOf({ volume, state: "partial" });
+  for (const name of files) if (name !== partial) await actions.rename(pool.at(name), pool.at(partial));
+  await actions.truncate(pool.at(partial), 0);
+  await actions.unlink(pool.at(partial));
+  await actions.sync(pool.at("."));
 }
 
 /** The devices that show any file of the volume, also one that was deleted by hand and keeps its room until its device lets it go. */

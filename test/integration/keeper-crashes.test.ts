@@ -1,8 +1,9 @@
+import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeeperRequest, MAX_REQUEST_BYTES } from "../../provisioner/protocol.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
-import { type KeeperNode, loopsOf, newVolume, poolState, settingOf, startKeeperNode } from "./keeper-node.ts";
+import { type KeeperNode, loopsOf, MAIN, newVolume, poolState, settingOf, startKeeperNode } from "./keeper-node.ts";
 
 const MIB = 2 ** 20;
 /** More changes than any request takes. */
@@ -220,6 +221,38 @@ function send(bytes: string | Buffer): Promise<string> {
     socket.write(bytes);
   });
 }
+
+describe("the keeper as a process", () => {
+  it("has health and metrics, and ends by SIGTERM with nothing detached and no socket left", async () => {
+    const volume = newVolume();
+    await node.ask(made(volume));
+    const before = traces(volume);
+    const [, health] = /"health":"([^"]+)"(?!.*"health")/s.exec(node.keeper.tail(100)) ?? [];
+
+    const ready = await fetch(`${health}/readyz?verbose`);
+    const metrics = await (await fetch(`${health}/metrics`)).text();
+    const exit = node.keeper.exited;
+    await node.keeper.stop();
+
+    expect([ready.status, await ready.text()]).toEqual([200, expect.stringContaining("[+]pools ok")]);
+    expect(metrics).toMatch(/mooring_keeper_requests_total\{verb="make",outcome="done"\} \d/);
+    expect(await exit).toEqual({ code: 0, signal: null });
+    expect([traces(volume), existsSync(node.socket)]).toEqual([before, false]);
+    await node.restart();
+    expect(await node.ask({ verb: "remove", ...about(volume) })).toEqual(REMOVED);
+  });
+
+  it("does not take the socket of another that runs", async () => {
+    const args = [MAIN, "--pool", `fast=${node.pool.path}`, "--socket", node.socket, "--listen", "127.0.0.1:0"];
+    const second = owner.child({ name: "second-keeper", command: process.execPath, args });
+
+    await second.start();
+    const exit = await second.exited;
+
+    expect([exit.code, second.tail()]).toEqual([1, expect.stringContaining("another process listens there")]);
+    expect((await poolState(node)).state).toBe("ready");
+  });
+});
 
 describe("what holds the keeper's socket", () => {
   const volume = newVolume();

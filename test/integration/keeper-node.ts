@@ -12,7 +12,8 @@ import { findProgram } from "../process/program.ts";
 import { waitUntil } from "../process/wait.ts";
 import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
-const MAIN = fileURLToPath(new URL("../../provisioner/keeper/main.ts", import.meta.url));
+/** The file that Node.js is told to run for a keeper. */
+export const MAIN = fileURLToPath(new URL("../../provisioner/keeper/main.ts", import.meta.url));
 const DYING = fileURLToPath(new URL("keeper-dying-program.ts", import.meta.url));
 /** A keeper that is asked for something on a slow machine; no row waits for it. */
 const DEADLINE_MS = 120_000;

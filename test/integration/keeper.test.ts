@@ -271,6 +271,17 @@ describe("a volume in use", () => {
     expect(await remove(node, volume)).toEqual(REMOVED);
   });
 
+  it("is removed with all of its files, where one was copied by hand", async () => {
+    const { volume } = await made(node, 16);
+    await node.shell(
+      `cd '${node.pool.path}' && cp ${volume}.made ${volume}.img && cp ${volume}.made ${volume}.partial && cd /`,
+    );
+
+    expect(await remove(node, volume)).toEqual(REMOVED);
+
+    expect([node.files(), loopsOf(volume), node.linkOf(volume)]).toEqual([["pool.json"], [], undefined]);
+  });
+
   it("gives the room back also when its file was deleted by hand", async () => {
     const { freeBytes } = await poolState(node);
     const { volume } = await made(node, 64);

@@ -35,6 +35,22 @@ describe("Locks", () => {
     expect(seen).toEqual(["+a1", "+b1", "-a1", "+a2", "-a2", "+a3", "-a3", "-b1"]);
   });
 
+  it("counts the tasks of a key that have not ended, and none once they have", async () => {
+    const locks = new Locks();
+    const { begin, end } = recorder(locks);
+
+    const all = [begin("a", "a1"), begin("a", "a2")];
+    await settle();
+    const lengths = [locks.length("a"), locks.length("b")];
+    end("a1");
+    await settle();
+    lengths.push(locks.length("a"));
+    end("a2");
+    await Promise.all(all);
+
+    expect([...lengths, locks.length("a")]).toEqual([2, 0, 1, 0]);
+  });
+
   it("goes on after a task that failed, and hands its failure to its caller", async () => {
     const locks = new Locks();
 
