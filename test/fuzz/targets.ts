@@ -2,6 +2,7 @@ import { HarnessError } from "../process/errors.ts";
 import type { FuzzTarget } from "./target.ts";
 import { annotations, apiObjects, headers, selectors } from "./targets/api-objects.ts";
 import { journalFile, journalLog, journalRows } from "./targets/journal.ts";
+import { keeperFiles, keeperRequests } from "./targets/keeper.ts";
 import { mountTable } from "./targets/mount-table.ts";
 import { claimPages, nodeFacts, requests, settings } from "./targets/programs.ts";
 import { fleet, reportAnswers, reports } from "./targets/reports.ts";
@@ -12,6 +13,7 @@ import { tokens } from "./targets/tokens.ts";
 export const TARGETS: readonly FuzzTarget[] = [
   ...[mountTable, reports, fleet, reportAnswers, requests, tokens, apiObjects, annotations, selectors],
   ...[watchStream, listPages, headers, journalRows, journalFile, journalLog, settings, claimPages, nodeFacts],
+  ...[keeperRequests, keeperFiles],
 ];
 
 /** Throws `HarnessError` when there is none of that name. */

@@ -15,6 +15,7 @@ import { readClaimsCommand } from "../../../cli/flags.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { createRouter } from "../../../common/runtime/http-server.ts";
 import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
+import { readKeeperCommand } from "../../../provisioner/keeper/config.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { oneStep } from "../../fakes/steps.ts";
@@ -31,6 +32,7 @@ export const settings: FuzzTarget = {
     "--node=n1\n--pod-uid=u1\n--aggregator-url=http://127.0.0.1:9809\n--journal-dir=/var/lib/mooring\n--heartbeat=30s",
     "--listen=127.0.0.1:9809\n--silent-after=90s\n--log-level=info\nMOORING_LISTEN=[::1]:0\nMOORING_LEADER_ELECT=true",
     "-A\n-o\njson\n--namespace\nshop\n--aggregator=http://127.0.0.1:9809\nMOORING_AGGREGATOR=none",
+    "--pool=fast=/pools/fast,slow=/pools/slow\n--reserve=20\n--socket-group=60873",
     "--dry-run\n--output=json\n--kubelet-root=/var/lib/kubelet",
   ],
   words: [
@@ -54,6 +56,7 @@ export const settings: FuzzTarget = {
     const given = { argv: lines.filter((line) => !isVariable(line)), env };
     unless(isConfigInvalid, () => readAgentCommand(given));
     unless(isConfigInvalid, () => readAggregatorCommand(given));
+    unless(isConfigInvalid, () => readKeeperCommand(given));
     readClaimsCommand(given);
   },
 };
