@@ -1,0 +1,55 @@
+import { patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
+import type { Capacity, StoredCapacity } from "../core/capacity.ts";
+import { HOSTNAME, NODE_LABEL } from "../core/names.ts";
+import { nodeLabelOf } from "../core/node-label.ts";
+import type { LocalNode } from "../core/objects.ts";
+import { quantityOf } from "../core/sizes.ts";
+import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
+
+/** Writes the CSIStorageCapacity objects of this node. */
+export interface CapacityWriter {
+  /** The Node owns it: where the Node goes, it goes. */
+  readonly create: (capacity: Capacity, node: LocalNode, signal: AbortSignal) => Promise<WriteOutcome>;
+  readonly update: (stored: StoredCapacity, bytes: number, signal: AbortSignal) => Promise<WriteOutcome>;
+  readonly remove: (stored: StoredCapacity, signal: AbortSignal) => Promise<WriteOutcome>;
+}
+
+export function createCapacityWriter(client: KubeClient, namespace: string): CapacityWriter {
+  const path = `/apis/storage.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/csistoragecapacities`;
+  // In any state of it: nobody else writes it, and the newest number is always the right one.
+  const targetOf = ({ name, uid }: StoredCapacity) => ({
+    ...{ apiVersion: "storage.k8s.io/v1", kind: "CSIStorageCapacity", path: `${path}/${name}` },
+    ...{ namespace, name, uid },
+  });
+  return {
+    create: (capacity, node, signal) =>
+      postObject(client, { path, name: capacity.name, object: objectOf(capacity, { node, namespace }) }, signal),
+    update: (stored, bytes, signal) =>
+      patchObject(client, { target: targetOf(stored), patch: sizes(bytes), fieldManager: FIELD_MANAGER }, signal),
+    remove: (stored, signal) => deleteObject(client, targetOf(stored), signal),
+  };
+}
+
+/** The scheduler compares with the second where it is there: an image is in one piece, so both are the same. */
+function sizes(bytes: number): { readonly capacity: string; readonly maximumVolumeSize: string } {
+  return { capacity: quantityOf(bytes), maximumVolumeSize: quantityOf(bytes) };
+}
+
+function objectOf(
+  { name, storageClass, hostname, bytes }: Capacity,
+  { node, namespace }: { readonly node: LocalNode; readonly namespace: string },
+): object {
+  return {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "CSIStorageCapacity",
+    metadata: {
+      ...{ namespace, name },
+      labels: { [NODE_LABEL]: nodeLabelOf(node.name) },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid }],
+    },
+    nodeTopology: { matchLabels: { [HOSTNAME]: hostname } },
+    storageClassName: storageClass,
+    ...sizes(bytes),
+  };
+}

@@ -1,0 +1,35 @@
+import { outcomeOf, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
+import { ApiError, type KubeClient } from "../../common/kube/client.ts";
+
+/** Who writes. */
+export const FIELD_MANAGER = "mooring-provisioner";
+
+/** Deletes exactly the object, in exactly the state, that was decided on. */
+export function deleteObject(
+  client: KubeClient,
+  { path, name, uid, resourceVersion }: Pick<WriteTarget, "path" | "name" | "uid" | "resourceVersion">,
+  signal: AbortSignal,
+): Promise<WriteOutcome> {
+  const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
+  return written(name, () => client.request({ method: "DELETE", path, body }, signal));
+}
+
+/** Creates an object. A name that is taken is a conflict: what stands there is not touched. */
+export function postObject(
+  client: KubeClient,
+  { path, name, object }: { readonly path: string; readonly name: string; readonly object: object },
+  signal: AbortSignal,
+): Promise<WriteOutcome> {
+  const query = { fieldManager: FIELD_MANAGER };
+  return written(name, () => client.request({ method: "POST", path, query, body: object }, signal));
+}
+
+async function written(name: string, ask: () => Promise<unknown>): Promise<WriteOutcome> {
+  try {
+    return { kind: "applied", object: await ask() };
+  } catch (error) {
+    const outcome = error instanceof ApiError ? outcomeOf(error, { name }) : undefined;
+    if (outcome === undefined) throw error;
+    return outcome;
+  }
+}

@@ -1,0 +1,76 @@
+import { outcomeOf } from "../../common/kube/apply.ts";
+import { ApiError, type KubeClient } from "../../common/kube/client.ts";
+import { list } from "../../common/kube/list.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { NODE_LABEL } from "../core/names.ts";
+import { nodeLabelOf } from "../core/node-label.ts";
+import type { Claim, ClaimMetadata, Volume } from "../core/objects.ts";
+import { readClaim, readVolume } from "./read-objects.ts";
+
+/** Reads the API server itself, for what must not be decided on a copy. Each throws `MooringError` when no answer can be used. */
+export interface Live {
+  /** Nothing when there is none of that name, or another one has it. */
+  readonly claim: (
+    of: Pick<ClaimMetadata, "namespace" | "name" | "uid">,
+    signal: AbortSignal,
+  ) => Promise<Claim | undefined>;
+  /** Nothing when there is none. */
+  readonly volume: (name: string, signal: AbortSignal) => Promise<Volume | undefined>;
+  /** All with the label of the node. */
+  readonly volumesOf: (node: string, signal: AbortSignal) => Promise<readonly Volume[]>;
+}
+
+const VOLUMES = "/api/v1/persistentvolumes";
+
+export function createLive(client: KubeClient): Live {
+  return {
+    claim: async ({ namespace, name, uid }, signal) => {
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/persistentvolumeclaims/${encodeURIComponent(name)}`;
+      const claim = await get(client, { path, name, read: readClaim }, signal);
+      return claim?.uid === uid ? claim : undefined;
+    },
+    volume: (name, signal) =>
+      get(client, { path: `${VOLUMES}/${encodeURIComponent(name)}`, name, read: readVolume }, signal),
+    volumesOf: async (node, signal) => {
+      const volumes: Volume[] = [];
+      // Without a resource version the answer shows all that was ever stored.
+      const collection = {
+        path: VOLUMES,
+        query: { labelSelector: `${NODE_LABEL}=${nodeLabelOf(node)}` },
+        listsFrom: "quorum",
+      } as const;
+      await list(client, { collection, query: { limit: "500" }, signal }, (page) => {
+        for (const object of page) volumes.push(decoded(VOLUMES, readVolume, object));
+      });
+      return volumes;
+    },
+  };
+}
+
+interface Wanted<T> {
+  readonly path: string;
+  readonly name: string;
+  readonly read: (object: unknown) => T;
+}
+
+async function get<T>(
+  client: KubeClient,
+  { path, name, read }: Wanted<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  try {
+    const object = await client.request({ method: "GET", path }, signal);
+    return decoded(path, read, object);
+  } catch (error) {
+    if (error instanceof ApiError && outcomeOf(error, { name })?.kind === "gone") return undefined;
+    throw error;
+  }
+}
+
+function decoded<T>(path: string, read: (object: unknown) => T, object: unknown): T {
+  try {
+    return read(object);
+  } catch (cause) {
+    throw new MooringError("api-rejected", `the answer for ${path} is not understood: ${messageOf(cause)}`, { cause });
+  }
+}
