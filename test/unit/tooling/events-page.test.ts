@@ -4,6 +4,12 @@ import { ownerEvent, type PodTelling, podEvent } from "../../../agent/sinks/affi
 import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import type { KubeEvent } from "../../../common/kube/kube-event.ts";
+import {
+  CLAIM_TELLINGS,
+  claimEvent as provisionerClaimEvent,
+  VOLUME_TELLINGS,
+  volumeEvent,
+} from "../../../provisioner/sinks/provisioner-events.ts";
 import { claimWith, NOON } from "../aggregator/world.ts";
 
 const root = new URL("../../../", import.meta.url);
@@ -42,7 +48,13 @@ function everyEvent(): readonly { readonly by: string; readonly event: KubeEvent
   const tellings = Object.keys(TELLINGS).flatMap((one) => (isTelling(one) ? [podEvent(one, ABOUT)] : []));
   const byAgent = [...(anomaly === undefined ? [] : [anomaly]), ...tellings, ownerEvent(owner, back)];
   const byAggregator = Object.values(WARNINGS).map((warning) => claimEvent(claimWith(), warning, NOON));
+  const about = { note: "it does", nowMs: NOON };
+  const byProvisioner = [
+    ...CLAIM_TELLINGS.map((telling) => provisionerClaimEvent(ABOUT.pod, telling, about)),
+    ...VOLUME_TELLINGS.map((telling) => volumeEvent(ABOUT.pod, telling, about)),
+  ];
   return [
+    ...byProvisioner.map((event) => ({ by: "provisioner", event })),
     ...byAgent.map((event) => ({ by: "agent", event })),
     ...byAggregator.map((event) => ({ by: "aggregator", event })),
   ];
@@ -54,7 +66,9 @@ function isTelling(text: string): text is PodTelling {
 
 /** What the page says of an event but for its last column. */
 function rowOf({ by, event: { regarding, reason, action } }: ReturnType<typeof everyEvent>[number]): string {
-  const about = ["Pod", "PersistentVolumeClaim"].includes(regarding.kind) ? regarding.kind : "its controller";
+  const about = ["Pod", "PersistentVolume", "PersistentVolumeClaim"].includes(regarding.kind)
+    ? regarding.kind
+    : "its controller";
   return `| \`${reason}\` | ${about} | \`${action}\` | ${by} |`;
 }
 
@@ -66,7 +80,7 @@ describe("docs/events.md", () => {
   });
 
   it("knows all places of the code that make events", () => {
-    const makers = ["agent", "aggregator", "cli"].flatMap((wing) =>
+    const makers = ["agent", "aggregator", "cli", "provisioner"].flatMap((wing) =>
       readdirSync(new URL(wing, root), { recursive: true, encoding: "utf8" })
         .filter((path) => path.endsWith(".ts"))
         .map((path) => `${wing}/${path}`)
@@ -77,6 +91,7 @@ describe("docs/events.md", () => {
       "agent/sinks/affinity-events.ts",
       "agent/sinks/anomaly-events.ts",
       "aggregator/sinks/claim-events.ts",
+      "provisioner/sinks/provisioner-events.ts",
     ]);
   });
 });
@@ -89,6 +104,6 @@ describe("every event", () => {
     expect(event.reason.length).toBeLessThanOrEqual(128);
     expect(event.action.length).toBeLessThanOrEqual(128);
     expect(event.note.length).toBeLessThanOrEqual(1_024);
-    expect(event.type).toBe("Warning");
+    expect(["Normal", "Warning"]).toContain(event.type);
   });
 });

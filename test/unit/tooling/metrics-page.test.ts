@@ -4,11 +4,13 @@ import type { MetricDescription, Metrics } from "../../../common/runtime/metrics
 import { csiMountPoint } from "../../fakes/mount-table.ts";
 import { startAgent, stopAgents, TOKEN } from "../agent/started-agent.ts";
 import { stopAggregators } from "../aggregator/started-aggregator.ts";
-import { agentRegistry, aggregatorRegistry } from "./registries.ts";
+import { stopProvisioners } from "../provisioner/started-provisioner.ts";
+import { agentRegistry, aggregatorRegistry, provisionerRegistry } from "./registries.ts";
 
 afterEach(async () => {
   await stopAgents();
   await stopAggregators();
+  await stopProvisioners();
 });
 
 const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
@@ -16,6 +18,7 @@ const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), 
 const PROGRAMS = [
   { program: "an agent", heading: "## Metrics of the agent", registry: agentRegistry },
   { program: "the aggregator", heading: "## Metrics of the aggregator", registry: aggregatorRegistry },
+  { program: "the provisioner", heading: "## Metrics of the provisioner", registry: provisionerRegistry },
 ] as const;
 
 function row({ name, type, labels, help }: MetricDescription): string {
@@ -25,7 +28,7 @@ function row({ name, type, labels, help }: MetricDescription): string {
 /** The rows of the table below a heading. */
 function tableBelow(heading: string): readonly string[] {
   const section = page.slice(page.indexOf(heading) + heading.length).split("\n## ")[0] ?? "";
-  return section.split("\n").filter((line) => /^\| `(mooring|process)_/.test(line));
+  return section.split("\n").filter((line) => /^\| `(controller|mooring|process)_/.test(line));
 }
 
 function byName(one: string, other: string): number {
@@ -129,6 +132,7 @@ describe("an idle program", () => {
   it.each([
     { ...PROGRAMS[0], most: 150 },
     { ...PROGRAMS[1], most: 250 },
+    { ...PROGRAMS[2], most: 150 },
   ])("has few series: $program", async ({ registry, most }) => {
     const count = await seriesOf(await registry());
 

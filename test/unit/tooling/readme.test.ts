@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import { AGGREGATOR_SETTINGS } from "../../../aggregator/config.ts";
 import type { Setting } from "../../../common/runtime/settings.ts";
+import { PROVISIONER_SETTINGS } from "../../../provisioner/config.ts";
 
 const root = new URL("../../../", import.meta.url);
 const readme = readFileSync(new URL("README.md", root), "utf8");
@@ -23,6 +24,11 @@ describe("docs/settings.md", () => {
   it.each([
     { name: "the agent", heading: "## Settings of the agent", settings: Object.values(AGENT_SETTINGS) },
     { name: "the aggregator", heading: "## Settings of the aggregator", settings: Object.values(AGGREGATOR_SETTINGS) },
+    {
+      name: "the provisioner",
+      heading: "## Settings of the provisioner",
+      settings: Object.values(PROVISIONER_SETTINGS),
+    },
   ])("lists every setting of $name with its default", ({ heading, settings }) => {
     const rows = tableBelow(heading);
 

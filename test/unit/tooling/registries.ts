@@ -10,6 +10,7 @@ import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection } from "../../fakes/transport.ts";
 import { startAgent } from "../agent/started-agent.ts";
 import { startAggregator } from "../aggregator/started-aggregator.ts";
+import { startProvisioner } from "../provisioner/started-provisioner.ts";
 
 /** All metrics of an agent that enforces and has a journal; a caller stops the agents. */
 export async function agentRegistry(): Promise<Metrics> {
@@ -46,5 +47,12 @@ export async function aggregatorRegistry(): Promise<Metrics> {
   await clock.advance(5_000);
   stop.abort();
   await watching;
+  return metrics;
+}
+
+/** All metrics of a provisioner; a caller stops the provisioners. */
+export async function provisionerRegistry(): Promise<Metrics> {
+  const { metrics, clock } = await startProvisioner();
+  await clock.advance(5_000);
   return metrics;
 }

@@ -1,0 +1,63 @@
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import { type CapacityChanges, capacityChanges, desiredCapacities } from "./core/capacity.ts";
+import type { LocalNode } from "./core/objects.ts";
+import type { NodeStorage } from "./node-storage.ts";
+import type { CapacityWriter } from "./sinks/capacity-writer.ts";
+import type { Cluster } from "./sources/cluster.ts";
+
+interface PublisherParts {
+  readonly logger: Logger;
+  readonly cluster: Cluster;
+  readonly storage: Pick<NodeStorage, "pools">;
+  readonly writer: CapacityWriter;
+  readonly node: string;
+}
+
+/** Tells the scheduler how much room this node has. What is not known is left as it stands. */
+export class CapacityPublisher {
+  readonly #parts: PublisherParts;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+  }
+
+  /** Writes what differs; `isExact` also small differences. Calls follow each other, so that the newest state is written last. */
+  publish(isExact: boolean, signal: AbortSignal): Promise<void> {
+    const next = this.#last.then(() => this.#publish(isExact, signal));
+    // A failure is the caller's, not the next one's.
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  async #publish(isExact: boolean, signal: AbortSignal): Promise<void> {
+    const { cluster, storage, node: name } = this.#parts;
+    const node = cluster.nodes.get(name);
+    const { classes, capacities } = cluster;
+    if (storage.pools === undefined || node?.hostname === undefined) return;
+    if (!classes.hasSynced() || !capacities.hasSynced()) return;
+    const desired = desiredCapacities(node.hostname, { classes: [...classes.all()], pools: storage.pools });
+    const changes = capacityChanges([...capacities.all()], desired, isExact);
+    await this.#write(changes, node, signal);
+  }
+
+  async #write({ create, update, remove }: CapacityChanges, node: LocalNode, signal: AbortSignal): Promise<void> {
+    const { writer, logger } = this.#parts;
+    const writes = [
+      ...remove.map((one) => () => writer.remove(one, signal)),
+      ...create.map((one) => () => writer.create(one, node, signal)),
+      ...update.map(
+        ({ stored, bytes }) =>
+          () =>
+            writer.update(stored, bytes, signal),
+      ),
+    ];
+    for (const write of writes) {
+      const outcome = await write();
+      // A conflict, or one that is gone, comes back by the watch.
+      if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
+      logger.debug({ outcome: outcome.kind }, "capacity written");
+    }
+  }
+}

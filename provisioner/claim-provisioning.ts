@@ -1,0 +1,178 @@
+import { MooringError, messageOf } from "../common/runtime/errors.ts";
+import { volumeNameOf } from "./core/names.ts";
+import type { Claim, ClaimMetadata } from "./core/objects.ts";
+import { decideProvisioning, type Provision } from "./core/provisioning.ts";
+import { volumeObject } from "./core/volume-object.ts";
+import { isOwn } from "./core/volume-step.ts";
+import type { ImageState } from "./protocol.ts";
+import { keeperFailure, settle, type WorkParts } from "./work.ts";
+
+/** Waits before a claim is sent back to the scheduler again: none before the first time. Milliseconds. */
+const BOUNCE = { firstMs: 5_000, maxMs: 300_000, forgetMs: 900_000, most: 10_000 } as const;
+/** The copy of a PersistentVolume that was found comes by its watch. Milliseconds. */
+const COPY_MS = 1_000;
+/** What is not known yet is told by a change; this is for a change that was missed. Milliseconds. */
+const UNKNOWN_MS = 10_000;
+
+interface Bounces {
+  readonly times: number;
+  readonly atMs: number;
+}
+
+/** Makes volumes for claims that have this node selected. */
+export class ClaimProvisioning {
+  readonly #parts: WorkParts;
+  readonly #bounces = new Map<string, Bounces>();
+
+  constructor(parts: WorkParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the claim is this provisioner's business; false also where it turns out to be no longer. */
+  async work(metadata: ClaimMetadata, signal: AbortSignal): Promise<boolean> {
+    const { live, cluster, storage, node, recorder, measures, again } = this.#parts;
+    const volume = volumeNameOf(metadata.uid) ?? "";
+    const claim = await live.claim(metadata, signal);
+    if (claim === undefined) return false;
+    const decision = decideProvisioning(claim, {
+      nodeName: node,
+      node: cluster.nodes.get(node),
+      storageClass: cluster.classes.get(claim.storageClass ?? ""),
+      pools: storage.images && storage.pools,
+      image: storage.image(volume),
+    });
+    if (decision.kind === "ignore") return false;
+    if (decision.kind === "wait") again(volume, UNKNOWN_MS);
+    if (decision.kind === "refuse") {
+      recorder.claim(claim, "not-provisioned", decision.why);
+      measures.notProvisioned(claim.storageClass ?? "");
+    }
+    if (decision.kind === "reschedule") await this.#reschedule(claim, decision.why, signal);
+    if (decision.kind === "provision") await this.#provision(claim, decision.provision, signal);
+    return true;
+  }
+
+  async #provision(claim: Claim, provision: Provision, signal: AbortSignal): Promise<void> {
+    const { clock, measures, recorder, onRoom } = this.#parts;
+    const beganAt = clock.monotonicMs();
+    try {
+      if (await this.#exists(claim, provision, signal)) return;
+      await this.#discardMisplaced(provision, signal);
+      const image = await this.#make(claim, provision, signal);
+      if (image === undefined) return;
+      onRoom();
+      await this.#create(claim, provision, signal);
+      await this.#publish(provision, signal);
+    } catch (error) {
+      if (error instanceof MooringError && !signal.aborted) {
+        recorder.claim(claim, "not-provisioned", messageOf(error));
+        measures.notProvisioned(claim.storageClass ?? "");
+      }
+      throw error;
+    }
+    this.#bounces.delete(claim.uid);
+    recorder.forget(claim.uid);
+    recorder.claim(claim, "provisioned", `Successfully provisioned volume ${provision.volume}`);
+    measures.provisioned(claim.storageClass ?? "", clock.monotonicMs() - beganAt);
+  }
+
+  /** No image is made where a PersistentVolume exists: its data could be elsewhere. */
+  async #exists(claim: Claim, { volume }: Provision, signal: AbortSignal): Promise<boolean> {
+    const { live, node, again } = this.#parts;
+    const found = await live.volume(volume, signal);
+    if (found === undefined) return false;
+    if (!isOwn(found, node) || found.claim?.uid !== claim.uid)
+      throw new MooringError(
+        "api-rejected",
+        `PersistentVolume ${volume} exists and is not of this claim and this node`,
+      );
+    again(volume, COPY_MS);
+    return true;
+  }
+
+  /** A class that was made anew may name another pool than the image is in. */
+  async #discardMisplaced({ volume, pool }: Provision, signal: AbortSignal): Promise<void> {
+    const { storage, keeper } = this.#parts;
+    const image = storage.image(volume);
+    if (image === undefined || image.pool === pool) return;
+    const poolId = storage.pools?.find(({ name }) => name === image.pool)?.id;
+    if (poolId === undefined)
+      throw keeperFailure({ message: `the image of ${volume} is in pool ${image.pool}, which is lost` });
+    const reply = await keeper.ask({ verb: "remove", volume, pool: image.pool, poolId }, signal);
+    if (!reply.ok) throw keeperFailure(reply);
+    storage.note(volume, undefined);
+  }
+
+  /** Nothing where this node cannot have it: then the scheduler is asked for another one. */
+  async #make(claim: Claim, provision: Provision, signal: AbortSignal): Promise<ImageState | undefined> {
+    const { keeper, storage, recorder } = this.#parts;
+    const { volume, pool, poolId, bytes } = provision;
+    if (storage.image(volume) === undefined)
+      recorder.claim(
+        claim,
+        "provisioning",
+        `Provisioning volume ${volume} in pool "${pool}" of node ${this.#parts.node}`,
+      );
+    const reply = await keeper.ask({ verb: "make", volume, pool, poolId, bytes }, signal);
+    if (reply.ok) {
+      storage.note(volume, reply.image);
+      return reply.image;
+    }
+    if (reply.code !== "no-space" && reply.code !== "pool-lost") throw keeperFailure(reply);
+    await storage.refresh(signal);
+    await this.#reschedule(claim, `node ${this.#parts.node}: ${reply.message}`, signal);
+    return undefined;
+  }
+
+  async #create(claim: Claim, provision: Provision, signal: AbortSignal): Promise<void> {
+    const { cluster, volumes, node: name } = this.#parts;
+    const node = cluster.nodes.get(name);
+    const storageClass = cluster.classes.get(claim.storageClass ?? "");
+    if (node?.hostname === undefined || storageClass === undefined)
+      throw new MooringError("api-rejected", "the node or the class has changed meanwhile");
+    const object = volumeObject(provision, { claim, storageClass, node: { ...node, hostname: node.hostname } });
+    const outcome = await volumes.create(object, signal);
+    if (outcome.kind === "conflict" && (await this.#exists(claim, provision, signal))) return;
+    settle(outcome);
+  }
+
+  async #publish({ volume, pool, poolId }: Provision, signal: AbortSignal): Promise<void> {
+    const { keeper, storage, again } = this.#parts;
+    const reply = await keeper.ask({ verb: "publish", volume, pool, poolId }, signal);
+    if (reply.ok) storage.note(volume, reply.image);
+    // The PersistentVolume stands there: what is left to do is done for it.
+    else again(volume, COPY_MS);
+  }
+
+  async #reschedule(claim: Claim, why: string, signal: AbortSignal): Promise<void> {
+    const { claims, capacity, recorder, measures, again } = this.#parts;
+    const waitMs = this.#waitMs(claim.uid);
+    if (waitMs > 0) return again(volumeNameOf(claim.uid) ?? "", waitMs);
+    recorder.claim(claim, "not-provisioned", `${why}; asked the scheduler for another node`);
+    measures.notProvisioned(claim.storageClass ?? "");
+    // First, so that the scheduler does not choose this node again.
+    await capacity.publish(true, signal);
+    settle(await claims.dropSelectedNode(claim, signal));
+    this.#noteBounce(claim.uid);
+  }
+
+  #waitMs(uid: string): number {
+    const { clock } = this.#parts;
+    const last = this.#bounces.get(uid);
+    if (last === undefined) return 0;
+    const restMs = Math.min(BOUNCE.maxMs, BOUNCE.firstMs * 2 ** (last.times - 1));
+    return Math.max(0, last.atMs + restMs - clock.monotonicMs());
+  }
+
+  #noteBounce(uid: string): void {
+    const atMs = this.#parts.clock.monotonicMs();
+    const last = this.#bounces.get(uid);
+    const isRecent = last !== undefined && atMs - last.atMs < BOUNCE.forgetMs;
+    this.#bounces.delete(uid);
+    this.#bounces.set(uid, { times: isRecent ? last.times + 1 : 1, atMs });
+    for (const oldest of this.#bounces.keys()) {
+      if (this.#bounces.size <= BOUNCE.most) return;
+      this.#bounces.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { LOG_LEVELS, type LogLevel } from "../common/runtime/logger.ts";
+import {
+  type Address,
+  addressSetting,
+  choiceSetting,
+  describeSettings,
+  optionalText,
+  readSettings,
+  type SettingsInput,
+  type SettingsReader,
+  textSetting,
+} from "../common/runtime/settings.ts";
+
+/** Every setting of the provisioner, with its default. */
+export const PROVISIONER_SETTINGS = {
+  node: optionalText({ name: "node", description: "name of the node this provisioner runs on" }),
+  socket: textSetting(
+    { name: "socket", description: "Unix socket of the keeper on this node" },
+    "/run/keeper/keeper.sock",
+  ),
+  kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
+  capacity: choiceSetting(
+    { name: "capacity", description: "publish the room of this node as CSIStorageCapacity objects" },
+    ["on", "off"],
+    "on",
+  ),
+  namespace: textSetting({ name: "namespace", description: "namespace of these objects" }, "mooring-provisioner"),
+  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9812"),
+  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+} as const;
+
+/** What a provisioner runs with. */
+export interface ProvisionerConfig {
+  readonly node: string;
+  readonly socket: string;
+  readonly kubeconfig: string | undefined;
+  readonly capacity: boolean;
+  readonly namespace: string;
+  readonly listen: Address;
+  readonly logLevel: LogLevel;
+}
+
+export type ProvisionerCommand =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "run"; readonly config: ProvisionerConfig };
+
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand {
+  const settings = Object.values(PROVISIONER_SETTINGS);
+  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
+  const { get } = readSettings(settings, input, [nodeProblems, namespaceProblems]);
+  return {
+    kind: "run",
+    config: Object.freeze({
+      node: get(PROVISIONER_SETTINGS.node) ?? "",
+      socket: get(PROVISIONER_SETTINGS.socket),
+      kubeconfig: get(PROVISIONER_SETTINGS.kubeconfig),
+      capacity: get(PROVISIONER_SETTINGS.capacity) === "on",
+      namespace: get(PROVISIONER_SETTINGS.namespace),
+      listen: get(PROVISIONER_SETTINGS.listen),
+      logLevel: get(PROVISIONER_SETTINGS.logLevel),
+    }),
+  };
+}
+
+function helpText(settings: Parameters<typeof describeSettings>[0]): string {
+  return `Usage: provisioner [flags]\n\nProvisions local volumes of a node for the claims that its pods use.\n\n${describeSettings(settings)}`;
+}
+
+function nodeProblems({ get }: SettingsReader): readonly string[] {
+  const node = get(PROVISIONER_SETTINGS.node);
+  if (node === undefined) return ["--node is missing"];
+  return NAME.test(node) ? [] : [`--node "${node}" is no name of a node`];
+}
+
+function namespaceProblems({ get }: SettingsReader): readonly string[] {
+  const namespace = get(PROVISIONER_SETTINGS.namespace);
+  return NAME.test(namespace) ? [] : [`--namespace "${namespace}" is no name of a namespace`];
+}
+
+const NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

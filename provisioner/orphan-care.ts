@@ -1,0 +1,59 @@
+import { jitter } from "../common/runtime/random.ts";
+import { claimUidOf } from "./core/names.ts";
+import { decideOrphan } from "./core/orphans.ts";
+import { keeperFailure, type WorkParts } from "./work.ts";
+
+/** An image that is not settled is looked at again. Milliseconds. */
+const AGAIN_MS = 5_000;
+const IN_USE_MS = 10_000;
+
+/** Deletes images that never had a PersistentVolume and will never get one, and reports the others. */
+export class OrphanCare {
+  readonly #parts: WorkParts;
+  /** Whether what an earlier run of this provisioner asked the API server for is done, and every claim of then is known. */
+  readonly #isSettled: () => boolean;
+  readonly #reported = new Set<string>();
+
+  constructor(parts: WorkParts, isSettled: () => boolean) {
+    this.#parts = parts;
+    this.#isSettled = isSettled;
+  }
+
+  /** Images that had a PersistentVolume which is gone. */
+  get reported(): ReadonlySet<string> {
+    return this.#reported;
+  }
+
+  forget(volume: string): void {
+    this.#reported.delete(volume);
+  }
+
+  async work(volume: string, signal: AbortSignal): Promise<void> {
+    const { storage, cluster, live, node, logger, again } = this.#parts;
+    const image = storage.image(volume);
+    if (image === undefined) return this.forget(volume);
+    if (!this.#isSettled()) return again(volume, AGAIN_MS);
+    const [metadata] = cluster.claims.by("uid", claimUidOf(volume) ?? "");
+    const claim = metadata && (await live.claim(metadata, signal));
+    const hasVolume = (await live.volume(volume, signal)) !== undefined;
+    const step = decideOrphan(image, { nodeName: node, hasVolume, claim });
+    if (step.kind === "remove") return await this.#remove(volume, image.pool, signal);
+    if (step.kind === "report" && !this.#reported.has(volume)) {
+      this.#reported.add(volume);
+      logger.warn({ volume, pool: image.pool, why: step.why }, "image without a volume");
+    }
+    if (step.kind === "keep") this.forget(volume);
+  }
+
+  async #remove(volume: string, pool: string, signal: AbortSignal): Promise<void> {
+    const { storage, keeper, random, logger, again, onRoom } = this.#parts;
+    const poolId = storage.pools?.find(({ name }) => name === pool)?.id;
+    if (poolId === undefined) return again(volume, AGAIN_MS);
+    const reply = await keeper.ask({ verb: "remove", volume, pool, poolId }, signal);
+    if (!reply.ok && reply.code === "in-use") return again(volume, jitter(random, IN_USE_MS, 0.2));
+    if (!reply.ok) throw keeperFailure(reply);
+    storage.note(volume, undefined);
+    onRoom();
+    logger.info({ volume, pool }, "image deleted that never had a volume");
+  }
+}

@@ -1,0 +1,120 @@
+import { WorkQueue } from "../common/kube/work-queue.ts";
+import type { InternalErrors } from "../common/runtime/internal-errors.ts";
+import { runTogether } from "../common/runtime/lifecycle.ts";
+import { jitter } from "../common/runtime/random.ts";
+import { ClaimProvisioning } from "./claim-provisioning.ts";
+import { claimUidOf, PROVISIONERS, volumeNameOf } from "./core/names.ts";
+import type { ClaimMetadata } from "./core/objects.ts";
+import { OrphanCare } from "./orphan-care.ts";
+import { VolumeCare } from "./volume-care.ts";
+import type { WorkParts } from "./work.ts";
+
+interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom"> {
+  readonly errors: InternalErrors;
+  readonly isSettled: () => boolean;
+}
+
+const WORKERS = 4;
+const RETRY = { firstMs: 100, maxMs: 300_000 };
+const RESYNC_MS = 900_000;
+/** What follows each other closely is written at once. Milliseconds. */
+const CAPACITY_DEBOUNCE_MS = 50;
+
+/** The queue's keys are names of volumes, and these two. */
+const CAPACITY = "capacity";
+const EXACT_CAPACITY = "exact-capacity";
+
+/**
+ * Brings this node's storage and the API server together, volume by volume. Claim, image and PersistentVolume of a volume have one key, so
+ * that only one worker at a time decides about them.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts;
+  readonly #queue: WorkQueue;
+  readonly #provisioning: ClaimProvisioning;
+  readonly care: VolumeCare;
+  readonly orphans: OrphanCare;
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+    this.#queue = new WorkQueue({ ...parts, errors: parts.errors.in("volumes"), retry: RETRY }, WORKERS);
+    const work: WorkParts = {
+      ...parts,
+      again: (volume, afterMs) =>
+        afterMs === undefined ? this.#queue.add(volume) : this.#queue.addAfter(volume, afterMs),
+      onRoom: () => this.#queue.addAfter(EXACT_CAPACITY, CAPACITY_DEBOUNCE_MS),
+    };
+    this.#provisioning = new ClaimProvisioning(work);
+    this.care = new VolumeCare(work);
+    this.orphans = new OrphanCare(work, parts.isSettled);
+  }
+
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  get signs(): number | undefined {
+    return this.#queue.signs;
+  }
+
+  /** A claim came, changed or went. Most claims of a cluster are no business of this node. */
+  onClaim(claim: ClaimMetadata): void {
+    const { cluster, storage } = this.#parts;
+    for (const { name } of cluster.volumes.by("claim", claim.uid)) this.#queue.add(name);
+    const volume = volumeNameOf(claim.uid);
+    if (volume !== undefined && (this.#isSelected(claim) || storage.image(volume) !== undefined))
+      this.#queue.add(volume);
+  }
+
+  onVolume(name: string): void {
+    if (claimUidOf(name) !== undefined) this.#queue.add(name);
+  }
+
+  onImages(volumes: readonly string[]): void {
+    this.#queue.addAll(volumes);
+  }
+
+  /** What could make a difference to every volume has changed. */
+  onAll(): void {
+    const { cluster, storage } = this.#parts;
+    for (const claim of cluster.claims.all()) this.onClaim(claim);
+    for (const { name } of cluster.volumes.all()) this.onVolume(name);
+    for (const { volume } of storage.images ?? []) this.#queue.add(volume);
+    this.onCapacity();
+  }
+
+  onCapacity(): void {
+    this.#queue.addAfter(CAPACITY, CAPACITY_DEBOUNCE_MS);
+  }
+
+  run = (signal: AbortSignal): Promise<void> =>
+    runTogether([(limited) => this.#queue.run(this.#work, limited), this.#resync], signal);
+
+  readonly #resync = async (signal: AbortSignal): Promise<void> => {
+    const { clock, random } = this.#parts;
+    while (!signal.aborted) {
+      await clock.sleep(jitter(random, RESYNC_MS, 0.2), signal);
+      if (!signal.aborted) this.onAll();
+    }
+  };
+
+  readonly #work = async (key: string, signal: AbortSignal): Promise<void> => {
+    const { capacity } = this.#parts;
+    if (key === CAPACITY || key === EXACT_CAPACITY) return await capacity.publish(key === EXACT_CAPACITY, signal);
+    await this.#workOnVolume(key, signal);
+  };
+
+  async #workOnVolume(name: string, signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#parts;
+    const known = cluster.volumes.get(name);
+    if (known !== undefined) return await this.care.work(known, signal);
+    this.care.forget(name);
+    const [claim] = cluster.claims.by("uid", claimUidOf(name) ?? "");
+    if (claim !== undefined && this.#isSelected(claim) && (await this.#provisioning.work(claim, signal))) return;
+    await this.orphans.work(name, signal);
+  }
+
+  #isSelected({ provisioner, selectedNode }: ClaimMetadata): boolean {
+    return selectedNode === this.#parts.node && PROVISIONERS.includes(provisioner ?? "");
+  }
+}

@@ -1,0 +1,170 @@
+import { jitter } from "../common/runtime/random.ts";
+import { VOLUME_FINALIZER } from "./core/names.ts";
+import type { Claim, Volume } from "./core/objects.ts";
+import { isOwn, isToRemove, nextStep, placeOf, type VolumeStep } from "./core/volume-step.ts";
+import { readVolume } from "./sources/read-objects.ts";
+import { keeperFailure, settle, type WorkParts } from "./work.ts";
+
+/** An unmount is noticed by asking again. Milliseconds. */
+const IN_USE_MS = 1_000;
+/** A claim that is still there although its volume is Released: a status that somebody wrote. Milliseconds. */
+const CLAIM_THERE_MS = 60_000;
+
+type Step<Kind extends VolumeStep["kind"]> = Extract<VolumeStep, { readonly kind: Kind }>;
+
+/** What a keeper is asked for a volume that has a PersistentVolume. */
+type Upkeep = Step<"publish"> | Step<"attach"> | Step<"grow">;
+
+/** Keeps what is on this node as its PersistentVolumes say, and deletes it when they say so. */
+export class VolumeCare {
+  readonly #parts: WorkParts;
+  /** PersistentVolumes whose data cannot be used here, and why. */
+  readonly #unavailable = new Map<string, string>();
+  /** Since when a deletion has waited. */
+  readonly #deletions = new Map<string, number>();
+
+  constructor(parts: WorkParts) {
+    this.#parts = parts;
+  }
+
+  /** PersistentVolumes of this node whose data cannot be used. */
+  get unavailable(): ReadonlyMap<string, string> {
+    return this.#unavailable;
+  }
+
+  forget(volume: string): void {
+    this.#unavailable.delete(volume);
+    this.#deletions.delete(volume);
+  }
+
+  async work(volume: Volume, signal: AbortSignal): Promise<void> {
+    const { node, storage, live } = this.#parts;
+    if (!isOwn(volume, node)) return;
+    const isBound = volume.phase === "Bound" && volume.claim !== undefined;
+    const claim = isBound && volume.claim ? await live.claim(volume.claim, signal) : undefined;
+    const step = nextStep(volume, { nodeName: node, pools: storage.pools, images: storage.images, claim });
+    if (step.kind === "lost") this.#unavailable.set(volume.name, step.why);
+    else if (step.kind !== "leave") this.#unavailable.delete(volume.name);
+    await this.#take(step, { volume, claim }, signal);
+  }
+
+  async #take(
+    step: VolumeStep,
+    { volume, claim }: { readonly volume: Volume; readonly claim: Claim | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { volumes, recorder, logger } = this.#parts;
+    switch (step.kind) {
+      case "nothing":
+        return;
+      case "leave":
+        return logger.debug({ volume: volume.name, why: step.why }, "volume left as it is");
+      case "lost":
+        return recorder.volume(volume, "not-available", `The volume cannot be used: ${step.why}`);
+      case "remove":
+        return await this.#remove(volume, signal);
+      case "add-finalizer":
+        return settle(await volumes.addFinalizer(volume, signal));
+      case "drop-finalizer":
+        return settle(await volumes.dropFinalizer(volume, signal));
+      case "record-capacity":
+        return settle(await volumes.setCapacity(volume, step.bytes, signal));
+      case "tell-claim":
+        return claim && (await this.#tellClaim(claim, step, signal));
+      case "refuse-growth":
+        return claim && recorder.claim(claim, "not-resized", step.why);
+      default:
+        return await this.#upkeep(step, { volume, claim }, signal);
+    }
+  }
+
+  async #upkeep(
+    step: Upkeep,
+    { volume, claim }: { readonly volume: Volume; readonly claim: Claim | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { keeper, storage, recorder, again, onRoom } = this.#parts;
+    const place = placeOf(volume);
+    if (place === undefined) return;
+    const request =
+      step.kind === "grow" ? { ...place, verb: step.kind, bytes: step.bytes } : { ...place, verb: step.kind };
+    const reply = await keeper.ask(request, signal);
+    if (!reply.ok) {
+      if (step.kind === "grow" && claim) recorder.claim(claim, "not-resized", reply.message);
+      if (step.kind === "attach")
+        recorder.volume(volume, "not-available", `The volume cannot be attached: ${reply.message}`);
+      throw keeperFailure(reply);
+    }
+    storage.note(volume.name, reply.image);
+    if (step.kind === "grow") onRoom();
+    again(volume.name);
+  }
+
+  async #tellClaim(claim: Claim, { bytes, isDone }: Step<"tell-claim">, signal: AbortSignal): Promise<void> {
+    const { claims, recorder, nowMs } = this.#parts;
+    if (isDone) {
+      settle(await claims.finishResize(claim, bytes, signal));
+      return recorder.claim(claim, "resized", "The volume has its new size");
+    }
+    settle(await claims.askForResize(claim, { bytes, nowMs: nowMs() }, signal));
+    recorder.claim(claim, "resize-pending", "The volume has its new size, the kubelet is to grow its filesystem");
+  }
+
+  /** The image first, the PersistentVolume last: as long as it stands there, the image is known. */
+  async #remove(known: Volume, signal: AbortSignal): Promise<void> {
+    const { live, node, clock, measures, recorder, again, logger } = this.#parts;
+    // The policy may have been changed to Retain a moment ago.
+    const volume = await live.volume(known.name, signal);
+    if (volume?.uid !== known.uid || !isOwn(volume, node) || !isToRemove(volume)) return;
+    if (volume.claim !== undefined && (await live.claim(volume.claim, signal)) !== undefined) {
+      recorder.volume(volume, "not-deleted", `It is ${volume.phase}, but its claim is still there`);
+      return again(volume.name, CLAIM_THERE_MS);
+    }
+    const beganAt = this.#deletions.get(volume.name) ?? clock.monotonicMs();
+    this.#deletions.set(volume.name, beganAt);
+    if (!(await this.#removeImage(volume, signal))) return;
+    await this.#removeObject(volume, signal);
+    this.forget(volume.name);
+    measures.deleted(volume.storageClass, clock.monotonicMs() - beganAt);
+    logger.info({ volume: volume.name }, "volume deleted");
+  }
+
+  /** False while something uses it. */
+  async #removeImage(volume: Volume, signal: AbortSignal): Promise<boolean> {
+    const { keeper, storage, random, measures, recorder, again, onRoom } = this.#parts;
+    const place = placeOf(volume);
+    if (place === undefined) return false;
+    const reply = await keeper.ask({ verb: "remove", ...place }, signal);
+    if (reply.ok) {
+      storage.note(volume.name, undefined);
+      onRoom();
+      return true;
+    }
+    recorder.volume(volume, "not-deleted", reply.message);
+    if (reply.code === "in-use") {
+      again(volume.name, jitter(random, IN_USE_MS, 0.2));
+      return false;
+    }
+    measures.notDeleted(volume.storageClass);
+    throw keeperFailure(reply);
+  }
+
+  async #removeObject(volume: Volume, signal: AbortSignal): Promise<void> {
+    const { volumes } = this.#parts;
+    const deleting = volume.isDeleting ? volume : await this.#deleted(volume, signal);
+    if (deleting?.finalizers.includes(VOLUME_FINALIZER)) settle(await volumes.dropFinalizer(deleting, signal));
+  }
+
+  /** As it is while finalizers keep it; nothing when it is gone. */
+  async #deleted(volume: Volume, signal: AbortSignal): Promise<Volume | undefined> {
+    const outcome = await this.#parts.volumes.remove(volume, signal);
+    settle(outcome);
+    if (outcome.kind !== "applied") return undefined;
+    try {
+      return readVolume(outcome.object);
+    } catch {
+      // The answer to a deletion may be a Status. What is left comes by the watch.
+      return undefined;
+    }
+  }
+}

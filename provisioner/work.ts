@@ -1,0 +1,48 @@
+import type { WriteOutcome } from "../common/kube/apply.ts";
+import type { Clock } from "../common/runtime/clock.ts";
+import { MooringError } from "../common/runtime/errors.ts";
+import type { Logger } from "../common/runtime/logger.ts";
+import type { Random } from "../common/runtime/random.ts";
+import type { CapacityPublisher } from "./capacity-publisher.ts";
+import type { Keeper } from "./core/keeper.ts";
+import type { Measures } from "./measures.ts";
+import type { NodeStorage } from "./node-storage.ts";
+import type { Recorder } from "./recorder.ts";
+import type { ClaimWriter } from "./sinks/claim-writer.ts";
+import type { VolumeWriter } from "./sinks/volume-writer.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import type { Live } from "./sources/live.ts";
+
+/** What the work on one volume needs. */
+export interface WorkParts {
+  readonly node: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly keeper: Keeper;
+  readonly storage: NodeStorage;
+  readonly cluster: Cluster;
+  readonly live: Live;
+  readonly volumes: VolumeWriter;
+  readonly claims: ClaimWriter;
+  readonly capacity: Pick<CapacityPublisher, "publish">;
+  readonly recorder: Recorder;
+  readonly measures: Measures;
+  /** The API server's clock. */
+  readonly nowMs: () => number;
+  /** Looks at the volume again, after some time unless at once. Milliseconds. */
+  readonly again: (volume: string, afterMs?: number) => void;
+  /** The room of this node has changed. */
+  readonly onRoom: () => void;
+}
+
+/** A failure of the keeper, or of what it was asked for. The work queue tries again. */
+export function keeperFailure({ message }: { readonly message: string }): MooringError {
+  return new MooringError("keeper-failed", message);
+}
+
+/** Throws where a write was not done: it is decided anew. What is gone needs no write. */
+export function settle(outcome: WriteOutcome): void {
+  if (outcome.kind === "conflict" || outcome.kind === "refused")
+    throw new MooringError("api-rejected", outcome.message);
+}
