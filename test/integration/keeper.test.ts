@@ -398,6 +398,33 @@ describe("a pool", () => {
     expect(ownState.freeBytes - sharedState.freeBytes).toBe(Math.ceil(ownState.totalBytes / 5));
   });
 
+  it("on a disk with sectors of 4,096 bytes has volumes with such sectors, each time, and direct I/O", async () => {
+    const node = await startKeeperNode(owner, { filesystem: "xfs", isMounted: false });
+    const disk = `${node.folder}/large-sectors`;
+    // Once it is mounted, the device goes with its mount.
+    await node.shell(
+      `truncate -s 320M '${disk}' && D=$(losetup --find --show --sector-size 4096 '${disk}') && mkfs.xfs -q $D && ` +
+        `mount $D '${node.pool.path}' && losetup --detach $D`,
+    );
+    const begun = await node.ask({ verb: "begin", pool: "fast" });
+    if (!begun.ok || begun.pool.id === undefined) throw new Error("the pool has not begun");
+    const [volume, poolId] = [newVolume(), begun.pool.id];
+    const place = { volume, pool: "fast", poolId };
+    await node.ask({ verb: "make", ...place, bytes: 16 * MIB + 512 });
+
+    const settings = async (): Promise<readonly unknown[]> => {
+      const attached = await node.ask({ verb: "attach", ...place });
+      const device = (attached.ok ? attached.image.device : undefined) ?? "";
+      const shown = ["queue/logical_block_size", "loop/dio", "size"].map((name) => settingOf(device, name));
+      await node.shell(`losetup --detach ${device}`);
+      return shown;
+    };
+
+    const expected = ["4096", "1", String((16 * MIB + 4_096) / 512)];
+    expect([await settings(), await settings()]).toEqual([expected, expected]);
+    expect(await node.ask({ verb: "remove", ...place })).toEqual(REMOVED);
+  });
+
   it("with files that are no images under their names refuses these, and goes on with others", async () => {
     const node = await startKeeperNode(owner, { filesystem: "ext4" });
     const [folder, link, pipe] = [newVolume(), newVolume(), newVolume()];
