@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { lstat, open, readdir, readFile, stat } from "node:fs/promises";
+import { lstat, open, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -11,12 +11,13 @@ import {
   LOOP_GET_STATUS64,
   withoutAutoclear,
 } from "./core/loop-structs.ts";
-import { attachedLoops, candidates, type Loop } from "./core/loops.ts";
+import { candidates, type Loop } from "./core/loops.ts";
 import { filesOf } from "./core/names.ts";
 import type { Kernel } from "./kernel.ts";
 import { Locks } from "./locks.ts";
+import { createLoopSettings, type LoopSettings } from "./loop-settings.ts";
 import type { NodeActions } from "./node-actions.ts";
-import { systemCode, unlessCode } from "./system-error.ts";
+import { SystemError, systemCode, unlessCode } from "./system-error.ts";
 
 /** The file of a volume's image, whatever it is called at present. */
 export interface ImageFile {
@@ -47,33 +48,40 @@ interface LoopParts {
   readonly kernel: Kernel;
   readonly actions: NodeActions;
   readonly logger: Logger;
+  /** Where the kernel's files and its devices are: a unit test has folders of its own. */
+  readonly sys?: string;
+  readonly dev?: string;
 }
 
-const SYS = "/sys/block";
-const DISKS = "/sys/dev/block";
-const CONTROL = "/dev/loop-control";
+type Tools = LoopParts & { readonly settings: LoopSettings; readonly tell: Telling };
+
+/** `<errno.h>` */
+const EBUSY = 16;
 const { O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 
-/** Between the question for a free device and its use another program can take it. */
+/** Between the question for a free device and its use another program can take it, or remove it. */
 const MOST_TRIES = 64;
-const SECTOR = 512;
-const LARGEST_BLOCK = 4_096;
+const TAKEN = ["EBUSY", "ENOENT", "ENODEV", "ENXIO"];
+/** What `size` counts in. */
+const SIZE_UNIT = 512;
 
 export function createLoopDevices(parts: LoopParts): LoopDevices {
   // While one task looks into a device it has it open, and another's detaching would find it in use.
   const locks = new Locks();
   const alone = <T>(task: () => Promise<T>): Promise<T> => locks.run("loops", task);
-  const tell = createTelling(parts.logger);
+  const settings = createLoopSettings(parts.sys ?? "/sys");
+  const { list } = settings;
+  const tools: Tools = { ...parts, settings, tell: createTelling(parts.logger) };
   return {
     list,
     showing: (image) => alone(async () => await showing(parts.kernel, image, await list())),
-    devices: (images) => alone(() => devicesOf(parts.kernel, images)),
+    devices: (images) => alone(async () => await devicesOf(parts.kernel, images, await list())),
     attach: (image) =>
       alone(async () => {
         const [known] = await showing(parts.kernel, image, await list());
-        const device = known === undefined ? await configure(parts, tell, image) : known.device;
-        if (known !== undefined) await complete(parts, { device, image });
-        await forbidDiscards(parts, tell, device);
+        const device = known === undefined ? await configure(tools, image) : known.device;
+        if (known !== undefined) await complete(tools, { device, image });
+        await forbidDiscards(tools, device);
         return device;
       }),
     detach: (image, { device, handle }) =>
@@ -89,26 +97,11 @@ export function createLoopDevices(parts: LoopParts): LoopDevices {
   };
 }
 
-async function list(): Promise<readonly Loop[]> {
-  const names = (await readdir(SYS)).filter((name) => /^loop\d{1,7}$/.test(name));
-  return attachedLoops(
-    await Promise.all(
-      names.map(async (name) => ({
-        name,
-        backingFile: await readSetting(`${SYS}/${name}/loop/backing_file`),
-        number: await readSetting(`${SYS}/${name}/dev`),
-      })),
-    ),
-  );
-}
-
-async function readSetting(path: string): Promise<string | undefined> {
-  // A device that is detached in this moment answers the second of the two.
-  return await unlessCode("ENODEV", unlessCode("ENOENT", readFile(path, "utf8")));
-}
-
-async function devicesOf(kernel: Kernel, images: readonly ImageFile[]): Promise<ReadonlyMap<string, string>> {
-  const loops = await list();
+async function devicesOf(
+  kernel: Kernel,
+  images: readonly ImageFile[],
+  loops: readonly Loop[],
+): Promise<ReadonlyMap<string, string>> {
   const devices = new Map<string, string>();
   for (const image of images) {
     const [loop] = await showing(kernel, image, loops);
@@ -157,24 +150,29 @@ function createTelling(logger: Logger): Telling {
   };
 }
 
-async function configure(parts: LoopParts, tell: Telling, image: ImageFile): Promise<string> {
+/**
+ * Direct I/O takes no smaller sector than the disk below has, and a filesystem keeps to the one it was made with: it must be the same each time
+ * that the image is attached.
+ */
+async function configure(tools: Tools, image: ImageFile): Promise<string> {
+  const { settings, kernel, tell, dev: devices = "/dev" } = tools;
   await using file = await open(image.path, O_RDWR | O_NOFOLLOW);
   const { dev } = await file.stat({ bigint: true });
-  const blockBytes = await blockBytesOf(deviceNumber(dev));
+  const blockBytes = await settings.sectorOf(deviceNumber(dev));
   const config = { descriptor: file.fd, fileName: basename(image.path), blockBytes };
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const name = `loop${await freeNumber(parts.kernel)}`;
-    await using handle = await open(`/dev/${name}`, O_RDWR);
+    const device = `${devices}/loop${await freeNumber(kernel, devices)}`;
     try {
-      await configureBest(parts, tell, { handle, config });
-      if ((await readSetting(`${SYS}/${name}/loop/dio`))?.trim() === "0")
+      await using handle = await open(device, O_RDWR);
+      await configureBest(tools, { handle, config });
+      if ((await settings.read(device, "loop/dio")) === "0")
         tell("directIo", new Error("LOOP_CONFIGURE did without it"));
-      return `/dev/${name}`;
+      return device;
     } catch (error) {
-      if (systemCode(error) !== "EBUSY") throw error;
+      if (!TAKEN.includes(systemCode(error) ?? "")) throw error;
     }
   }
-  throw new Error(`no free loop device in ${MOST_TRIES} tries`);
+  throw new SystemError(`taking a free loop device ${MOST_TRIES} times`, EBUSY);
 }
 
 interface Configuring {
@@ -182,7 +180,7 @@ interface Configuring {
   readonly config: { readonly descriptor: number; readonly fileName: string; readonly blockBytes: number };
 }
 
-async function configureBest({ actions }: LoopParts, tell: Telling, { handle, config }: Configuring): Promise<void> {
+async function configureBest({ actions, tell }: Tools, { handle, config }: Configuring): Promise<void> {
   try {
     await actions.configureLoop(handle.fd, { ...config, directIo: true });
   } catch (error) {
@@ -192,41 +190,30 @@ async function configureBest({ actions }: LoopParts, tell: Telling, { handle, co
   }
 }
 
-async function freeNumber(kernel: Kernel): Promise<number> {
-  await using control = await open(CONTROL, O_RDWR);
+async function freeNumber(kernel: Kernel, devices: string): Promise<number> {
+  await using control = await open(`${devices}/loop-control`, O_RDWR);
   return await kernel.ioctl(control.fd, LOOP_CTL_GET_FREE, 0);
-}
-
-/**
- * The sector of the disk below: direct I/O takes no smaller one, and a filesystem keeps to the one it was made with. So it must be the same
- * each time that the image is attached.
- */
-async function blockBytesOf(disk: string): Promise<number> {
-  const own = await readSetting(`${DISKS}/${disk}/queue/logical_block_size`);
-  // A partition has the queue of its disk.
-  const text = own ?? (await readSetting(`${DISKS}/${disk}/../queue/logical_block_size`));
-  return Math.min(LARGEST_BLOCK, Math.max(SECTOR, Number(text) || SECTOR));
 }
 
 /** What was left undone when the image was attached or grown: a device that detaches by itself, or shows less than the image. */
 async function complete(
-  { kernel, actions }: LoopParts,
+  { kernel, actions, settings }: Tools,
   { device, image }: { readonly device: string; readonly image: ImageFile },
 ): Promise<void> {
   await using handle = await open(device, O_RDWR);
   const info = emptyLoopInfo();
   await kernel.ioctl(handle.fd, LOOP_GET_STATUS64, info);
   if (decodeLoopInfo(info).autoclear) await actions.setLoopStatus(handle.fd, withoutAutoclear(info));
-  const shown = Number(await readSetting(`${SYS}/${basename(device)}/size`)) * SECTOR;
+  const shown = Number(await settings.read(device, "size")) * SIZE_UNIT;
   if (shown < (await stat(image.path)).size) await actions.refreshLoopSize(handle.fd);
 }
 
 /** A discard would punch a hole into the image: its blocks would be free for others, though they are its own. */
-async function forbidDiscards({ actions }: LoopParts, tell: Telling, device: string): Promise<void> {
-  const setting = `${SYS}/${basename(device)}/queue/discard_max_bytes`;
-  if ((await readSetting(setting))?.trim() === "0") return;
+async function forbidDiscards({ actions, settings, tell }: Tools, device: string): Promise<void> {
+  const setting = "queue/discard_max_bytes";
+  if ((await settings.read(device, setting)) === "0") return;
   try {
-    await actions.writeSetting(setting, "0");
+    await actions.writeSetting(settings.fileOf(device, setting), "0");
   } catch (error) {
     tell("discard", error);
   }
