@@ -3,12 +3,12 @@ import { SharedValues } from "../common/kube/shared-values.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import type { ClaimEvidence, FoundUse } from "./core/claim-evidence.ts";
+import { type ClaimEvidence, foundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import { isUpTo } from "./core/coverage.ts";
 import { FactIndex } from "./core/fact-index.ts";
-import type { NodeHold, NodeRelease, NodeView } from "./core/node-view.ts";
+import type { NodeRelease, NodeView } from "./core/node-view.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
@@ -184,12 +184,12 @@ export class ClaimMemories {
       const near = this.#facts.near(view, identities);
       return { view, holds: near.holds.filter(isOurs), releases: near.releases.filter(isOurs) };
     });
-    const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => toUse(view, hold)));
+    const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => foundUse(view, hold)));
     const releases = found.flatMap((one) => one.releases);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => mayUse(pod, claim));
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
     const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
-    const { history, observed } = this.#settled(claim, { shown, pods });
+    const { history, observed } = this.#settled(claim, { shown, releases, pods });
     const { witnessedNodes, isWitnessed } = this.#peek(claim);
     const evidence = {
       claim,
@@ -208,7 +208,7 @@ export class ClaimMemories {
 
   #settled(
     claim: Claim,
-    { shown, pods }: { readonly shown: readonly Sighting[]; readonly pods: readonly Pod[] },
+    { shown, releases, pods }: Pick<ClaimEvidence, "releases"> & Shown,
   ): Pick<ClaimMemory, "history" | "observed"> {
     const memory = this.#peek(claim);
     const ended = memory.history.pending.map(({ podUid }) => podUid);
@@ -218,6 +218,7 @@ export class ClaimMemories {
       ...this.#words,
       shown,
       observed,
+      releases,
       isHostPath: this.#cluster.volumeByName(claim.volume ?? "")?.isHostPath ?? false,
       stored: claim.status,
     });
@@ -275,6 +276,11 @@ export class ClaimMemories {
   }
 }
 
+interface Shown {
+  readonly shown: readonly Sighting[];
+  readonly pods: readonly Pod[];
+}
+
 /** Whether a release can still change a status. */
 type ReleaseFate = "open" | "settled" | "homeless";
 
@@ -284,14 +290,8 @@ function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): read
 }
 
 function emptyMemory(uid: string): ClaimMemory {
-  return {
-    uid,
-    history: EMPTY_HISTORY,
-    isWitnessed: false,
-    witnessedNodes: NONE,
-    observed: NONE,
-    written: undefined,
-  };
+  const none = { witnessedNodes: NONE, observed: NONE, written: undefined };
+  return { uid, history: EMPTY_HISTORY, isWitnessed: false, ...none };
 }
 
 /** Something ended of which the claim's status does not tell yet. */
@@ -309,8 +309,4 @@ function distinct(sightings: readonly Sighting[]): readonly Sighting[] {
 /** A list that grew has room for sixteen more; a copy has not, and nearly all of them have one entry or none. */
 function exact<T>(list: readonly T[]): readonly T[] {
   return list.length === 0 ? NONE : list.slice();
-}
-
-function toUse({ node, bootId }: NodeView, { volume, podUid, pod }: NodeHold & { readonly podUid: string }): FoundUse {
-  return { node, bootId, volume, podUid, pod };
 }

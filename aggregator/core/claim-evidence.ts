@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
-import type { NodeRelease } from "./node-view.ts";
+import type { NodeHold, NodeRelease, NodeView } from "./node-view.ts";
 import type { ClaimHistory, NodeWords } from "./references.ts";
 
 /** A use-hold of a claim, as a node's last report shows it. */
@@ -11,6 +11,14 @@ export interface FoundUse {
   readonly volume: VolumeIdentity;
   readonly podUid: string;
   readonly pod: string | undefined;
+}
+
+/** The use that a hold of a node's last report shows. */
+export function foundUse(
+  { node, bootId }: NodeView,
+  { volume, podUid, pod }: NodeHold & { readonly podUid: string },
+): FoundUse {
+  return { node, bootId, volume, podUid, pod };
 }
 
 /** What the nodes and the pods tell about one claim. */

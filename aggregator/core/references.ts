@@ -1,7 +1,7 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isUpTo } from "./coverage.ts";
-import type { NodeView } from "./node-view.ts";
+import type { NodeRelease, NodeView } from "./node-view.ts";
 import type { AssumedEnd, Standing } from "./standing.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 
@@ -62,6 +62,8 @@ export interface ReferenceContext extends NodeWords {
   readonly shown: readonly Sighting[];
   /** The same, and those of which it was shown before. */
   readonly observed: readonly Sighting[];
+  /** Unmounts of the claim that nodes report. */
+  readonly releases?: readonly Pick<NodeRelease, "node" | "byMs" | "widthMs">[];
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
 }
@@ -188,7 +190,17 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
   // yet, a later release is known, which tells more.
   const isStored = last?.evidence === "mount-table" && tells(sightingOf(last.releaseId, last.podUid ?? ""));
   if (isStored || context.observed.some(tells)) return last && endOf(last);
-  return unseenEnd(reference, context);
+  return isExplained(reference, context) ? undefined : unseenEnd(reference, context);
+}
+
+/**
+ * True when its node reports a later unmount of the claim, by a scan after the pod's end, and its agent has had no gap since that end: then the
+ * agent has seen how the pod's mount ended, too, and keeps no record of it because the later one says more.
+ */
+function isExplained({ node, seenAtMs }: EndedReference, { releases = [], viewOf }: ReferenceContext): boolean {
+  const view = viewOf(node ?? "");
+  if (view === undefined || view.blind.some(({ toMs }) => toMs > seenAtMs)) return false;
+  return releases.some((one) => one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs);
 }
 
 /**

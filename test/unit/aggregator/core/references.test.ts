@@ -455,6 +455,37 @@ describe("the last of several pods whose mounts no scan showed", () => {
   );
 });
 
+describe("a pod of whose mount no record is left", () => {
+  const gap = (toMs: number) => ({ fromMs: toMs - 1_000, toMs, to: 1 });
+  const later = { node: "n1", byMs: SEEN + 500, widthMs: 500 };
+
+  it.each([
+    { name: "is explained by a later unmount on its node", releases: [later], isExplained: true },
+    { name: "is not by one that may have been before its end", releases: [{ ...later, widthMs: 501 }] },
+    { name: "nor by one of which nobody knows since when", releases: [{ ...later, widthMs: undefined }] },
+    { name: "nor by one on another node", releases: [{ ...later, node: "n2" }] },
+    { name: "nor where the agent has had a gap since", releases: [later], blind: [gap(SEEN + 1)] },
+    { name: "but by a gap before it nothing is lost", releases: [later], blind: [gap(SEEN)], isExplained: true },
+    { name: "nor by nothing", releases: [] },
+  ])("$name", ({ releases, blind = [], isExplained = false }) => {
+    const context: ReferenceContext = {
+      viewOf: () => viewWith({ podsResourceVersion: "200", blind }),
+      standingOf: () => "agent",
+      assumedEnd: () => undefined,
+      shown: [],
+      observed: [],
+      releases,
+      isHostPath: false,
+      stored: undefined,
+    };
+
+    const history = settleReferences({ pending: [referenceWith()], latest: undefined }, context);
+
+    expect(history.pending).toEqual([]);
+    expect(history.latest === undefined).toBe(isExplained);
+  });
+});
+
 describe("withEnds", () => {
   const endAt = (byMs: number, wasUse: boolean): UseEnd => ({
     id: `${byMs}`,
