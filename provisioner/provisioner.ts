@@ -24,6 +24,7 @@ import { createClaimWriter } from "./sinks/claim-writer.ts";
 import { createVolumeWriter } from "./sinks/volume-writer.ts";
 import { type Cluster, type ClusterListener, createCluster } from "./sources/cluster.ts";
 import { createLive } from "./sources/live.ts";
+import { UnplacedClaims } from "./unplaced-claims.ts";
 
 /** What a provisioner stands on; a test replaces just these. */
 export interface ProvisionerPorts {
@@ -70,7 +71,7 @@ class Provisioner {
     const { client, clock, metrics, keeper } = ports;
     const { node } = config;
     const nowMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
-    const live = createLive(client);
+    const live = createLive(client, config.namespace);
     const errors = createInternalErrors(ports, ["volumes"]);
     this.#events = createEventRecorder(ports, {
       ...{ controller: "mooring.dev/provisioner", instance: node },
@@ -92,12 +93,14 @@ class Provisioner {
     this.#settling = createSettling(ports, { claims: this.#cluster.claims, settleMs: ports.settleMs ?? SETTLE_MS });
     const shared = { ...ports, node, cluster: this.#cluster, storage: this.#storage };
     const publisher = new CapacityPublisher({ ...shared, writer: createCapacityWriter(client, config.namespace) });
+    const recorder = createRecorder({ clock, events: this.#events, nowMs });
     this.#reconciler = new Reconciler({
       ...{ ...shared, keeper, live, errors, nowMs, isSettled: this.#settling.isSettled },
       capacity: config.capacity ? publisher : { publish: async () => {} },
       volumes: createVolumeWriter(client),
       claims: createClaimWriter(client),
-      recorder: createRecorder({ clock, events: this.#events, nowMs }),
+      recorder,
+      unplaced: config.capacity ? new UnplacedClaims({ ...shared, live, recorder }) : undefined,
       measures: createMeasures(metrics),
     });
     const observed = { ...ports, cluster: this.#cluster, storage: this.#storage, reconciler: this.#reconciler };

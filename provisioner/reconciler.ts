@@ -6,12 +6,15 @@ import { ClaimProvisioning } from "./claim-provisioning.ts";
 import { claimUidOf, PROVISIONERS, volumeNameOf } from "./core/names.ts";
 import type { ClaimMetadata } from "./core/objects.ts";
 import { OrphanCare } from "./orphan-care.ts";
+import { UNPLACED_AFTER_MS, UnplacedClaims } from "./unplaced-claims.ts";
 import { VolumeCare } from "./volume-care.ts";
 import type { WorkParts } from "./work.ts";
 
 interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom"> {
   readonly errors: InternalErrors;
   readonly isSettled: () => boolean;
+  /** Nothing where no room is published. */
+  readonly unplaced: UnplacedClaims | undefined;
 }
 
 const WORKERS = 4;
@@ -20,7 +23,9 @@ const RESYNC_MS = 900_000;
 /** What follows each other closely is written at once. Milliseconds. */
 const CAPACITY_DEBOUNCE_MS = 50;
 
-/** The queue's keys are names of volumes, and these two. */
+/** Before the key of a claim for which no node is selected. */
+const CLAIM = "claim:";
+/** The queue's other keys are names of volumes, and these two. */
 const CAPACITY = "capacity";
 const EXACT_CAPACITY = "exact-capacity";
 
@@ -32,11 +37,13 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
   readonly #provisioning: ClaimProvisioning;
+  readonly #unplaced: UnplacedClaims | undefined;
   readonly care: VolumeCare;
   readonly orphans: OrphanCare;
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
+    this.#unplaced = parts.unplaced;
     this.#queue = new WorkQueue({ ...parts, errors: parts.errors.in("volumes"), retry: RETRY }, WORKERS);
     const work: WorkParts = {
       ...parts,
@@ -62,6 +69,8 @@ export class Reconciler {
     const { cluster, storage } = this.#parts;
     for (const { name } of cluster.volumes.by("claim", claim.uid)) this.#queue.add(name);
     const volume = volumeNameOf(claim.uid);
+    if (UnplacedClaims.isCandidate(claim))
+      this.#queue.addAfter(`${CLAIM}${claim.namespace}/${claim.name}`, UNPLACED_AFTER_MS);
     if (volume !== undefined && (this.#isSelected(claim) || storage.image(volume) !== undefined))
       this.#queue.add(volume);
   }
@@ -101,6 +110,7 @@ export class Reconciler {
   readonly #work = async (key: string, signal: AbortSignal): Promise<void> => {
     const { capacity } = this.#parts;
     if (key === CAPACITY || key === EXACT_CAPACITY) return await capacity.publish(key === EXACT_CAPACITY, signal);
+    if (key.startsWith(CLAIM)) return await this.#unplaced?.work(key.slice(CLAIM.length), signal);
     await this.#workOnVolume(key, signal);
   };
 

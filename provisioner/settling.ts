@@ -32,6 +32,8 @@ export function createSettling(
     return leastVersion !== undefined && reached !== undefined && !isOlder(reached, leastVersion);
   };
   let isSettled = false;
+  /** To find it out costs a list of all claims: only where an image has no volume. */
+  let isWanted = false;
   const ask = async (signal: AbortSignal): Promise<void> => {
     const request = { path: "/api/v1/persistentvolumeclaims", query: { limit: "1" }, accept: METADATA_LIST };
     try {
@@ -44,11 +46,14 @@ export function createSettling(
     }
   };
   return {
-    isSettled: () => isSettled,
+    isSettled: () => {
+      isWanted = true;
+      return isSettled;
+    },
     run: async (signal) => {
       await clock.sleep(settleMs, signal);
       while (!signal.aborted && !isSettled) {
-        if (leastVersion === undefined) await ask(signal);
+        if (isWanted && leastVersion === undefined) await ask(signal);
         if (leastVersion !== undefined) claims.reach(leastVersion);
         isSettled = isReached();
         if (!isSettled) await clock.sleep(RETRY_MS, signal);

@@ -6,6 +6,9 @@ export const STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner";
 export const BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner";
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
+/** On a claim that is bound. */
+export const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
+
 /** The annotation of a PersistentVolume that says who made it. */
 export const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
 /** Keeps a PersistentVolume until its storage is deleted: the name that all external provisioners use. */

@@ -48,6 +48,7 @@ export interface ClaimMetadata {
   readonly uid: string;
   readonly provisioner: string | undefined;
   readonly selectedNode: string | undefined;
+  readonly isBound: boolean;
 }
 
 /** A PersistentVolume that carries the label of this node. */

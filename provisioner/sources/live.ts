@@ -1,11 +1,13 @@
 import { outcomeOf } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
+import { METADATA_LIST } from "../../common/kube/collection.ts";
 import { list } from "../../common/kube/list.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import type { StoredCapacity } from "../core/capacity.ts";
 import { NODE_LABEL } from "../core/names.ts";
 import { nodeLabelOf } from "../core/node-label.ts";
 import type { Claim, ClaimMetadata, Volume } from "../core/objects.ts";
-import { readClaim, readVolume } from "./read-objects.ts";
+import { readCapacity, readClaim, readItems, readNodeLabel, readVolume } from "./read-objects.ts";
 
 /** Reads the API server itself, for what must not be decided on a copy. Each throws `MooringError` when no answer can be used. */
 export interface Live {
@@ -18,11 +20,17 @@ export interface Live {
   readonly volume: (name: string, signal: AbortSignal) => Promise<Volume | undefined>;
   /** All with the label of the node. */
   readonly volumesOf: (node: string, signal: AbortSignal) => Promise<readonly Volume[]>;
+  /** How large a volume of each class can be on each node, as the provisioners tell. */
+  readonly room: (signal: AbortSignal) => Promise<readonly StoredCapacity[]>;
+  /** The label of the node whose CSIStorageCapacity object comes first by name; nothing when there is none. */
+  readonly firstNode: (signal: AbortSignal) => Promise<string | undefined>;
 }
 
 const VOLUMES = "/api/v1/persistentvolumes";
 
-export function createLive(client: KubeClient): Live {
+export function createLive(client: KubeClient, namespace: string): Live {
+  const path = `/apis/storage.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/csistoragecapacities`;
+  const capacities = { path, query: { labelSelector: NODE_LABEL }, listsFrom: "cache" } as const;
   return {
     claim: async ({ namespace, name, uid }, signal) => {
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/persistentvolumeclaims/${encodeURIComponent(name)}`;
@@ -43,6 +51,23 @@ export function createLive(client: KubeClient): Live {
         for (const object of page) volumes.push(decoded(VOLUMES, readVolume, object));
       });
       return volumes;
+    },
+    room: async (signal) => {
+      const room: StoredCapacity[] = [];
+      await list(client, { collection: capacities, query: { limit: "500" }, signal }, (page) => {
+        for (const object of page) room.push(decoded(path, readCapacity, object));
+      });
+      return room;
+    },
+    firstNode: async (signal) => {
+      const request = {
+        method: "GET",
+        path,
+        query: { ...capacities.query, limit: "1" },
+        accept: METADATA_LIST,
+      } as const;
+      const [first] = decoded(path, readItems, await client.request(request, signal));
+      return first === undefined ? undefined : decoded(path, readNodeLabel, first);
     },
   };
 }

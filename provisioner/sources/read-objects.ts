@@ -3,6 +3,7 @@ import { parseBytes } from "../../common/storage/quantity.ts";
 import type { StoredCapacity } from "../core/capacity.ts";
 import {
   BETA_STORAGE_PROVISIONER,
+  BIND_COMPLETED,
   HOSTNAME,
   NODE_LABEL,
   POOL,
@@ -78,7 +79,8 @@ const claimMetadata = v.object({ metadata: namespaced });
 export function readClaimMetadata(object: unknown): ClaimMetadata & { readonly resourceVersion: string } {
   const { namespace, name, uid, resourceVersion, annotations } = v.parse(claimMetadata, object).metadata;
   const provisioner = provisionerIn(annotations);
-  return { namespace, name, uid, resourceVersion, provisioner, selectedNode: annotations?.[SELECTED_NODE] };
+  const isBound = annotations?.[BIND_COMPLETED] !== undefined;
+  return { namespace, name, uid, resourceVersion, provisioner, selectedNode: annotations?.[SELECTED_NODE], isBound };
 }
 
 const volumeSchema = v.object({
@@ -155,6 +157,16 @@ const capacitySchema = v.object({
   capacity: text,
   maximumVolumeSize: text,
 });
+
+/** The objects of a list. */
+export function readItems(object: unknown): readonly unknown[] {
+  return v.parse(v.object({ items: v.nullish(v.array(v.unknown()), []) }), object).items ?? [];
+}
+
+/** The label of the node that an object is of. */
+export function readNodeLabel(object: unknown): string | undefined {
+  return v.parse(v.object({ metadata: v.object({ labels: map }) }), object).metadata.labels?.[NODE_LABEL];
+}
 
 export function readCapacity(object: unknown): StoredCapacity {
   const { metadata, storageClassName, nodeTopology, capacity, maximumVolumeSize } = v.parse(capacitySchema, object);

@@ -115,8 +115,59 @@ describe("a claim that cannot be provisioned", () => {
   });
 });
 
-describe("twenty pods for ten places", () => {
-  it("ten are bound, no byte is given twice, and the others get their places when these are free again", async () => {
+describe("a claim for which no node is selected", () => {
+  it("since none has room stays Pending, and an event says so", async () => {
+    await stage.createClaim("huge", { storage: "11Gi" });
+    await stage.createPod("huge");
+
+    const event = await stage.event("huge", "ProvisioningFailed", "no node has room for 11Gi");
+
+    expect(event.note).toContain("the largest is 10Gi on host-of-two");
+    expect((await stage.claim("huge")).status.phase).toBe("Pending");
+    expect(await stage.events("huge", "ProvisioningFailed")).toHaveLength(1);
+    await stage.removePod("huge");
+    await stage.api.remove(`${CLAIMS}/huge`);
+  });
+
+  it("since its class binds at once is refused by an event, and gets no volume", async () => {
+    await stage.createClass("at-once", { volumeBindingMode: "Immediate" });
+    await stage.createClaim("at-once", { storageClassName: "at-once" });
+
+    await stage.event("at-once", "ProvisioningFailed", "use WaitForFirstConsumer");
+
+    expect(await stage.volumes()).toEqual([]);
+    await stage.api.remove(`${CLAIMS}/at-once`);
+  });
+});
+
+describe("a node that is full when it is asked", () => {
+  it("gives the claim back, and another node gets it", async () => {
+    const filler = { volume: `pvc-${crypto.randomUUID()}`, pool: "default", state: "published" } as const;
+    let full: FakeKeeper | undefined;
+    const fillFirst = (keeper: FakeKeeper): void =>
+      keeper.intercept(async ({ verb }) => {
+        if (verb !== "make" || full !== undefined) return undefined;
+        full = keeper;
+        keeper.put({ ...filler, bytes: keeper.freeBytes("default") });
+        return undefined;
+      });
+    for (const keeper of [one, two]) fillFirst(keeper);
+    await stage.createClaim("bounced", { storage: "3Gi" });
+    await stage.createPod("bounced");
+
+    const { spec } = await stage.bound("bounced");
+
+    const other = full === one ? two : one;
+    expect([full?.images.has(spec.volumeName), other.images.has(spec.volumeName)]).toEqual([false, true]);
+    await stage.event("bounced", "ProvisioningFailed", "asked the scheduler for another node");
+    for (const keeper of [one, two]) keeper.intercept(undefined);
+    await full?.ask({ verb: "remove", volume: filler.volume, pool: filler.pool, poolId: FAKE_POOL_ID }, owner.signal);
+    await discard("bounced");
+  });
+});
+
+describe("twenty pods for nine places", () => {
+  it("nine are bound, no byte is given twice, and the others get their places when these are free again", async () => {
     let names = Array.from({ length: 20 }, (_, index) => `race-${index}`);
     await Promise.all(names.map((name) => stage.createClaim(name, { storage: "1400Mi" })));
     await Promise.all(names.map((name) => stage.createPod(name)));

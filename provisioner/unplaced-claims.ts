@@ -1,0 +1,60 @@
+import type { Clock } from "../common/runtime/clock.ts";
+import { nodeLabelOf } from "./core/node-label.ts";
+import type { ClaimMetadata } from "./core/objects.ts";
+import { unplacedProblem } from "./core/unplaced.ts";
+import type { Recorder } from "./recorder.ts";
+import type { Cluster } from "./sources/cluster.ts";
+import type { Live } from "./sources/live.ts";
+
+interface UnplacedParts {
+  readonly node: string;
+  readonly clock: Clock;
+  readonly cluster: Cluster;
+  readonly live: Live;
+  readonly recorder: Recorder;
+}
+
+/** The scheduler selects a node within moments where there is one. Milliseconds. */
+export const UNPLACED_AFTER_MS = 10_000;
+/** The first object changes when a node comes or goes. Milliseconds. */
+const SPEAKER_MS = 60_000;
+
+/**
+ * Tells owners of claims that no node is selected for what is wrong. Every provisioner could, and one is enough: that of the node whose
+ * CSIStorageCapacity object comes first. It needs no election, costs one small list a minute while there is such a claim, and is another
+ * one as soon as the node is deleted, which takes its objects along. Without these objects nobody tells it, and the scheduler's and
+ * kube-controller-manager's own events remain.
+ */
+export class UnplacedClaims {
+  readonly #parts: UnplacedParts;
+  #speaker: { readonly isOwn: boolean; readonly untilMs: number } | undefined;
+
+  constructor(parts: UnplacedParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the claim may be one. */
+  static isCandidate({ isBound, selectedNode }: ClaimMetadata): boolean {
+    return !isBound && selectedNode === undefined;
+  }
+
+  async work(key: string, signal: AbortSignal): Promise<void> {
+    const { cluster, live, recorder } = this.#parts;
+    const metadata = cluster.claims.get(key);
+    if (metadata === undefined || !UnplacedClaims.isCandidate(metadata) || !(await this.#isSpeaker(signal))) return;
+    const claim = await live.claim(metadata, signal);
+    const storageClass = cluster.classes.get(claim?.storageClass ?? "");
+    if (claim === undefined || storageClass === undefined) return;
+    const why = unplacedProblem(claim, { storageClass, room: await live.room(signal) });
+    if (why !== undefined) recorder.claim(claim, "not-provisioned", why);
+  }
+
+  async #isSpeaker(signal: AbortSignal): Promise<boolean> {
+    const { clock, live, node } = this.#parts;
+    const now = clock.monotonicMs();
+    if (this.#speaker !== undefined && now < this.#speaker.untilMs) return this.#speaker.isOwn;
+    const isOwn = (await live.firstNode(signal)) === nodeLabelOf(node);
+    this.#speaker = { isOwn, untilMs: now + SPEAKER_MS };
+    return isOwn;
+  }
+}
