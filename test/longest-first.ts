@@ -34,8 +34,6 @@ const LONGEST = [
   "rotation",
   "claim-writes",
   "journal",
-  "keeper",
-  "keeper-crashes",
   "uninstall",
   "mount-storm",
   "csi-driver",

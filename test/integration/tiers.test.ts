@@ -54,7 +54,6 @@ function runTiers({ test = PASSES, e2e = E2E_PASSES, probe = NOTHING_MISSING }: 
     "package.json": JSON.stringify({ type: "module", scripts: { test: "", "test:e2e": "" } }),
     "bin/npm": NPM,
     ".ci/e2e-packages": "",
-    ".ci/test-packages": "",
     "runner.mjs": RUNNER,
     "test.mjs": test,
     "test:e2e.mjs": e2e,

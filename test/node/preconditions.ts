@@ -20,6 +20,8 @@ const PROGRAMS = {
   ip: "iproute2",
   nft: "nftables",
   runc: "runc",
+  "mkfs.ext4": "e2fsprogs",
+  "mkfs.xfs": "xfsprogs",
 } as const;
 
 /** Something of the kernel that is tried, and the programs that the trial itself takes. */

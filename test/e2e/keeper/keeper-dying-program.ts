@@ -1,13 +1,13 @@
 // A keeper that answers one request, and is killed by SIGKILL before its nth change of the node. The changes are the real ones.
-import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
-import { createSystemClock } from "../../common/runtime/clock.ts";
-import { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import { createLogger } from "../../common/runtime/logger.ts";
-import { createSystemRandom } from "../../common/runtime/random.ts";
-import { createKeeper } from "../../provisioner/keeper/keeper.ts";
-import { openKernel } from "../../provisioner/keeper/kernel.ts";
-import { createNodeActions, type NodeActions } from "../../provisioner/keeper/node-actions.ts";
-import { decodeRequest, LINK_FOLDER } from "../../provisioner/protocol.ts";
+import { createMountInfoFile } from "../../../common/mounts/mount-info-file.ts";
+import { createSystemClock } from "../../../common/runtime/clock.ts";
+import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
+import { createLogger } from "../../../common/runtime/logger.ts";
+import { createSystemRandom } from "../../../common/runtime/random.ts";
+import { createKeeper } from "../../../provisioner/keeper/keeper.ts";
+import { openKernel } from "../../../provisioner/keeper/kernel.ts";
+import { createNodeActions, type NodeActions } from "../../../provisioner/keeper/node-actions.ts";
+import { decodeRequest, LINK_FOLDER } from "../../../provisioner/protocol.ts";
 
 const [step = "", path = "", mountInfo = "", line = ""] = process.argv.slice(2);
 let steps = 0;

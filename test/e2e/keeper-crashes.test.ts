@@ -3,7 +3,15 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeeperRequest, MAX_REQUEST_BYTES } from "../../provisioner/protocol.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
-import { type KeeperNode, loopsOf, MAIN, newVolume, poolState, settingOf, startKeeperNode } from "./keeper-node.ts";
+import {
+  type KeeperNode,
+  loopsOf,
+  MAIN,
+  newVolume,
+  poolState,
+  settingOf,
+  startKeeperNode,
+} from "./keeper/keeper-node.ts";
 
 const MIB = 2 ** 20;
 /** More changes than any request takes. */

@@ -1,40 +1,22 @@
-import { accessSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type KeeperRequest, LINK_FOLDER, type PoolState } from "../../provisioner/protocol.ts";
-import { createKeeperClient, type KeeperAnswer } from "../../provisioner/sinks/keeper-client.ts";
-import { listLoops } from "../csi/loop-devices.ts";
-import { inNamespaces, runCommand, systemPath } from "../node/commands.ts";
-import type { OwnedChild } from "../process/child.ts";
-import { codeOf, HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { findProgram } from "../process/program.ts";
-import { waitUntil } from "../process/wait.ts";
-import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
+import { type KeeperRequest, LINK_FOLDER, type PoolState } from "../../../provisioner/protocol.ts";
+import { createKeeperClient, type KeeperAnswer } from "../../../provisioner/sinks/keeper-client.ts";
+import { listLoops } from "../../csi/loop-devices.ts";
+import { type MountNamespace, openMountNamespace } from "../../integration/mount-namespace.ts";
+import { inNamespaces, runCommand } from "../../node/commands.ts";
+import type { OwnedChild } from "../../process/child.ts";
+import { codeOf, HarnessError } from "../../process/errors.ts";
+import type { Owner } from "../../process/owner.ts";
+import { waitUntil } from "../../process/wait.ts";
 
 /** The file that Node.js is told to run for a keeper. */
-export const MAIN = fileURLToPath(new URL("../../provisioner/keeper/main.ts", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../../provisioner/keeper/main.ts", import.meta.url));
 const DYING = fileURLToPath(new URL("keeper-dying-program.ts", import.meta.url));
 /** A keeper that is asked for something on a slow machine; no row waits for it. */
 const DEADLINE_MS = 120_000;
 const START_MS = 30_000;
-
-/** Programs that a node of these tests takes, with the package that has each. */
-const PROGRAMS = { "mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", losetup: "mount", nsenter: "util-linux" } as const;
-
-/** Throws a HarnessError that says what this machine lacks for loop devices and filesystems on them. */
-export function requireLoopDevices(): void {
-  if (process.getuid?.() !== 0) throw new HarnessError("the keeper's tests attach loop devices: run them as root");
-  for (const [name, packageName] of Object.entries(PROGRAMS)) {
-    if (findProgram(name, systemPath()) !== undefined) continue;
-    throw new HarnessError(`the keeper's tests need the program ${name}: apt-get install ${packageName}`);
-  }
-  try {
-    accessSync("/dev/loop-control");
-  } catch {
-    throw new HarnessError("the keeper's tests need loop devices: there is no /dev/loop-control");
-  }
-}
 
 export type Filesystem = "ext4" | "xfs";
 
@@ -80,7 +62,6 @@ export interface NodeOptions {
 const DISK = "320M";
 
 export async function startKeeperNode(owner: Owner, options: NodeOptions): Promise<KeeperNode> {
-  requireLoopDevices();
   await releaseLoops((pid) => !isAlive(pid));
   const namespace = await openMountNamespace((undo) => owner.defer(undo));
   owner.defer(() => releaseLoops((pid) => pid === process.pid));
