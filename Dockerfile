@@ -18,6 +18,7 @@ COPY agent agent
 COPY aggregator aggregator
 COPY cli/uninstall cli/uninstall
 COPY common common
+COPY provisioner provisioner
 RUN ["node", ".ci/launch.mjs", ".ci/bundle.ts", "/app"]
 # The Node.js that the lock file pins, what it loads, and nothing else: no shell, no package manager.
 RUN ["node", ".ci/launch.mjs", ".ci/image-root.ts", "/image"]

@@ -11,6 +11,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 export const PROGRAMS: Programs = {
   agent: "agent/main.ts",
   aggregator: "aggregator/main.ts",
+  provisioner: "provisioner/main.ts",
+  keeper: "provisioner/keeper/main.ts",
   uninstall: "cli/uninstall/main.ts",
   "os-info-program": "agent/sources/os-info-program.ts",
 };

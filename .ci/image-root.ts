@@ -32,7 +32,7 @@ function layOut(root: string): readonly string[] {
   put(root, "/usr/local/LICENSE", OWN_LICENCE);
   for (const path of LICENCES.filter(existsSync)) put(root, path);
   mkdirSync(join(root, "etc"), { recursive: true });
-  const users = ["root:x:0", "mooring-agent:x:60871", "mooring-aggregator:x:60872"];
+  const users = ["root:x:0", "mooring-agent:x:60871", "mooring-aggregator:x:60872", "mooring-provisioner:x:60873"];
   writeFileSync(
     join(root, "etc/passwd"),
     linesOf(users, (user) => `${user}:${user.split(":")[2]}::/:/nologin`),

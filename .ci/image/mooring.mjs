@@ -1,4 +1,4 @@
-// The image's entry, `mooring agent|aggregator [flags]`: this process becomes the program, with the flags of Node.js that suit it.
+// The image's entry, `mooring agent|aggregator|provisioner|keeper [flags]`: this process becomes the program, with the flags of Node.js that suit it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";

@@ -21,7 +21,7 @@ function mooring(...args: readonly string[]): Promise<{ readonly stdout: string;
 }
 
 describe("the bundle", () => {
-  it.each(["agent", "aggregator"])("has the command %s, which knows its settings", async (command) => {
+  it.each(["agent", "aggregator", "provisioner", "keeper"])("has the command %s, which knows its settings", async (command) => {
     const { stdout, stderr } = await mooring(command, "--help");
 
     expect(stdout).toContain(`Usage: ${command} [flags]`);
