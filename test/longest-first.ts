@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const LONGEST = [
   "affinity",
+  "provisioner",
   "protection-signals",
   "protection-tools",
   "protection-away",
