@@ -1,5 +1,5 @@
 import { TEMPOS } from "../plan/tempo.ts";
-import type { Published } from "../published.ts";
+import type { Published, PublishedUse } from "../published.ts";
 import type { Use } from "../truth.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
 import { NAMESPACE } from "../world/objects.ts";
@@ -106,7 +106,7 @@ function firstSeenFrom({ leading, term, nodes, tempo }: World, madeAt: number): 
   return Math.max(leading.sinceMs, ...nodes.map(({ name }) => Math.min(silentAt, term.heard.get(name) ?? silentAt)));
 }
 
-/** Of several that ended within the uncertainty any may be named. */
+/** Of several that ended within the uncertainty any may be named: that of what a run tells at best, and that which is published. */
 function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published): void {
   const uses = world.truth.usesOf(claim.uid).filter(({ isShown, node, beganAt, endedAt = 0 }) => {
     return isShown && endedAt - beganAt > SHORT_MS && !world.agentless.some((one) => one.node === node);
@@ -116,7 +116,7 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
   const users = world.truth.usesOf(claim.uid).filter(({ endedAt = 0 }) => endedAt >= last - EXACT_MS);
   const podUid = lastUse?.podUid;
   if (users.some((use) => use.podUid === podUid) || usedEarlierClaim(world, claim, podUid)) return;
-  if (isForgottenInline(world, claim, podUid)) return;
+  if (isForgottenInline(world, claim, podUid) || mayBeLast(world, claim, { lastUse, last })) return;
   const who = users.map(({ pod }) => pod).join(" or ");
   throw new BrokenPromise(
     "last-user",
@@ -127,6 +127,21 @@ function checkLastUser(world: World, claim: ClaimRecord, { lastUse }: Published)
 /** An administrator took the earlier claim away under the pod, by its finalizer: by name the pod refers to this one, and its end counts. */
 function usedEarlierClaim({ truth }: World, { name, uid }: ClaimRecord, podUid: string | undefined): boolean {
   return truth.all.some((use) => use.podUid === podUid && use.claim === `${NAMESPACE}/${name}` && use.claimUid !== uid);
+}
+
+/**
+ * It did use the claim, and what is published of its end leaves open whether it was the last: no scan showed that end, or a boot hid it, so it is
+ * known from above alone, and the last use ended before that.
+ */
+function mayBeLast(
+  world: World,
+  { uid }: ClaimRecord,
+  { lastUse, last }: { readonly lastUse: PublishedUse | undefined; readonly last: number },
+): boolean {
+  const { releasedAtMs = 0, uncertaintyMs = Number.POSITIVE_INFINITY, podUid } = lastUse ?? {};
+  const wall = apiWallOf(world);
+  const isUser = world.truth.usesOf(uid).some((use) => use.isShown && use.podUid === podUid);
+  return isUser && releasedAtMs >= wall.earliest(last) && releasedAtMs - uncertaintyMs <= wall.latest(last);
 }
 
 /** Of a pod that was gone before the present leader began nobody knows that a volume with the PV's name was an inline one. */
