@@ -6,6 +6,7 @@ import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, STAGED_TYPE, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
 import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
+import type { Removal } from "./removal.ts";
 import { volumeRemovalFrom } from "./volume-traces.ts";
 
 /** Where there may be traces, and how they are found. */
@@ -24,18 +25,6 @@ export interface RemovalPorts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-}
-
-/** The removal of all that Mooring wrote to one claim or volume. */
-export interface Removal {
-  readonly namespace?: string;
-  readonly claim?: string;
-  readonly volume?: string;
-  readonly path: string;
-  /** A claim that is being deleted. */
-  readonly isDeleting?: boolean;
-  /** A strategic merge patch of the object's status. It holds of exactly the object, in exactly the state, that was seen. */
-  readonly body: object;
 }
 
 const Condition = v.object({ type: v.string() });

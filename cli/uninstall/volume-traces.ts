@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { VOLUME_ANNOTATIONS } from "../../common/storage/volume-annotations.ts";
-import type { Removal } from "./claim-traces.ts";
+import type { Removal } from "./removal.ts";
 
 const Volume = v.object({
   metadata: v.object({
