@@ -37,7 +37,7 @@ export interface VolumeFacts {
 
 const NOTHING = { kind: "nothing" } as const;
 
-/** Whether this provisioner made the volume for this node: everything else is somebody else's. */
+/** Whether this provisioner made the volume for this node. It touches no other. */
 export function isOwn(volume: Volume, nodeName: string): boolean {
   return (
     PROVISIONERS.includes(volume.provisionedBy ?? "") &&

@@ -122,7 +122,7 @@ interface Conversation {
 
 /** Takes request after request of one connection. Never rejects: what goes wrong with a connection ends it. */
 async function converse(socket: Socket, { clock, keeper, lineMs, signal }: Conversation): Promise<void> {
-  // Whoever went away has no use for the reply.
+  // The caller has closed the connection: nobody reads the reply.
   socket.on("error", () => {});
   const lines = createLineReader(socket, MAX_REQUEST_BYTES);
   const withLimit = <T>(task: (limit: AbortSignal) => Promise<T>): Promise<T> =>
