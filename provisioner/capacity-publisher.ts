@@ -35,9 +35,9 @@ export class CapacityPublisher {
     const { cluster, storage, node: name } = this.#parts;
     const node = cluster.nodes.get(name);
     const { classes, capacities } = cluster;
-    if (storage.pools === undefined || node?.hostname === undefined) return;
+    if (storage.pools === undefined || node === undefined) return;
     if (!classes.hasSynced() || !capacities.hasSynced()) return;
-    const desired = desiredCapacities(node.hostname, { classes: [...classes.all()], pools: storage.pools });
+    const desired = desiredCapacities(node, { classes: [...classes.all()], pools: storage.pools });
     const changes = capacityChanges([...capacities.all()], desired, isExact);
     await this.#write(changes, node, signal);
   }

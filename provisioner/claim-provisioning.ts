@@ -125,12 +125,10 @@ export class ClaimProvisioning {
   }
 
   async #create(claim: Claim, provision: Provision, signal: AbortSignal): Promise<void> {
-    const { cluster, volumes, node: name } = this.#parts;
-    const node = cluster.nodes.get(name);
+    const { cluster, volumes, node: nodeName } = this.#parts;
     const storageClass = cluster.classes.get(claim.storageClass ?? "");
-    if (node?.hostname === undefined || storageClass === undefined)
-      throw new MooringError("api-rejected", "the node or the class has changed meanwhile");
-    const object = volumeObject(provision, { claim, storageClass, node: { ...node, hostname: node.hostname } });
+    if (storageClass === undefined) throw new MooringError("api-rejected", "the class has been deleted meanwhile");
+    const object = volumeObject(provision, { claim, storageClass, nodeName });
     const outcome = await volumes.create(object, signal);
     if (outcome.kind === "conflict" && (await this.#exists(claim, provision, signal))) return;
     settle(outcome);

@@ -10,6 +10,7 @@ import {
   type SettingsReader,
   textSetting,
 } from "../common/runtime/settings.ts";
+import { isLabelValue } from "../common/storage/label-syntax.ts";
 
 /** Every setting of the provisioner, with its default. */
 export const PROVISIONER_SETTINGS = {
@@ -70,7 +71,9 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 function nodeProblems({ get }: SettingsReader): readonly string[] {
   const node = get(PROVISIONER_SETTINGS.node);
   if (node === undefined) return ["--node is missing"];
-  return NAME.test(node) ? [] : [`--node "${node}" is no name of a node`];
+  if (!NAME.test(node)) return [`--node "${node}" is no name of a node`];
+  // The label by which a provisioner follows the volumes of its node, and the hostname label, cannot hold more.
+  return isLabelValue(node) ? [] : [`--node "${node}" has more than the 63 characters that a label can hold`];
 }
 
 function namespaceProblems({ get }: SettingsReader): readonly string[] {

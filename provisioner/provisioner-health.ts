@@ -5,6 +5,8 @@ import { type CheckResult, degraded, failed, PASSED } from "../common/runtime/he
 import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import type { Health } from "../common/runtime/observability.ts";
 import { pulseCheck } from "../common/runtime/pulse.ts";
+import { nodeProblem } from "./core/local-node.ts";
+import type { LocalNode } from "./core/objects.ts";
 import type { NodeStorage } from "./node-storage.ts";
 import type { Reconciler } from "./reconciler.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -15,6 +17,7 @@ interface HealthParts {
   readonly storage: NodeStorage;
   readonly reconciler: Reconciler;
   readonly errors: InternalErrors;
+  readonly node: string;
   readonly isPublishing: boolean;
 }
 
@@ -40,6 +43,7 @@ export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "re
     ready: {
       watches: () => checkWatches(followed),
       keeper: () => (storage.problem === undefined ? PASSED : failed(storage.problem)),
+      node: () => checkNode(nodes.get(parts.node)),
       pools: () => checkPools(storage),
       volumes: () => checkVolumes(reconciler),
       "internal-errors": () => errors.check(),
@@ -50,6 +54,12 @@ export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "re
 function checkWatches(followed: Readonly<Record<string, Pick<Informer<Stored>, "hasSynced">>>): CheckResult {
   const missing = Object.entries(followed).flatMap(([name, { hasSynced }]) => (hasSynced() ? [] : [name]));
   return missing.length === 0 ? PASSED : failed(`not listed yet: ${missing.join(", ")}`);
+}
+
+/** Volumes that there are work on: no reason to stop a rollout, and one to look. */
+function checkNode(node: LocalNode | undefined): CheckResult {
+  const why = node === undefined ? "its Node object is not known" : nodeProblem(node);
+  return why === undefined ? PASSED : degraded(why);
 }
 
 /** The other pools work: no reason to stop a rollout, and one to look. */

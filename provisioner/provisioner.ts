@@ -105,7 +105,7 @@ class Provisioner {
     });
     const observed = { ...ports, cluster: this.#cluster, storage: this.#storage, reconciler: this.#reconciler };
     registerProvisionerMetrics(observed);
-    this.health = provisionerHealth({ ...observed, errors, isPublishing: config.capacity });
+    this.health = provisionerHealth({ ...observed, errors, node, isPublishing: config.capacity });
     this.#capacity = config.capacity;
   }
 

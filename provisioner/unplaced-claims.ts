@@ -1,5 +1,4 @@
 import type { Clock } from "../common/runtime/clock.ts";
-import { nodeLabelOf } from "./core/node-label.ts";
 import type { ClaimMetadata } from "./core/objects.ts";
 import { unplacedProblem } from "./core/unplaced.ts";
 import type { Recorder } from "./recorder.ts";
@@ -53,7 +52,7 @@ export class UnplacedClaims {
     const { clock, live, node } = this.#parts;
     const now = clock.monotonicMs();
     if (this.#speaker !== undefined && now < this.#speaker.untilMs) return this.#speaker.isOwn;
-    const isOwn = (await live.firstNode(signal)) === nodeLabelOf(node);
+    const isOwn = (await live.firstNode(signal)) === node;
     this.#speaker = { isOwn, untilMs: now + SPEAKER_MS };
     return isOwn;
   }

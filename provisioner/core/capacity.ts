@@ -1,23 +1,24 @@
 import type { PoolState } from "../protocol.ts";
 import { DEFAULT_POOL, readParameters } from "./class-parameters.ts";
+import { nodeProblem } from "./local-node.ts";
 import { PROVISIONERS } from "./names.ts";
-import { hashOf } from "./node-label.ts";
-import type { StorageClass } from "./objects.ts";
+import type { LocalNode, StorageClass } from "./objects.ts";
+import { hashOf } from "./short-name.ts";
 import { wholeUnits } from "./sizes.ts";
 
 /** A CSIStorageCapacity object of this node: how large a volume of a class can be here. */
 export interface Capacity {
-  /** The same for the same class and host name. */
+  /** The same for the same class and node. */
   readonly name: string;
   readonly storageClass: string;
-  readonly hostname: string;
+  readonly nodeName: string;
   readonly bytes: number;
   /** Differences up to so many bytes may wait: other programs may write to the pool's disk all the time. */
   readonly slackBytes: number;
 }
 
 /** One that stands in the API server. */
-export interface StoredCapacity extends Omit<Capacity, "hostname" | "bytes" | "slackBytes"> {
+export interface StoredCapacity extends Omit<Capacity, "nodeName" | "bytes" | "slackBytes"> {
   readonly uid: string;
   readonly resourceVersion: string;
   /** Nothing where it selects nodes in another way. */
@@ -28,17 +29,19 @@ export interface StoredCapacity extends Omit<Capacity, "hostname" | "bytes" | "s
 
 /** The objects that are to stand there: one for each class that waits for its first consumer. */
 export function desiredCapacities(
-  hostname: string,
+  node: LocalNode,
   { classes, pools }: { readonly classes: readonly StorageClass[]; readonly pools: readonly PoolState[] },
 ): readonly Capacity[] {
+  // Without objects of this node the scheduler does not choose it.
+  if (nodeProblem(node) !== undefined) return [];
   return classes
     .filter(
       ({ provisioner, bindingMode }) => PROVISIONERS.includes(provisioner) && bindingMode === "WaitForFirstConsumer",
     )
     .map((storageClass) => ({
-      name: `mooring-${hashOf(`${storageClass.name}/${hostname}`)}`,
+      name: `mooring-${hashOf(`${storageClass.name}/${node.name}`)}`,
       storageClass: storageClass.name,
-      hostname,
+      nodeName: node.name,
       ...roomOf(storageClass, pools),
     }));
 }
@@ -71,7 +74,7 @@ export function capacityChanges(
   const wanted = new Map(desired.map((one) => [one.name, one]));
   const isFit = (one: StoredCapacity): boolean => {
     const want = wanted.get(one.name);
-    return want?.storageClass === one.storageClass && want.hostname === one.hostname;
+    return want?.storageClass === one.storageClass && want.nodeName === one.hostname;
   };
   const fit = new Map(stored.filter(isFit).map((one) => [one.name, one]));
   return {

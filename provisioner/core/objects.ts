@@ -2,7 +2,7 @@
 export interface LocalNode {
   readonly name: string;
   readonly uid: string;
-  /** The value of its label `kubernetes.io/hostname`, which need not be its name. */
+  /** The value of its label `kubernetes.io/hostname`: its name where the kubelet set it. */
   readonly hostname: string | undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { ImageState, PoolState } from "../protocol.ts";
 import { readParameters } from "./class-parameters.ts";
+import { nodeProblem } from "./local-node.ts";
 import { PROVISIONERS, volumeNameOf } from "./names.ts";
 import type { Claim, LocalNode, StorageClass } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
@@ -58,8 +59,8 @@ export function decideProvisioning(
   const size = sizeProblem(claim, { bytes, fsType: parameters.fsType });
   if (size !== undefined) return { kind: "refuse", why: size };
   if (node === undefined) return { kind: "wait", why: "this node's Node object has not been read yet" };
-  if (node.hostname === undefined)
-    return { kind: "refuse", why: `node ${node.name} has no label kubernetes.io/hostname` };
+  const wrong = nodeProblem(node);
+  if (wrong !== undefined) return { kind: "reschedule", why: wrong };
   const { pool, fsType } = parameters;
   return inPool({ volume, pool, bytes, fsType }, facts);
 }

@@ -1,7 +1,6 @@
 import { LINK_FOLDER } from "../protocol.ts";
 import { HOSTNAME, NODE_LABEL, POOL, POOL_ID, PROVISIONED_BY, VOLUME_FINALIZER } from "./names.ts";
-import { nodeLabelOf } from "./node-label.ts";
-import type { Claim, LocalNode, StorageClass } from "./objects.ts";
+import type { Claim, StorageClass } from "./objects.ts";
 import type { Provision } from "./provisioning.ts";
 import { quantityOf } from "./sizes.ts";
 
@@ -14,22 +13,22 @@ export function volumeObject(
   {
     claim,
     storageClass,
-    node,
+    nodeName,
   }: {
     readonly claim: Claim;
     readonly storageClass: StorageClass;
-    readonly node: LocalNode & { readonly hostname: string };
+    readonly nodeName: string;
   },
 ) {
   const { namespace, name, uid } = claim;
   const isBlock = claim.volumeMode === "Block";
-  const hostname = { key: HOSTNAME, operator: "In", values: [node.hostname] };
+  const hostname = { key: HOSTNAME, operator: "In", values: [nodeName] };
   return {
     apiVersion: "v1",
     kind: "PersistentVolume",
     metadata: {
       name: volume,
-      labels: { [NODE_LABEL]: nodeLabelOf(node.name) },
+      labels: { [NODE_LABEL]: nodeName },
       annotations: { [PROVISIONED_BY]: storageClass.provisioner, [POOL]: pool, [POOL_ID]: poolId },
       // On Retain nothing of ours is to hold it.
       finalizers: storageClass.reclaimPolicy === "Delete" ? [VOLUME_FINALIZER] : [],

@@ -1,6 +1,5 @@
 import { type ImageState, LINK_FOLDER, type PoolState } from "../protocol.ts";
 import { claimUidOf, PROVISIONERS, VOLUME_FINALIZER } from "./names.ts";
-import { nodeLabelOf } from "./node-label.ts";
 import type { Claim, Volume } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
 
@@ -42,7 +41,7 @@ export function isOwn(volume: Volume, nodeName: string): boolean {
   return (
     PROVISIONERS.includes(volume.provisionedBy ?? "") &&
     claimUidOf(volume.name) !== undefined &&
-    volume.node === nodeLabelOf(nodeName) &&
+    volume.node === nodeName &&
     volume.path === `${LINK_FOLDER}/${volume.name}`
   );
 }

@@ -2,7 +2,6 @@ import { patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
 import type { Capacity, StoredCapacity } from "../core/capacity.ts";
 import { HOSTNAME, NODE_LABEL } from "../core/names.ts";
-import { nodeLabelOf } from "../core/node-label.ts";
 import type { LocalNode } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
@@ -37,7 +36,7 @@ function sizes(bytes: number): { readonly capacity: string; readonly maximumVolu
 }
 
 function objectOf(
-  { name, storageClass, hostname, bytes }: Capacity,
+  { name, storageClass, nodeName, bytes }: Capacity,
   { node, namespace }: { readonly node: LocalNode; readonly namespace: string },
 ): object {
   return {
@@ -45,10 +44,10 @@ function objectOf(
     kind: "CSIStorageCapacity",
     metadata: {
       ...{ namespace, name },
-      labels: { [NODE_LABEL]: nodeLabelOf(node.name) },
+      labels: { [NODE_LABEL]: node.name },
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid }],
     },
-    nodeTopology: { matchLabels: { [HOSTNAME]: hostname } },
+    nodeTopology: { matchLabels: { [HOSTNAME]: nodeName } },
     storageClassName: storageClass,
     ...sizes(bytes),
   };

@@ -3,7 +3,6 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { StoredCapacity } from "../core/capacity.ts";
 import { NODE_LABEL } from "../core/names.ts";
-import { nodeLabelOf } from "../core/node-label.ts";
 import type { ClaimMetadata, LocalNode, StorageClass, Volume } from "../core/objects.ts";
 import { readCapacity, readClaimMetadata, readClass, readNode, readVolume } from "./read-objects.ts";
 
@@ -35,7 +34,7 @@ export function createCluster(
   { node, namespace }: { readonly node: string; readonly namespace: string },
   listener: ClusterListener,
 ): Cluster {
-  const ofNode = { labelSelector: `${NODE_LABEL}=${nodeLabelOf(node)}` };
+  const ofNode = { labelSelector: `${NODE_LABEL}=${node}` };
   const capacityPath = `/apis/storage.k8s.io/v1/namespaces/${namespace}/csistoragecapacities`;
   return {
     nodes: createInformer(parts, {

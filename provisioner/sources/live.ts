@@ -5,7 +5,6 @@ import { list } from "../../common/kube/list.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { StoredCapacity } from "../core/capacity.ts";
 import { NODE_LABEL } from "../core/names.ts";
-import { nodeLabelOf } from "../core/node-label.ts";
 import type { Claim, ClaimMetadata, Volume } from "../core/objects.ts";
 import { readCapacity, readClaim, readItems, readNodeLabel, readVolume } from "./read-objects.ts";
 
@@ -44,7 +43,7 @@ export function createLive(client: KubeClient, namespace: string): Live {
       // Without a resource version the answer shows all that was ever stored.
       const collection = {
         path: VOLUMES,
-        query: { labelSelector: `${NODE_LABEL}=${nodeLabelOf(node)}` },
+        query: { labelSelector: `${NODE_LABEL}=${node}` },
         listsFrom: "quorum",
       } as const;
       await list(client, { collection, query: { limit: "500" }, signal }, (page) => {

@@ -21,12 +21,15 @@ function mooring(...args: readonly string[]): Promise<{ readonly stdout: string;
 }
 
 describe("the bundle", () => {
-  it.each(["agent", "aggregator", "provisioner", "keeper"])("has the command %s, which knows its settings", async (command) => {
-    const { stdout, stderr } = await mooring(command, "--help");
+  it.each(["agent", "aggregator", "provisioner", "keeper"])(
+    "has the command %s, which knows its settings",
+    async (command) => {
+      const { stdout, stderr } = await mooring(command, "--help");
 
-    expect(stdout).toContain(`Usage: ${command} [flags]`);
-    expect(stderr).toBe("");
-  });
+      expect(stdout).toContain(`Usage: ${command} [flags]`);
+      expect(stderr).toBe("");
+    },
+  );
 
   it("has what the agent loads on demand: native code, and the program that asks for the distribution", async () => {
     const { stdout } = await mooring("agent", "--dry-run", "--output=json");

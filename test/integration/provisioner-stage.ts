@@ -103,9 +103,8 @@ export class ProvisionerStage {
     await this.createClass("local");
   }
 
-  /** Its host name is another one than its name. */
-  async createNode(name: string): Promise<void> {
-    const labels = { "kubernetes.io/hostname": `host-of-${name}` };
+  async createNode(name: string, hostname = name): Promise<void> {
+    const labels = { "kubernetes.io/hostname": hostname };
     await this.api.create("/api/v1/nodes", { metadata: { name, labels } });
     const condition = { type: "Ready", status: "True", reason: "KubeletReady", message: "" };
     const allocatable = { cpu: "64", memory: "256Gi", pods: "1000" };
@@ -139,7 +138,7 @@ export class ProvisionerStage {
   /** A pod that uses the claim, on a node of the scheduler's choice unless told. Nobody runs it. */
   async createPod(name: string, claim = name, node?: string): Promise<void> {
     const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
-    const nodeSelector = node === undefined ? {} : { "kubernetes.io/hostname": `host-of-${node}` };
+    const nodeSelector = node === undefined ? {} : { "kubernetes.io/hostname": node };
     const spec = {
       containers: [{ name: "main", image: "none" }],
       // Nobody writes heartbeats for these nodes: after a while they are tainted.

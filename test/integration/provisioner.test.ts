@@ -63,7 +63,7 @@ describe("a claim", () => {
         local: { path: `/run/mooring/volumes/${spec.volumeName}`, fsType: "ext4" },
         nodeAffinity: {
           required: {
-            nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", values: ["host-of-two"] }] }],
+            nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", values: ["two"] }] }],
           },
         },
       },
@@ -122,7 +122,7 @@ describe("a claim for which no node is selected", () => {
 
     const event = await stage.event("huge", "ProvisioningFailed", "no node has room for 11Gi");
 
-    expect(event.note).toContain("the largest is 10Gi on host-of-two");
+    expect(event.note).toContain("the largest is 10Gi on two");
     expect((await stage.claim("huge")).status.phase).toBe("Pending");
     expect(await stage.events("huge", "ProvisioningFailed")).toHaveLength(1);
     await stage.removePod("huge");
@@ -311,6 +311,27 @@ describe("what others own", () => {
 
     expect(one.images.has(spec.volumeName)).toBe(true);
     await discard("slash");
+  });
+});
+
+describe("a node whose host name is not its name", () => {
+  it("publishes no room, and gives a claim back with a word why", async () => {
+    const three = createFakeKeeper([{ totalBytes: 100 * GiB }]);
+    await stage.createNode("three", "rack-3");
+    await stage.createClass("slash-three", { provisioner: "mooring.dev/local" });
+    const { stop } = await stage.start("three", three);
+    await stage.createClaim("misnamed", { storageClassName: "slash-three" });
+    await stage.createPod("misnamed", "misnamed", "rack-3");
+
+    await stage.event("misnamed", "ProvisioningFailed", 'of node three is "rack-3"');
+
+    expect((await stage.capacities()).map(({ host }) => host)).not.toContain("rack-3");
+    expect((await stage.capacities()).map(({ host }) => host)).not.toContain("three");
+    expect([await stage.volumes(), three.images.size]).toEqual([[], 0]);
+    await stop();
+    await stage.removePod("misnamed");
+    await stage.api.remove(`${CLAIMS}/misnamed`);
+    await stage.api.remove("/api/v1/nodes/three");
   });
 });
 

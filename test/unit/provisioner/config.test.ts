@@ -19,6 +19,7 @@ describe("readProvisionerCommand", () => {
   it.each([
     { argv: [], problem: "--node is missing" },
     { argv: ["--node", "N 1"], problem: '--node "N 1" is no name of a node' },
+    { argv: ["--node", "n".repeat(64)], problem: "has more than the 63 characters that a label can hold" },
     { argv: ["--node", "n1", "--namespace", "../x"], problem: '--namespace "../x" is no name of a namespace' },
     { argv: ["--node", "n1", "--capacity", "maybe"], problem: "must be one of on, off" },
     { argv: ["--node", "n1", "--pools", "a"], problem: "unknown flag --pools" },

@@ -1,4 +1,3 @@
-import { nodeLabelOf } from "../../../provisioner/core/node-label.ts";
 import type { Claim, LocalNode, StorageClass, Volume } from "../../../provisioner/core/objects.ts";
 import type { ImageState, PoolState } from "../../../provisioner/protocol.ts";
 
@@ -27,7 +26,7 @@ export function classWith(changes: Partial<StorageClass> = {}): StorageClass {
 }
 
 export function nodeWith(changes: Partial<LocalNode> = {}): LocalNode {
-  return { name: "n1", uid: "node-uid", hostname: "host-1", ...changes };
+  return { name: "n1", uid: "node-uid", hostname: "n1", ...changes };
 }
 
 export function poolWith(changes: Partial<PoolState> = {}): PoolState {
@@ -42,7 +41,7 @@ export function volumeWith(changes: Partial<Volume> = {}): Volume {
   return {
     ...{ name: VOLUME, uid: "pv-uid", resourceVersion: "9", isDeleting: false, phase: "Bound", policy: "Delete" },
     finalizers: ["kubernetes.io/pv-protection", "external-provisioner.volume.kubernetes.io/finalizer"],
-    ...{ provisionedBy: "local.mooring.dev", pool: "default", poolId: POOL_ID, node: nodeLabelOf("n1") },
+    ...{ provisionedBy: "local.mooring.dev", pool: "default", poolId: POOL_ID, node: "n1" },
     ...{ path: `/run/mooring/volumes/${VOLUME}`, storageClass: "local", volumeMode: "Filesystem", capacityBytes: GiB },
     claim: { namespace: "team", name: "data", uid: UID },
     ...changes,

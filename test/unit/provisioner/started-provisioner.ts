@@ -27,7 +27,7 @@ export async function stopProvisioners(): Promise<void> {
 }
 
 const NODE = {
-  metadata: { name: "n1", uid: "node-uid", resourceVersion: "3", labels: { "kubernetes.io/hostname": "h1" } },
+  metadata: { name: "n1", uid: "node-uid", resourceVersion: "3", labels: { "kubernetes.io/hostname": "n1" } },
 };
 
 export async function startProvisioner(change: Partial<ProvisionerPorts> = {}): Promise<StartedProvisioner> {

@@ -5,16 +5,26 @@ import {
   desiredCapacities,
   type StoredCapacity,
 } from "../../../../provisioner/core/capacity.ts";
-import { classWith, GiB, MiB, poolWith } from "../objects.ts";
+import type { LocalNode, StorageClass } from "../../../../provisioner/core/objects.ts";
+import type { PoolState } from "../../../../provisioner/protocol.ts";
+import { classWith, GiB, MiB, nodeWith, poolWith } from "../objects.ts";
+
+interface Row {
+  readonly name: string;
+  readonly node?: Partial<LocalNode>;
+  readonly classes: readonly Partial<StorageClass>[];
+  readonly pools: readonly Partial<PoolState>[];
+  readonly bytes: readonly number[];
+}
 
 describe("the room of a node", () => {
-  it.each([
+  it.each<Row>([
     { name: "is what its pool has, in whole MiB", classes: [{}], pools: [{ freeBytes: GiB + 5 }], bytes: [GiB] },
-    { name: "is nothing in a pool that is lost", classes: [{}], pools: [{ state: "lost" as const }], bytes: [0] },
+    { name: "is nothing in a pool that is lost", classes: [{}], pools: [{ state: "lost" }], bytes: [0] },
     {
       name: "is nothing in a pool that was not begun",
       classes: [{}],
-      pools: [{ state: "empty" as const }],
+      pools: [{ state: "empty" }],
       bytes: [0],
     },
     { name: "is nothing without the pool", classes: [{ parameters: { pool: "fast" } }], pools: [{}], bytes: [0] },
@@ -25,6 +35,20 @@ describe("the room of a node", () => {
       bytes: [4 * GiB, MiB],
     },
     { name: "is not told for a class of another", classes: [{ provisioner: "x" }], pools: [{}], bytes: [] },
+    {
+      name: "is not told for a node with another host name",
+      node: { hostname: "h" },
+      classes: [{}],
+      pools: [{}],
+      bytes: [],
+    },
+    {
+      name: "is not told for a node without one",
+      node: { hostname: undefined },
+      classes: [{}],
+      pools: [{}],
+      bytes: [],
+    },
     { name: "is not told for Immediate", classes: [{ bindingMode: "Immediate" }], pools: [{}], bytes: [] },
     {
       name: "is all of the pool for a class with wrong parameters, whose claims are to be told so",
@@ -32,17 +56,17 @@ describe("the room of a node", () => {
       pools: [{ freeBytes: 0 }],
       bytes: [10 * GiB],
     },
-  ])("$name", ({ classes, pools, bytes }) => {
-    const desired = desiredCapacities("host-1", { classes: classes.map(classWith), pools: pools.map(poolWith) });
+  ])("$name", ({ node, classes, pools, bytes }) => {
+    const desired = desiredCapacities(nodeWith(node), { classes: classes.map(classWith), pools: pools.map(poolWith) });
 
     expect(desired.map((one) => one.bytes)).toEqual(bytes);
   });
 
-  it("has a name of its own for each class and host", () => {
+  it("has a name of its own for each class and node", () => {
     const pools = [poolWith()];
     const classes = [classWith(), classWith({ name: "other" })];
-    const names = ["host-1", "host-2"]
-      .flatMap((host) => desiredCapacities(host, { classes, pools }))
+    const names = ["n1", "n2"]
+      .flatMap((name) => desiredCapacities(nodeWith({ name, hostname: name }), { classes, pools }))
       .map(({ name }) => name);
 
     expect(new Set(names).size).toBe(4);
@@ -54,12 +78,12 @@ describe("capacityChanges", () => {
   const want = (bytes: number): Capacity => ({
     name: "a",
     storageClass: "local",
-    hostname: "host-1",
+    nodeName: "n1",
     bytes,
     slackBytes: 100 * MiB,
   });
   const stored = (changes: Partial<StoredCapacity> = {}): StoredCapacity => ({
-    ...{ name: "a", uid: "u", resourceVersion: "1", storageClass: "local", hostname: "host-1", bytes: GiB },
+    ...{ name: "a", uid: "u", resourceVersion: "1", storageClass: "local", hostname: "n1", bytes: GiB },
     ...changes,
   });
 

@@ -1,28 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { isLabelValue } from "../../../../common/storage/label-syntax.ts";
 import { parseBytes } from "../../../../common/storage/quantity.ts";
 import { claimUidOf, volumeNameOf } from "../../../../provisioner/core/names.ts";
-import { hashOf, nodeLabelOf } from "../../../../provisioner/core/node-label.ts";
+import { hashOf } from "../../../../provisioner/core/short-name.ts";
 import { quantityOf, wholeUnits } from "../../../../provisioner/core/sizes.ts";
 import { GiB, MiB, UID, VOLUME } from "../objects.ts";
 
-describe("the label of a node", () => {
-  it.each([{ node: "n1" }, { node: "a".repeat(63) }, { node: "ip-10-0-0-1.ec2.internal" }])(
-    "is its name: $node",
-    ({ node }) => {
-      expect(nodeLabelOf(node)).toBe(node);
-    },
-  );
-
-  it("is a label value, and another one for each node, also for names that are too long", () => {
-    const nodes = ["a", "b"].map((end) => `${"node.".repeat(40)}${end}`);
-
-    const labels = nodes.map(nodeLabelOf);
-
-    expect(labels.filter((label) => !isLabelValue(label))).toEqual([]);
-    expect(new Set(labels).size).toBe(2);
-  });
-
+describe("a short name", () => {
   it("is hashed as FNV-1a says", () => {
     expect([hashOf(""), hashOf("a"), hashOf("foobar")]).toEqual([
       "cbf29ce484222325",

@@ -70,7 +70,6 @@ describe("a claim", () => {
       facts: withParameters({ "csi.storage.k8s.io/fstype": "xfs" }),
       why: /XFS needs at least 300Mi, it asks for 299Mi/,
     },
-    { name: "a node without a host name", facts: { node: nodeWith({ hostname: undefined }) }, why: /no label/ },
     {
       name: "an image that was published",
       facts: { image: imageWith() },
@@ -91,6 +90,12 @@ describe("a claim", () => {
   it.each<{ name: string; facts: Partial<ProvisioningFacts>; why: RegExp }>([
     { name: "has no such pool", facts: withParameters({ pool: "fast" }), why: /node n1 has no pool "fast"/ },
     { name: "has lost it", facts: { pools: [poolWith({ state: "lost", why: "no disk" })] }, why: /is lost: no disk/ },
+    {
+      name: "has another host name",
+      facts: { node: nodeWith({ hostname: "h" }) },
+      why: /^label kubernetes.io\/hostname of node n1 is "h"; .* must be the node's name$/,
+    },
+    { name: "has no host name", facts: { node: nodeWith({ hostname: undefined }) }, why: /of node n1 is missing;/ },
     { name: "knows no ID of it", facts: { pools: [poolWith({ id: undefined })] }, why: /is lost/ },
   ])("goes back to the scheduler when this node $name", ({ facts, why }) => {
     expect(decide({}, facts)).toEqual({ kind: "reschedule", why: expect.stringMatching(why) });

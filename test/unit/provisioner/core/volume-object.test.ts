@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { volumeObject } from "../../../../provisioner/core/volume-object.ts";
-import { claimWith, classWith, GiB, nodeWith, POOL_ID, UID, VOLUME } from "../objects.ts";
+import { claimWith, classWith, GiB, POOL_ID, UID, VOLUME } from "../objects.ts";
 
 const provision = { volume: VOLUME, pool: "fast", poolId: POOL_ID, bytes: 5 * GiB, fsType: "xfs" };
-const node = { ...nodeWith(), hostname: "host-1" };
+const nodeName = "n1";
 
 describe("volumeObject", () => {
   it("says all that the scheduler, the kubelet and a later deletion need", () => {
     const storageClass = classWith({ mountOptions: ["noatime"], provisioner: "mooring.dev/local" });
 
-    expect(volumeObject(provision, { claim: claimWith(), storageClass, node })).toEqual({
+    expect(volumeObject(provision, { claim: claimWith(), storageClass, nodeName })).toEqual({
       apiVersion: "v1",
       kind: "PersistentVolume",
       metadata: {
@@ -34,7 +34,7 @@ describe("volumeObject", () => {
         nodeAffinity: {
           required: {
             nodeSelectorTerms: [
-              { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["host-1"] }] },
+              { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["n1"] }] },
             ],
           },
         },
@@ -46,7 +46,7 @@ describe("volumeObject", () => {
     const { spec } = volumeObject(provision, {
       claim: claimWith({ volumeMode: "Block" }),
       storageClass: classWith(),
-      node,
+      nodeName,
     });
 
     expect(spec).toMatchObject({ volumeMode: "Block", local: { path: `/run/mooring/volumes/${VOLUME}` } });
@@ -56,7 +56,7 @@ describe("volumeObject", () => {
   it("holds a volume that is to be retained by no finalizer", () => {
     const storageClass = classWith({ reclaimPolicy: "Retain" });
 
-    const { metadata, spec } = volumeObject(provision, { claim: claimWith(), storageClass, node });
+    const { metadata, spec } = volumeObject(provision, { claim: claimWith(), storageClass, nodeName });
 
     expect([metadata.finalizers, spec.persistentVolumeReclaimPolicy]).toEqual([[], "Retain"]);
   });

@@ -1,10 +1,3 @@
-import { isLabelValue } from "../../common/storage/label-syntax.ts";
-
-/** The value of `NODE_LABEL` for a node. A name that is no label value is cut, and its hash tells it from others. */
-export function nodeLabelOf(node: string): string {
-  return isLabelValue(node) ? node : `${node.slice(0, 40)}-x${hashOf(node)}`;
-}
-
 const FNV_OFFSET = 0xcbf29ce484222325n;
 const FNV_PRIME = 0x100000001b3n;
 
