@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, opendirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { identify, systemProcessTable } from "../process/identity.ts";
 import { waitUntil } from "../process/wait.ts";
+import { openMountNamespace } from "./mount-namespace.ts";
 
 const PROGRAM = fileURLToPath(new URL("./owned-program.ts", import.meta.url));
 const Said = object({ folder: string(), child: number() });
@@ -143,5 +144,32 @@ describe("a program that owns what it starts", () => {
     expect(next.output()).toContain(`removed ${folder}, which a killed run left behind`);
     expect(existsSync(folder)).toBe(false);
     expect(readdirSync(parent)).toEqual([]);
+  });
+});
+
+function opendirNames(folder: string): readonly string[] {
+  using opened = opendirSync(folder);
+  const names: string[] = [];
+  for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) names.push(entry.name);
+  return names;
+}
+
+describe("a run folder that cannot be removed wholly", () => {
+  it("keeps the record of its owner, so that the next sweep finds it", async () => {
+    const namespace = await openMountNamespace();
+    const folder = join(scratch(), "mooring-busy");
+    for (const name of ["a", "b", "c", "d", "e", "f"]) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, "owner.json"), "{}");
+    // In the order of the disk, in which a folder is removed: what cannot be removed comes after the record.
+    const [last = ""] = opendirNames(folder)
+      .filter((name) => name !== "owner.json")
+      .slice(-1);
+    const module = new URL("../process/run-folder.ts", import.meta.url);
+    const program = `import(${JSON.stringify(module)}).then((it) => it.removeRunFolder(${JSON.stringify(folder)}))`;
+    await namespace.run(`mount --bind '${folder}/${last}' '${folder}/${last}'`);
+
+    await namespace.run(`! '${process.execPath}' -e '${program}' 2>/dev/null`);
+
+    expect(existsSync(join(folder, "owner.json"))).toBe(true);
   });
 });

@@ -1,8 +1,18 @@
-import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { safeParse } from "valibot";
 import { identify, ProcessIdentity, type ProcessTable } from "./identity.ts";
 
+const OWNER = "owner.json";
 /** Names of run folders begin with it. */
 export const RUN_PREFIX = "mooring-";
 /** Until its owner is written, a run folder is hidden under this name. */
@@ -16,7 +26,7 @@ export const RUN_VARIABLE = "MOORING_RUN";
 /** Makes a run folder below `parent` that records `pid` as its owner; no other run ever sees it without the owner. */
 export function createRunFolder(parent: string, table: ProcessTable, pid: number): string {
   const unfinished = mkdtempSync(join(parent, UNFINISHED_PREFIX));
-  writeFileSync(join(unfinished, "owner.json"), JSON.stringify(identify(table, pid)));
+  writeFileSync(join(unfinished, OWNER), JSON.stringify(identify(table, pid)));
   const folder = join(dirname(unfinished), basename(unfinished).slice(1));
   renameSync(unfinished, folder);
   return folder;
@@ -29,7 +39,7 @@ export function recordChild(folder: string, child: ProcessIdentity): void {
 
 /** The owner of a run folder; nothing when it is not recorded legibly. */
 export function ownerOf(folder: string): ProcessIdentity | undefined {
-  return identitiesIn(join(folder, "owner.json"))[0];
+  return identitiesIn(join(folder, OWNER))[0];
 }
 
 /** The processes that a run recorded; a line cut short by a crash is left out. */
@@ -37,9 +47,12 @@ export function childrenOf(folder: string): readonly ProcessIdentity[] {
   return identitiesIn(join(folder, "children.jsonl"));
 }
 
-/** Removes a run folder at once. */
+/** Removes a run folder at once. Its owner's record goes last: what is left of it by a failure or a kill stays a run folder that a sweep removes. */
 export function removeRunFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    if (name !== OWNER) rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
+  }
+  rmSync(folder, { recursive: true, force: true });
 }
 
 function identitiesIn(file: string): readonly ProcessIdentity[] {
