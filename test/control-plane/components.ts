@@ -29,6 +29,7 @@ const HELM_VERSION = "4.3.1";
 const PROMETHEUS_VERSION = "3.15.0";
 const KUBECONFORM_VERSION = "0.8.0";
 const PROVISIONER_VERSION = "6.4.0";
+const LOCAL_PATH_VERSION = "0.0.30";
 const VERSION_PACKAGE = "k8s.io/component-base/version";
 
 export const MODULES = {
@@ -128,6 +129,17 @@ export const MODULES = {
     diskBytes: 2e9,
     duration: "about 3 min",
   },
+  "local-path-provisioner": {
+    title: "local-path-provisioner",
+    folder: fileURLToPath(new URL("./go/local-path-provisioner", import.meta.url)),
+    version: LOCAL_PATH_VERSION,
+    series: "0.0.",
+    ldflags: `-s -w -X main.VERSION=v${LOCAL_PATH_VERSION}`,
+    // Its project publishes images and no programs.
+    site: "",
+    diskBytes: 1.5e9,
+    duration: "about 1 min 30 s",
+  },
 } as const satisfies Record<string, PinnedModule>;
 export type ModuleName = keyof typeof MODULES;
 
@@ -174,6 +186,12 @@ export const COMPONENTS = {
     module: "external-provisioner",
     package: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner",
     output: "csi-provisioner",
+    versionArgs: ["--version"],
+  },
+  "local-path-provisioner": {
+    module: "local-path-provisioner",
+    package: "github.com/rancher/local-path-provisioner",
+    output: "local-path-provisioner",
     versionArgs: ["--version"],
   },
 } as const satisfies Record<string, Component>;

@@ -54,6 +54,7 @@ export function releaseOf(name: ComponentName, base: string): Release {
     case "kubeconform":
       return { file: archive(`${base}/v${version}`, `kubeconform-linux-${arch}.tar.gz`, "CHECKSUMS"), member: name };
     case "external-provisioner":
+    case "local-path-provisioner":
       // There is no official one: a mirror may serve the program by itself.
       return { file: archive(`${base}/v${version}`, name, `${name}.sha256`) };
   }

@@ -27,6 +27,7 @@ export const DOWNLOAD_VARIABLES = {
   prometheus: "MOORING_PROMETHEUS_DOWNLOADS",
   kubeconform: "MOORING_KUBECONFORM_DOWNLOADS",
   "external-provisioner": "MOORING_EXTERNAL_PROVISIONER_DOWNLOADS",
+  "local-path-provisioner": "MOORING_LOCAL_PATH_PROVISIONER_DOWNLOADS",
 } as const satisfies Record<ModuleName, string>;
 
 /** The settings in the environment, with the official download sites as defaults. */
@@ -48,6 +49,7 @@ export function readSettings(env: Environment): Settings {
       prometheus: site("prometheus"),
       kubeconform: site("kubeconform"),
       "external-provisioner": site("external-provisioner"),
+      "local-path-provisioner": site("local-path-provisioner"),
     },
   };
 }

@@ -30,6 +30,12 @@ describe("releaseOf", () => {
       sums: "/v6.4.0/csi-provisioner.sha256",
       member: undefined,
     },
+    {
+      name: "local-path-provisioner",
+      url: "/v0.0.30/local-path-provisioner",
+      sums: "/v0.0.30/local-path-provisioner.sha256",
+      member: undefined,
+    },
   ] as const)("$name is found where its project or a mirror publishes it, with its sum beside it", (release) => {
     const { file, member } = releaseOf(release.name, "https://site");
 

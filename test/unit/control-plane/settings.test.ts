@@ -36,6 +36,7 @@ describe("readSettings", () => {
       prometheus: "https://github.com/prometheus/prometheus/releases/download",
       kubeconform: "https://github.com/yannh/kubeconform/releases/download",
       "external-provisioner": "",
+      "local-path-provisioner": "",
     });
   });
 });
