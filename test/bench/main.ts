@@ -15,6 +15,7 @@ import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
+import { benchProvisionerFleet } from "./provisioner-fleet.ts";
 import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
 import { benchScrape } from "./scrape.ts";
@@ -52,6 +53,11 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
   journal: benchJournal,
   hostile: benchHostile,
   scrape: benchScrape,
+  "provisioner-fleet": (owner, printer) =>
+    benchProvisionerFleet(owner, printer, {
+      nodes: numberSetting("MOORING_BENCH_NODES", 200),
+      claims: numberSetting("MOORING_BENCH_CLAIMS", 200),
+    }),
   "first-fill": benchFirstFill,
   transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
   deletions: (owner, printer) =>

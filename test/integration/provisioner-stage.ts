@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { createKubeClient } from "../../common/kube/client.ts";
+import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { createMetrics, type Metrics } from "../../common/runtime/metrics.ts";
@@ -26,6 +26,14 @@ export interface RunningProvisioner {
   readonly logger: FakeLogger;
   readonly metrics: Metrics;
   readonly stop: () => Promise<void>;
+}
+
+/** How a provisioner is started in another way. */
+export interface StartOptions {
+  readonly capacity?: boolean;
+  readonly settleMs?: number;
+  /** Its client is seen, or disturbed, on the way to the API server. */
+  readonly wrap?: (client: KubeClient) => KubeClient;
 }
 
 const claimSchema = v.object({
@@ -233,17 +241,13 @@ export class ProvisionerStage {
     });
   }
 
-  async start(
-    node: string,
-    keeper: Keeper,
-    changes: { readonly capacity?: boolean; readonly settleMs?: number } = {},
-  ): Promise<RunningProvisioner> {
+  async start(node: string, keeper: Keeper, changes: StartOptions = {}): Promise<RunningProvisioner> {
     const { clock } = this.#owner;
     const logger = createFakeLogger();
     const metrics = createMetrics();
     const connection = await connect({ kubeconfig: this.#plane.kubeconfig, inCluster: false }, {});
-    const client = createKubeClient(connection, { clock, userAgent: "mooring-provisioner" });
-    const { capacity = true, settleMs = 0 } = changes;
+    const { capacity = true, settleMs = 0, wrap = (client) => client } = changes;
+    const client = wrap(createKubeClient(connection, { clock, userAgent: "mooring-provisioner" }));
     const config = {
       ...{ node, socket: "", kubeconfig: undefined, capacity, namespace: SYSTEM, logLevel: "info" as const },
       listen: { host: "127.0.0.1", port: 0 },
