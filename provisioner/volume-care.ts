@@ -1,12 +1,11 @@
 import { jitter } from "../common/runtime/random.ts";
 import { VOLUME_FINALIZER } from "./core/names.ts";
 import type { Claim, Volume } from "./core/objects.ts";
+import { tryAgainMs } from "./core/patience.ts";
 import { isOwn, isToRemove, nextStep, placeOf, type VolumeStep } from "./core/volume-step.ts";
 import { readVolume } from "./sources/read-objects.ts";
 import { keeperFailure, settle, type WorkParts } from "./work.ts";
 
-/** An unmount is noticed by asking again. Milliseconds. */
-const IN_USE_MS = 1_000;
 /** A claim that is still there although its volume is Released: a status that somebody wrote. Milliseconds. */
 const CLAIM_THERE_MS = 60_000;
 
@@ -122,7 +121,7 @@ export class VolumeCare {
     }
     const beganAt = this.#deletions.get(volume.name) ?? clock.monotonicMs();
     this.#deletions.set(volume.name, beganAt);
-    if (!(await this.#removeImage(volume, signal))) return;
+    if (!(await this.#removeImage(volume, { beganAt, signal }))) return;
     await this.#removeObject(volume, signal);
     this.forget(volume.name);
     measures.deleted(volume.storageClass, clock.monotonicMs() - beganAt);
@@ -130,8 +129,11 @@ export class VolumeCare {
   }
 
   /** False while something uses it. */
-  async #removeImage(volume: Volume, signal: AbortSignal): Promise<boolean> {
-    const { keeper, storage, random, measures, recorder, again, onRoom } = this.#parts;
+  async #removeImage(
+    volume: Volume,
+    { beganAt, signal }: { readonly beganAt: number; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    const { clock, keeper, storage, random, measures, recorder, again, onRoom } = this.#parts;
     const place = placeOf(volume);
     if (place === undefined) return false;
     const reply = await keeper.ask({ verb: "remove", ...place }, signal);
@@ -142,7 +144,7 @@ export class VolumeCare {
     }
     recorder.volume(volume, "not-deleted", reply.message);
     if (reply.code === "in-use") {
-      again(volume.name, jitter(random, IN_USE_MS, 0.2));
+      again(volume.name, jitter(random, tryAgainMs(clock.monotonicMs() - beganAt), 0.2));
       return false;
     }
     measures.notDeleted(volume.storageClass);
