@@ -86,4 +86,11 @@ function registerVolumes({ metrics, storage, reconciler: { care, orphans } }: Me
     { name: "mooring_unavailable_volumes", help: "PersistentVolumes of this node whose data is not there." },
     () => care.unavailable.size,
   );
+  metrics.gauge(
+    {
+      name: "mooring_volume_deletion_oldest_seconds",
+      help: "For how long the oldest deletion of a volume of this node has waited, 0 without one: something uses the volume, or its image cannot be deleted.",
+    },
+    () => care.oldestDeletionMs / 1000,
+  );
 }

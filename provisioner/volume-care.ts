@@ -31,6 +31,12 @@ export class VolumeCare {
     return this.#unavailable;
   }
 
+  /** For how long the deletion has waited that has waited longest; 0 where none does. Milliseconds. */
+  get oldestDeletionMs(): number {
+    const since = Math.min(...this.#deletions.values());
+    return this.#deletions.size === 0 ? 0 : this.#parts.clock.monotonicMs() - since;
+  }
+
   forget(volume: string): void {
     this.#unavailable.delete(volume);
     this.#deletions.delete(volume);
@@ -44,6 +50,8 @@ export class VolumeCare {
     const step = nextStep(volume, { nodeName: node, pools: storage.pools, images: storage.images, claim });
     if (step.kind === "lost") this.#unavailable.set(volume.name, step.why);
     else if (step.kind !== "leave") this.#unavailable.delete(volume.name);
+    // The policy may be another one by now.
+    if (step.kind !== "remove") this.#deletions.delete(volume.name);
     await this.#take(step, { volume, claim }, signal);
   }
 

@@ -18,6 +18,7 @@ let stage: ProvisionerStage;
 let one: FakeKeeper;
 let two: FakeKeeper;
 let provisionerOne: RunningProvisioner;
+let provisionerTwo: RunningProvisioner;
 
 beforeAll(async () => {
   owner = await openOwner();
@@ -26,7 +27,7 @@ beforeAll(async () => {
   await stage.prepare(["one", "two"]);
   [one, two] = [createFakeKeeper([{ totalBytes: 4 * GiB }]), createFakeKeeper([{ totalBytes: 10 * GiB }])];
   provisionerOne = await stage.start("one", one);
-  await stage.start("two", two);
+  provisionerTwo = await stage.start("two", two);
   await stage.until("the room of both nodes", async () => {
     expect((await stage.capacities()).length).toBe(2);
   });
@@ -212,6 +213,12 @@ describe("a volume that is deleted", () => {
     return bound.volumeName;
   }
 
+  /** How long the oldest deletion on node two has waited. */
+  async function waitsForSeconds(): Promise<number> {
+    const text = await provisionerTwo.metrics.text();
+    return Number(/^mooring_volume_deletion_oldest_seconds (\S+)$/m.exec(text)?.[1]);
+  }
+
   it("stays while something uses it, which an event says once", async () => {
     const volume = await made("used");
     two.use(volume, "mounted by process 4711");
@@ -226,10 +233,28 @@ describe("a volume that is deleted", () => {
     });
     expect(two.images.has(volume)).toBe(true);
     expect(await stage.events(volume, "VolumeFailedDelete")).toHaveLength(1);
+    expect(await waitsForSeconds()).toBeGreaterThan(1);
 
     two.release(volume);
     await stage.volumeGone(volume);
     expect(two.images.has(volume)).toBe(false);
+    await stage.until("no deletion that waits", async () => expect(await waitsForSeconds()).toBe(0));
+  });
+
+  it("and is to be kept after all counts no longer as one that waits", async () => {
+    const volume = await made("spared");
+    two.use(volume);
+    await stage.removePod("spared");
+    await stage.api.remove(`${CLAIMS}/spared`);
+    await stage.event(volume, "VolumeFailedDelete");
+
+    await stage.api.patch(`${VOLUMES}/${volume}`, { spec: { persistentVolumeReclaimPolicy: "Retain" } });
+
+    await stage.until("no deletion that waits", async () => expect(await waitsForSeconds()).toBe(0));
+    two.release(volume);
+    await stage.api.remove(`${VOLUMES}/${volume}`);
+    await stage.volumeGone(volume);
+    await two.ask({ verb: "remove", volume, pool: "default", poolId: FAKE_POOL_ID }, owner.signal);
   });
 
   it("before its claim stays until the claim is gone, and then its data goes, too", async () => {
