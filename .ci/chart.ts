@@ -7,23 +7,27 @@ import { array, type InferOutput, looseObject, object, optional, parse, record, 
 import { AGENT_SETTINGS } from "../agent/config.ts";
 import { AGGREGATOR_SETTINGS } from "../aggregator/config.ts";
 import { type Setting, variableOf } from "../common/runtime/settings.ts";
+import { PROVISIONER_SETTINGS } from "../provisioner/config.ts";
+import { KEEPER_SETTINGS } from "../provisioner/keeper/config.ts";
 
 const MANIFESTS = fileURLToPath(new URL("../manifests/", import.meta.url));
 const CHART = "helm/mooring";
 /** Helm reads nothing outside of the chart, so what it renders as it stands is here once more. */
 const COPIES = `${CHART}/files`;
+const PROVISIONER = "components/provisioner/provisioner.yaml";
 /** Folders whose resources the chart has; patches are the templates' business. */
 const SOURCES = [
   "base",
   ...["affinity-rights", "affinity-delete", "protection-audit", "critical-pods-quota"].map(
     (name) => `components/${name}`,
   ),
-  ...["network-policy", "monitoring", "dashboard"].map((name) => `components/${name}`),
+  ...["network-policy", "monitoring", "dashboard", "provisioner"].map((name) => `components/${name}`),
+  ...["network-policy", "monitoring", "critical-pods-quota"].map((name) => `components/provisioner-${name}`),
 ];
 /** What values of their own are for, or what no pod should be told. */
 const NO_SETTINGS = [
-  ...["affinity", "delete-reverted", "protection", "tls-cert-file", "tls-key-file"],
-  ...["kubeconfig", "dry-run", "output", "prepare-journal"],
+  ...["affinity", "delete-reverted", "protection", "tls-cert-file", "tls-key-file", "capacity", "pool"],
+  ...["kubeconfig", "dry-run", "output", "prepare-journal", "namespace"],
 ];
 
 const Kustomization = object({
@@ -75,6 +79,8 @@ function withSettings(schema: Schema): Schema {
       ...$defs,
       agentSettings: settingsSchema(Object.values(AGENT_SETTINGS), "base/agent.yaml"),
       aggregatorSettings: settingsSchema(Object.values(AGGREGATOR_SETTINGS), "base/aggregator.yaml"),
+      provisionerSettings: settingsSchema(Object.values(PROVISIONER_SETTINGS), PROVISIONER),
+      keeperSettings: settingsSchema(Object.values(KEEPER_SETTINGS), PROVISIONER),
     },
   };
 }
@@ -105,9 +111,9 @@ but an image it renders the same objects as \`manifests/base\` does by kustomize
 helm install mooring manifests/helm/mooring --set image.repository=registry.example/mooring --set image.tag=0.1.0
 \`\`\`
 
-The chart makes the namespaces \`mooring\` (aggregators, Pod Security level \`restricted\`) and \`mooring-agents\` and is installed once in a
-cluster. The namespaces cannot be called otherwise: the admission policies name them and the accounts in them. The release itself may be
-recorded in any namespace but these two, which go with it.
+The chart makes the namespaces \`mooring\` (aggregators, Pod Security level \`restricted\`) and \`mooring-agents\`, with the provisioner also
+\`mooring-provisioner\`, and is installed once in a cluster. The namespaces cannot be called otherwise: the admission policies name them and
+the accounts in them. The release itself may be recorded in any namespace but these, which go with it.
 
 | Value | Default | Meaning |
 |---|---|---|

@@ -1,5 +1,6 @@
 import { AGGREGATOR_SCENES } from "./alert-scenes-aggregator.ts";
 import { PROTECTION_SCENES } from "./alert-scenes-protection.ts";
+import { PROVISIONER_SCENES } from "./alert-scenes-provisioner.ts";
 import { STORAGE_SCENES } from "./alert-scenes-storage.ts";
 
 /** What Prometheus has seen, and what comes of it. */
@@ -213,4 +214,5 @@ export const ALERT_SCENES: readonly AlertScene[] = [
   ...NODE_SCENES,
   ...STORAGE_SCENES,
   ...AGENT_SCENES,
+  ...PROVISIONER_SCENES,
 ];

@@ -23,8 +23,10 @@ const Rule = object({
 const Printed = object({ stdout: string(), stderr: string() });
 const PrometheusRule = object({ spec: object({ groups: array(object({ name: string(), rules: array(Rule) })) }) });
 
-const { spec } = parse(PrometheusRule, loadYaml(read("components/monitoring/rules.yaml")));
-const RULES = spec.groups.flatMap(({ rules }) => rules);
+const GROUPS = ["components/monitoring/rules.yaml", "components/provisioner-monitoring/rules.yaml"].flatMap(
+  (file) => parse(PrometheusRule, loadYaml(read(file))).spec.groups,
+);
+const RULES = GROUPS.flatMap(({ rules }) => rules);
 
 let owner: Owner;
 let signals: Disposable;
@@ -39,7 +41,7 @@ beforeAll(async () => {
   const folder = join(owner.folder, "alerts");
   await mkdir(folder);
   rulesFile = join(folder, "rules.yaml");
-  await writeFile(rulesFile, JSON.stringify(spec));
+  await writeFile(rulesFile, JSON.stringify({ groups: GROUPS }));
   otherwise = await play(ALERT_SCENES);
 });
 

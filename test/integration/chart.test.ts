@@ -63,6 +63,13 @@ describe("the chart renders the same objects as kustomize", () => {
     },
     { values: "protection-audit", components: ["protection-audit"] },
     { values: "given-certificates", components: ["given-certificates"] },
+    {
+      values: "provisioner",
+      components: [
+        ...["provisioner", "provisioner-network-policy", "provisioner-monitoring", "provisioner-critical-pods-quota"],
+        ...["network-policy", "monitoring", "critical-pods-quota"],
+      ],
+    },
   ])("$values-values.yaml: the base with $components", async ({ values, components }) => {
     const folder = await overlay(owner.folder, values, { components });
 
@@ -106,13 +113,27 @@ describe("monitoring.runbookBaseUrl", () => {
   });
 });
 
-/** The one object of a kind in what the chart renders with these values. */
+/** The first object of a kind in what the chart renders with these values. */
 async function workload(kind: string, ...set: readonly string[]): Promise<V1DaemonSet | V1Deployment> {
   const found = [...byName(await helmTemplate("base", "--set", set.join(","))).values()].find(
     (one) => one.kind === kind,
   );
   if (found === undefined || !isWorkload(found)) throw new Error(`no ${kind}`);
   return found;
+}
+
+/** The provisioner's pod, and its two containers. */
+async function provisioner(...set: readonly string[]) {
+  const rendered = byName(await helmTemplate("base", "--set", ["provisioner.enabled=true", ...set].join(",")));
+  const found = rendered.get("DaemonSet mooring-provisioner/mooring-provisioner");
+  if (found === undefined || !isWorkload(found)) throw new Error("no provisioner");
+  const pod = found.spec?.template.spec;
+  const containerOf = (name: string): V1Container => pod?.containers.find((one) => one.name === name) ?? { name: "" };
+  return { pod, rendered, token: containerOf("provisioner"), keeper: containerOf("keeper") };
+}
+
+function variable({ env = [] }: V1Container, name: string): string | undefined {
+  return env.find((one) => one.name === name)?.value;
 }
 
 describe("a value", () => {
@@ -175,6 +196,66 @@ describe("a value", () => {
     ]);
   });
 
+  it("of the provisioner is rendered nowhere while it is not enabled", async () => {
+    const rendered = byName(await helmTemplate("base", "--set", "networkPolicy.enabled=true,monitoring.enabled=true"));
+
+    expect([...rendered.keys()].filter((name) => /provisioner|local\.mooring\.dev/.test(name))).toEqual([]);
+  });
+
+  it("of pools names all of them to the keeper, and mounts those that are elsewhere where the node has them", async () => {
+    const { pod, keeper } = await provisioner("provisioner.pools.fast=/mnt/nvme0", "provisioner.pools.default=null");
+
+    expect(variable(keeper, "MOORING_POOL")).toBe("fast=/mnt/nvme0");
+    expect(pod?.volumes).toContainEqual({
+      name: "pool-fast",
+      hostPath: { path: "/mnt/nvme0", type: "DirectoryOrCreate" },
+    });
+    expect(keeper.volumeMounts).toContainEqual({
+      name: "pool-fast",
+      mountPath: "/mnt/nvme0",
+      mountPropagation: "HostToContainer",
+    });
+  });
+
+  it("of a second pool in the folder of pools needs no second mount", async () => {
+    const { pod, keeper } = await provisioner("provisioner.pools.slow=/var/lib/mooring-pools/slow");
+
+    const folder = "/var/lib/mooring-pools";
+    expect(variable(keeper, "MOORING_POOL")).toBe(`default=${folder}/default,slow=${folder}/slow`);
+    expect(pod?.volumes?.flatMap(({ hostPath }) => hostPath?.path ?? [])).toContain(folder);
+    expect(pod?.volumes?.filter(({ name }) => name.startsWith("pool-"))).toEqual([]);
+  });
+
+  it("of the provisioner's two containers goes to the one that it names", async () => {
+    const { pod, token, keeper } = await provisioner(
+      "provisioner.settings.log-level=debug",
+      "provisioner.keeper.settings.reserve=30",
+      "provisioner.resources.limits.memory=300Mi",
+      "provisioner.keeper.resources.limits.memory=400Mi",
+      "provisioner.nodeSelector.disk=local",
+      "provisioner.tolerations[0].key=storage",
+      "image.tag=v7",
+    );
+
+    expect([variable(token, "MOORING_LOG_LEVEL"), variable(token, "MOORING_RESERVE")]).toEqual(["debug", undefined]);
+    expect([variable(keeper, "MOORING_LOG_LEVEL"), variable(keeper, "MOORING_RESERVE")]).toEqual([undefined, "30"]);
+    expect([token, keeper].map(({ image, resources }) => [image, resources?.limits?.memory])).toEqual([
+      ["mooring:v7", "300Mi"],
+      ["mooring:v7", "400Mi"],
+    ]);
+    expect(pod?.nodeSelector).toEqual({ "kubernetes.io/os": "linux", disk: "local" });
+    expect(pod?.tolerations).toEqual([{ key: "storage" }]);
+  });
+
+  it("of capacity takes away what makes the scheduler look for it, too: it would place no pod", async () => {
+    const off = await provisioner("provisioner.capacity=false");
+    const on = await provisioner();
+
+    expect(variable(off.token, "MOORING_CAPACITY")).toBe("off");
+    expect([...off.rendered.keys()].filter((name) => name.startsWith("CSIDriver"))).toEqual([]);
+    expect([...on.rendered.keys()]).toContain("CSIDriver /local.mooring.dev");
+  });
+
   it.each([
     { name: "no image", set: "image.repository=", says: /image\.repository is missing: name the image that you built/ },
     {
@@ -207,6 +288,22 @@ describe("a value", () => {
       name: "a limit that is none",
       set: "agent.resources.limits.memory=lots",
       says: /limits\/memory'.*does not match/,
+    },
+    { name: "no pool", set: "provisioner.pools.default=null", says: /'\/provisioner\/pools': minProperties/ },
+    {
+      name: "a pool's name that is none",
+      set: "provisioner.pools.Fast=/mnt/nvme0",
+      says: /'\/provisioner\/pools'.*'Fast' not allowed/,
+    },
+    {
+      name: "a pool's path that climbs",
+      set: "provisioner.pools.fast=/mnt/../etc",
+      says: /'\/provisioner\/pools\/fast': .*does not match/,
+    },
+    {
+      name: "a pool as a flag, which nothing would mount",
+      set: "provisioner.keeper.settings.pool=fast=/mnt/nvme0",
+      says: /'\/provisioner\/keeper\/settings'.*'pool' not allowed/,
     },
     { name: "a relative path", set: "agent.journalPath=journal", says: /'\/agent\/journalPath': .*does not match/ },
   ])("is refused before anything is installed: $name", async ({ set, says }) => {

@@ -26,10 +26,9 @@ beforeAll(async () => {
   await kubectl("apply", "--server-side", "-f", CRDS);
   await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
   await kubectl("create", "namespace", "kube-node-lease").catch(() => {});
-  const namespaces = ["base/namespaces.yaml", "uninstall/namespace.yaml"].flatMap((file) => [
-    "-f",
-    `${MANIFESTS}/${file}`,
-  ]);
+  const namespaces = [
+    ...["base/namespaces.yaml", "uninstall/namespace.yaml", "components/provisioner/namespace.yaml"],
+  ].flatMap((file) => ["-f", `${MANIFESTS}/${file}`]);
   await kubectl("apply", "--server-side", ...namespaces);
   const rendered = await Promise.all(ROWS.map(({ manifests }) => manifests()));
   const kinds = new Set(rendered.flatMap((text) => [...byName(text).values()].map(({ kind }) => kind ?? "")));
@@ -56,6 +55,15 @@ const FOLDERS = ["base", "overlays/enforce", "overlays/production", "overlays/se
 const VALUES = [
   { values: "components", set: [] },
   { values: "given-certificates", set: [] },
+  {
+    values: "provisioner",
+    set: [
+      "provisioner.pools.fast=/mnt/nvme0",
+      "provisioner.nodeSelector.disk=local",
+      "provisioner.settings.log-level=debug",
+      "provisioner.keeper.settings.reserve=30",
+    ],
+  },
   {
     values: "production",
     set: [

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { KubernetesObject, V1NetworkPolicy } from "@kubernetes/client-node";
+import type { KubernetesObject, V1DaemonSet, V1NetworkPolicy } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { agent, aggregator, objectsIn, textOf } from "./objects.ts";
+import { agent, aggregator, objectIn, objectsIn, textOf } from "./objects.ts";
 
 const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
 /** What the programs have, by their page, which is compared with them; and what Prometheus itself adds. */
@@ -14,15 +14,16 @@ function seriesIn(text: string): readonly string[] {
 }
 
 describe("what is watched", () => {
-  it.each(["components/monitoring/rules.yaml", "components/dashboard/mooring.json"])(
-    "%s asks for no series that there is not",
-    (file) => {
-      const asked = seriesIn(textOf(file).replaceAll('\\"', '"'));
+  it.each([
+    { file: "components/monitoring/rules.yaml", least: 16 },
+    { file: "components/dashboard/mooring.json", least: 16 },
+    { file: "components/provisioner-monitoring/rules.yaml", least: 8 },
+  ])("$file asks for no series that there is not", ({ file, least }) => {
+    const asked = seriesIn(textOf(file).replaceAll('\\"', '"'));
 
-      expect(asked.length).toBeGreaterThan(15);
-      expect(asked.filter((name) => !KNOWN.has(name))).toEqual([]);
-    },
-  );
+    expect(asked.length).toBeGreaterThanOrEqual(least);
+    expect(asked.filter((name) => !KNOWN.has(name))).toEqual([]);
+  });
 
   it("the dashboard has no two panels of one number, and none without a query", () => {
     const { panels } = JSON.parse(textOf("components/dashboard/mooring.json"));
@@ -33,16 +34,23 @@ describe("what is watched", () => {
   });
 });
 
+const provisioner = objectIn<V1DaemonSet>("components/provisioner/provisioner.yaml", "DaemonSet");
+
 describe("the ports that others name", () => {
   const portsOf = ({ spec }: typeof agent | typeof aggregator): readonly (string | undefined)[] =>
     (spec?.template.spec?.containers ?? []).flatMap(({ ports = [] }) => ports.map(({ name }) => name));
   const ports: Readonly<Record<string, readonly (string | undefined)[]>> = {
     "mooring-agent": portsOf(agent),
     "mooring-aggregator": portsOf(aggregator),
+    "mooring-provisioner": portsOf(provisioner),
   };
 
-  it.each(["mooring-agent", "mooring-aggregator"])("a PodMonitor scrapes $0 where its health is", (name) => {
-    const text = textOf("components/monitoring/monitors.yaml");
+  it.each([
+    { name: "mooring-agent", component: "monitoring" },
+    { name: "mooring-aggregator", component: "monitoring" },
+    { name: "mooring-provisioner", component: "provisioner-monitoring" },
+  ])("a PodMonitor scrapes $name where its health is", ({ name, component }) => {
+    const text = textOf(`components/${component}/monitors.yaml`);
     const [monitor] = text.split("\n---\n").filter((one) => one.includes(`\n  name: ${name}\n`));
 
     expect(monitor).toMatch(/- port: health\n/);
@@ -50,9 +58,8 @@ describe("the ports that others name", () => {
   });
 
   it("network policies open no port that the pods behind them do not have", () => {
-    const policies = objectsIn<V1NetworkPolicy & KubernetesObject>(
-      "components/network-policy/policies.yaml",
-      "NetworkPolicy",
+    const policies = ["network-policy", "provisioner-network-policy"].flatMap((component) =>
+      objectsIn<V1NetworkPolicy & KubernetesObject>(`components/${component}/policies.yaml`, "NetworkPolicy"),
     );
     const opened = policies.flatMap(({ metadata, spec }) =>
       (spec?.ingress ?? []).flatMap((rule) =>
@@ -64,6 +71,7 @@ describe("the ports that others name", () => {
       ["mooring-agent", "health"],
       ["mooring-aggregator", "health"],
       ["mooring-aggregator", "reports"],
+      ["mooring-provisioner", "health"],
     ]);
     for (const [name = "", port] of opened) expect(ports[name]).toContain(port);
   });

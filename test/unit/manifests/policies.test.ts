@@ -8,23 +8,25 @@ import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../../common/storage/claim-status.ts";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 import { UPSTREAM_TYPE } from "../../../common/storage/upstream-unused.ts";
-import { objectIn, textOf } from "./objects.ts";
+import { objectsIn, textOf } from "./objects.ts";
 
 const FILES = [
   { file: "base/policies/agent.yaml", account: "mooring-agents:mooring-agent" },
   { file: "base/policies/aggregator.yaml", account: "mooring:mooring-aggregator" },
   { file: "base/policies/fence.yaml", account: "mooring-agents:mooring-agent" },
   { file: "components/affinity-delete/policy.yaml", account: "mooring-agents:mooring-agent" },
+  { file: "components/provisioner/policies.yaml", account: "mooring-provisioner:mooring-provisioner" },
 ] as const;
 
-const POLICIES = FILES.map(({ file, account }) => ({
-  file,
-  account,
-  policy: objectIn<V1ValidatingAdmissionPolicy>(file, "ValidatingAdmissionPolicy"),
-  binding: objectIn<V1ValidatingAdmissionPolicyBinding>(file, "ValidatingAdmissionPolicyBinding"),
-}));
+const POLICIES = FILES.flatMap(({ file, account }) => {
+  const bindings = objectsIn<V1ValidatingAdmissionPolicyBinding>(file, "ValidatingAdmissionPolicyBinding");
+  return objectsIn<V1ValidatingAdmissionPolicy>(file, "ValidatingAdmissionPolicy").map((policy) => ({
+    ...{ name: policy.metadata?.name, file, account, policy },
+    binding: bindings.find(({ spec }) => spec?.policyName === policy.metadata?.name),
+  }));
+});
 
-describe.each(POLICIES)("the policy in $file", ({ file, account, policy, binding }) => {
+describe.each(POLICIES)("the policy $name in $file", ({ file, account, policy, binding }) => {
   const { spec } = policy;
 
   it("refuses where it cannot decide", () => {
@@ -32,7 +34,7 @@ describe.each(POLICIES)("the policy in $file", ({ file, account, policy, binding
   });
 
   it("is bound to refuse, and to say so in the audit log", () => {
-    expect(binding.spec).toEqual({ policyName: policy.metadata?.name, validationActions: ["Deny", "Audit"] });
+    expect(binding?.spec).toEqual({ policyName: policy.metadata?.name, validationActions: ["Deny", "Audit"] });
   });
 
   it("is asked about Mooring's accounts alone, by a condition that cannot fail", () => {
@@ -50,7 +52,7 @@ describe.each(POLICIES)("the policy in $file", ({ file, account, policy, binding
     expect(rules.length).toBeGreaterThan(0);
     expect(new Set(rules.map(({ message }) => message)).size).toBe(rules.length);
     for (const { message, reason } of rules) {
-      expect(message).toMatch(/^(?:an agent|the aggregator|Mooring) must not /);
+      expect(message).toMatch(/^(?:an agent|the aggregator|a provisioner|Mooring) must not /);
       expect(reason).toBe("Forbidden");
     }
   });

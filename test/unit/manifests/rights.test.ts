@@ -9,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
 import { LEASE_NAME } from "../../../aggregator/leadership.ts";
 import { objectsIn } from "./objects.ts";
+import { rightsOf } from "./rights.ts";
 
 const FILES = ["base/rbac.yaml", "base/certificates.yaml"];
 type AnyRole = V1ClusterRole | V1Role;
@@ -21,21 +22,6 @@ const BINDINGS = FILES.flatMap((file) => [
   ...objectsIn<V1ClusterRoleBinding>(file, "ClusterRoleBinding"),
   ...objectsIn<V1RoleBinding>(file, "RoleBinding"),
 ]);
-
-/** Each right as a line: `where: verb group/resource name`. */
-function rightsOf({ metadata, rules = [] }: AnyRole): readonly string[] {
-  return (rules ?? []).flatMap(({ verbs, apiGroups = [], resources = [], resourceNames = [""] }) =>
-    verbs.flatMap((verb) =>
-      apiGroups.flatMap((group) =>
-        resources.flatMap((resource) =>
-          resourceNames.map((name) =>
-            `${metadata?.namespace ?? "everywhere"}: ${verb} ${group === "" ? "" : `${group}/`}${resource} ${name}`.trim(),
-          ),
-        ),
-      ),
-    ),
-  );
-}
 
 /** What the roles with one of these names give. */
 function rightsNamed(...names: readonly string[]): readonly string[] {

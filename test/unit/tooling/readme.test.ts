@@ -4,6 +4,7 @@ import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import { AGGREGATOR_SETTINGS } from "../../../aggregator/config.ts";
 import type { Setting } from "../../../common/runtime/settings.ts";
 import { PROVISIONER_SETTINGS } from "../../../provisioner/config.ts";
+import { KEEPER_SETTINGS } from "../../../provisioner/keeper/config.ts";
 
 const root = new URL("../../../", import.meta.url);
 const readme = readFileSync(new URL("README.md", root), "utf8");
@@ -29,6 +30,7 @@ describe("docs/settings.md", () => {
       heading: "## Settings of the provisioner",
       settings: Object.values(PROVISIONER_SETTINGS),
     },
+    { name: "its keeper", heading: "## Settings of the keeper", settings: Object.values(KEEPER_SETTINGS) },
   ])("lists every setting of $name with its default", ({ heading, settings }) => {
     const rows = tableBelow(heading);
 

@@ -16,7 +16,7 @@
 {{- toJson $environment -}}
 {{- end -}}
 
-{{/* Changes a workload of files/base by what both can be told: object, values (agent or aggregator), environment, chart (the root). */}}
+{{/* Changes a workload by what all can be told: object, values (agent, aggregator or provisioner), environment, chart (the root). */}}
 {{- define "mooring.workload" -}}
 {{- $values := .values -}}
 {{- $chart := .chart -}}
@@ -31,12 +31,18 @@
 {{- $_ := set $container "image" (include "mooring.image" $chart) -}}
 {{- with $chart.Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end -}}
 {{- end -}}
-{{- $main := first $pod.containers -}}
-{{- $_ := set $main "resources" $values.resources -}}
+{{- include "mooring.container" (dict "container" (first $pod.containers) "values" $values "environment" $environment) -}}
+{{- end -}}
+
+{{/* Changes a container by the resources of its values and its environment. */}}
+{{- define "mooring.container" -}}
+{{- $container := .container -}}
+{{- $environment := .environment -}}
+{{- $_ := set $container "resources" .values.resources -}}
 {{- $env := list -}}
-{{- range $entry := $main.env -}}
+{{- range $entry := $container.env -}}
 {{- if not (hasKey $environment $entry.name) }}{{ $env = append $env $entry }}{{ end -}}
 {{- end -}}
 {{- range $name, $value := $environment }}{{ $env = append $env (dict "name" $name "value" $value) }}{{ end -}}
-{{- $_ := set $main "env" $env -}}
+{{- $_ := set $container "env" $env -}}
 {{- end -}}
