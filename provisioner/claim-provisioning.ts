@@ -1,5 +1,5 @@
 import { MooringError, messageOf } from "../common/runtime/errors.ts";
-import { volumeNameOf } from "./core/names.ts";
+import { volumeNameOf } from "../common/storage/local-volumes.ts";
 import type { Claim, ClaimMetadata } from "./core/objects.ts";
 import { decideProvisioning, type Provision } from "./core/provisioning.ts";
 import { volumeObject } from "./core/volume-object.ts";

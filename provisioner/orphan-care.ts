@@ -1,5 +1,5 @@
 import { jitter } from "../common/runtime/random.ts";
-import { claimUidOf } from "./core/names.ts";
+import { claimUidOf } from "../common/storage/local-volumes.ts";
 import { decideOrphan } from "./core/orphans.ts";
 import { keeperFailure, type WorkParts } from "./work.ts";
 

@@ -1,5 +1,5 @@
 import { jitter } from "../common/runtime/random.ts";
-import { VOLUME_FINALIZER } from "./core/names.ts";
+import { VOLUME_FINALIZER } from "../common/storage/local-volumes.ts";
 import type { Claim, Volume } from "./core/objects.ts";
 import { tryAgainMs } from "./core/patience.ts";
 import { isOwn, isToRemove, nextStep, placeOf, type VolumeStep } from "./core/volume-step.ts";

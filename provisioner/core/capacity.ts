@@ -1,7 +1,7 @@
+import { PROVISIONERS } from "../../common/storage/local-volumes.ts";
 import type { PoolState } from "../protocol.ts";
 import { DEFAULT_POOL, readParameters } from "./class-parameters.ts";
 import { nodeProblem } from "./local-node.ts";
-import { PROVISIONERS } from "./names.ts";
 import type { LocalNode, StorageClass } from "./objects.ts";
 import { hashOf } from "./short-name.ts";
 import { wholeUnits } from "./sizes.ts";

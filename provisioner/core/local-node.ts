@@ -1,4 +1,4 @@
-import { HOSTNAME } from "./names.ts";
+import { HOSTNAME } from "../../common/storage/local-volumes.ts";
 import type { LocalNode } from "./objects.ts";
 
 /**

@@ -1,7 +1,7 @@
+import { PROVISIONERS, volumeNameOf } from "../../common/storage/local-volumes.ts";
 import type { ImageState, PoolState } from "../protocol.ts";
 import { readParameters } from "./class-parameters.ts";
 import { nodeProblem } from "./local-node.ts";
-import { PROVISIONERS, volumeNameOf } from "./names.ts";
 import type { Claim, LocalNode, StorageClass } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
 

@@ -1,4 +1,4 @@
-import { PROVISIONERS } from "./names.ts";
+import { PROVISIONERS } from "../../common/storage/local-volumes.ts";
 import type { Claim, StorageClass } from "./objects.ts";
 import { immediateProblem } from "./provisioning.ts";
 import { imageBytes, quantityOf } from "./sizes.ts";

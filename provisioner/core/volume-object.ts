@@ -1,5 +1,12 @@
+import {
+  HOSTNAME,
+  NODE_LABEL,
+  POOL,
+  POOL_ID,
+  PROVISIONED_BY,
+  VOLUME_FINALIZER,
+} from "../../common/storage/local-volumes.ts";
 import { LINK_FOLDER } from "../protocol.ts";
-import { HOSTNAME, NODE_LABEL, POOL, POOL_ID, PROVISIONED_BY, VOLUME_FINALIZER } from "./names.ts";
 import type { Claim, StorageClass } from "./objects.ts";
 import type { Provision } from "./provisioning.ts";
 import { quantityOf } from "./sizes.ts";

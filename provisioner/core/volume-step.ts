@@ -1,5 +1,5 @@
+import { claimUidOf, PROVISIONERS, VOLUME_FINALIZER } from "../../common/storage/local-volumes.ts";
 import { type ImageState, LINK_FOLDER, type PoolState } from "../protocol.ts";
-import { claimUidOf, PROVISIONERS, VOLUME_FINALIZER } from "./names.ts";
 import type { Claim, Volume } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
 

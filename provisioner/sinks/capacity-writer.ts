@@ -1,7 +1,7 @@
 import { patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
+import { HOSTNAME, NODE_LABEL } from "../../common/storage/local-volumes.ts";
 import type { Capacity, StoredCapacity } from "../core/capacity.ts";
-import { HOSTNAME, NODE_LABEL } from "../core/names.ts";
 import type { LocalNode } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";

@@ -1,7 +1,7 @@
 import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
+import { SELECTED_NODE } from "../../common/storage/local-volumes.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import { SELECTED_NODE } from "../core/names.ts";
 import type { Claim } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import { FIELD_MANAGER } from "./delete-object.ts";

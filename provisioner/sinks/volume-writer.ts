@@ -1,6 +1,6 @@
 import { patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
-import { VOLUME_FINALIZER } from "../core/names.ts";
+import { VOLUME_FINALIZER } from "../../common/storage/local-volumes.ts";
 import type { Volume } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import type { VolumeObject } from "../core/volume-object.ts";

@@ -1,8 +1,8 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
+import { NODE_LABEL } from "../../common/storage/local-volumes.ts";
 import type { StoredCapacity } from "../core/capacity.ts";
-import { NODE_LABEL } from "../core/names.ts";
 import type { ClaimMetadata, LocalNode, StorageClass, Volume } from "../core/objects.ts";
 import { readCapacity, readClaimMetadata, readClass, readNode, readVolume } from "./read-objects.ts";
 

@@ -3,8 +3,8 @@ import { ApiError, type KubeClient } from "../../common/kube/client.ts";
 import { METADATA_LIST } from "../../common/kube/collection.ts";
 import { list } from "../../common/kube/list.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { NODE_LABEL } from "../../common/storage/local-volumes.ts";
 import type { StoredCapacity } from "../core/capacity.ts";
-import { NODE_LABEL } from "../core/names.ts";
 import type { Claim, ClaimMetadata, Volume } from "../core/objects.ts";
 import { readCapacity, readClaim, readItems, readNodeLabel, readVolume } from "./read-objects.ts";
 

@@ -1,6 +1,4 @@
 import * as v from "valibot";
-import { parseBytes } from "../../common/storage/quantity.ts";
-import type { StoredCapacity } from "../core/capacity.ts";
 import {
   BETA_STORAGE_PROVISIONER,
   BIND_COMPLETED,
@@ -11,7 +9,9 @@ import {
   PROVISIONED_BY,
   SELECTED_NODE,
   STORAGE_PROVISIONER,
-} from "../core/names.ts";
+} from "../../common/storage/local-volumes.ts";
+import { parseBytes } from "../../common/storage/quantity.ts";
+import type { StoredCapacity } from "../core/capacity.ts";
 import type { Claim, ClaimMetadata, LocalNode, StorageClass, Volume } from "../core/objects.ts";
 
 /** The API's objects to the fields that the provisioner needs. Each throws `ValiError` for what is no such object. */

@@ -10,8 +10,8 @@ import type {
 } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { variableOf } from "../../../common/runtime/settings.ts";
+import { PROVISIONERS } from "../../../common/storage/local-volumes.ts";
 import { PROVISIONER_SETTINGS, readProvisionerCommand } from "../../../provisioner/config.ts";
-import { PROVISIONERS } from "../../../provisioner/core/names.ts";
 import { KEEPER_SETTINGS, readKeeperCommand } from "../../../provisioner/keeper/config.ts";
 import { LINK_FOLDER } from "../../../provisioner/protocol.ts";
 import { environmentOf, objectIn, objectsIn } from "./objects.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { claimUidOf, volumeNameOf } from "../../../../common/storage/local-volumes.ts";
 import { parseBytes } from "../../../../common/storage/quantity.ts";
-import { claimUidOf, volumeNameOf } from "../../../../provisioner/core/names.ts";
 import { hashOf } from "../../../../provisioner/core/short-name.ts";
 import { quantityOf, wholeUnits } from "../../../../provisioner/core/sizes.ts";
 import { GiB, MiB, UID, VOLUME } from "../objects.ts";

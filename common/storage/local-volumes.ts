@@ -1,3 +1,5 @@
+/** Names of local volumes that the provisioner, and those who look at what it made, agree on. */
+
 /** The names by which StorageClasses ask for this provisioner. The scheduler heeds capacity for the first alone: a CSIDriver's name has no slash. */
 export const PROVISIONERS: readonly string[] = ["local.mooring.dev", "mooring.dev/local"];
 
