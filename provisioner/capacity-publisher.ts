@@ -1,5 +1,6 @@
 import { MooringError } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
+import type { Findings } from "../common/storage/findings.ts";
 import { type CapacityChanges, capacityChanges, desiredCapacities } from "./core/capacity.ts";
 import type { LocalNode } from "./core/objects.ts";
 import type { NodeStorage } from "./node-storage.ts";
@@ -11,6 +12,7 @@ interface PublisherParts {
   readonly cluster: Cluster;
   readonly storage: Pick<NodeStorage, "pools">;
   readonly writer: CapacityWriter;
+  readonly findings: () => Findings;
   readonly node: string;
 }
 
@@ -37,7 +39,8 @@ export class CapacityPublisher {
     const { classes, capacities } = cluster;
     if (storage.pools === undefined || node === undefined) return;
     if (!classes.hasSynced() || !capacities.hasSynced()) return;
-    const desired = desiredCapacities(node, { classes: [...classes.all()], pools: storage.pools });
+    const room = { classes: [...classes.all()], pools: storage.pools, findings: this.#parts.findings() };
+    const desired = desiredCapacities(node, room);
     const changes = capacityChanges([...capacities.all()], desired, isExact);
     await this.#write(changes, node, signal);
   }
@@ -48,9 +51,9 @@ export class CapacityPublisher {
       ...remove.map((one) => () => writer.remove(one, signal)),
       ...create.map((one) => () => writer.create(one, node, signal)),
       ...update.map(
-        ({ stored, bytes }) =>
+        ({ stored, want }) =>
           () =>
-            writer.update(stored, bytes, signal),
+            writer.update(stored, want, signal),
       ),
     ];
     for (const write of writes) {

@@ -25,7 +25,7 @@ export class OrphanCare {
   }
 
   forget(volume: string): void {
-    this.#reported.delete(volume);
+    if (this.#reported.delete(volume)) this.#parts.onFindings();
   }
 
   async work(volume: string, signal: AbortSignal): Promise<void> {
@@ -40,6 +40,7 @@ export class OrphanCare {
     if (step.kind === "remove") return await this.#remove(volume, image.pool, signal);
     if (step.kind === "report" && !this.#reported.has(volume)) {
       this.#reported.add(volume);
+      this.#parts.onFindings();
       logger.warn({ volume, pool: image.pool, why: step.why }, "image without a volume");
     }
     if (step.kind === "keep") this.forget(volume);

@@ -92,7 +92,11 @@ class Provisioner {
     );
     this.#settling = createSettling(ports, { claims: this.#cluster.claims, settleMs: ports.settleMs ?? SETTLE_MS });
     const shared = { ...ports, node, cluster: this.#cluster, storage: this.#storage };
-    const publisher = new CapacityPublisher({ ...shared, writer: createCapacityWriter(client, config.namespace) });
+    const publisher = new CapacityPublisher({
+      ...shared,
+      writer: createCapacityWriter(client, config.namespace),
+      findings: () => this.#reconciler.findings,
+    });
     const recorder = createRecorder({ clock, events: this.#events, nowMs });
     this.#reconciler = new Reconciler({
       ...{ ...shared, keeper, live, errors, nowMs, isSettled: this.#settling.isSettled },

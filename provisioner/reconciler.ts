@@ -2,6 +2,7 @@ import { WorkQueue } from "../common/kube/work-queue.ts";
 import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { jitter } from "../common/runtime/random.ts";
+import type { Findings } from "../common/storage/findings.ts";
 import { claimUidOf, PROVISIONERS, volumeNameOf } from "../common/storage/local-volumes.ts";
 import { ClaimProvisioning } from "./claim-provisioning.ts";
 import type { ClaimMetadata } from "./core/objects.ts";
@@ -10,7 +11,7 @@ import { UNPLACED_AFTER_MS, UnplacedClaims } from "./unplaced-claims.ts";
 import { VolumeCare } from "./volume-care.ts";
 import type { WorkParts } from "./work.ts";
 
-interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom"> {
+interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom" | "onFindings"> {
   readonly errors: InternalErrors;
   readonly isSettled: () => boolean;
   /** Nothing where no room is published. */
@@ -22,6 +23,9 @@ const RETRY = { firstMs: 100, maxMs: 300_000 };
 const RESYNC_MS = 900_000;
 /** What follows each other closely is written at once. Milliseconds. */
 const CAPACITY_DEBOUNCE_MS = 50;
+
+/** Many come at once when a node starts. Milliseconds. */
+const FINDINGS_DEBOUNCE_MS = 1_000;
 
 /** Before the key of a claim for which no node is selected. */
 const CLAIM = "claim:";
@@ -50,6 +54,7 @@ export class Reconciler {
       again: (volume, afterMs) =>
         afterMs === undefined ? this.#queue.add(volume) : this.#queue.addAfter(volume, afterMs),
       onRoom: () => this.#queue.addAfter(EXACT_CAPACITY, CAPACITY_DEBOUNCE_MS),
+      onFindings: () => this.#queue.addAfter(CAPACITY, FINDINGS_DEBOUNCE_MS),
     };
     this.#provisioning = new ClaimProvisioning(work);
     this.care = new VolumeCare(work);
@@ -58,6 +63,12 @@ export class Reconciler {
 
   get depth(): number {
     return this.#queue.depth;
+  }
+
+  /** What people have to decide about on this node. */
+  get findings(): Findings {
+    const orphans = [...this.orphans.reported].flatMap((volume) => this.#parts.storage.image(volume) ?? []);
+    return { orphans, unavailable: [...this.care.unavailable.keys()] };
   }
 
   get signs(): number | undefined {
@@ -117,7 +128,11 @@ export class Reconciler {
   async #workOnVolume(name: string, signal: AbortSignal): Promise<void> {
     const { cluster } = this.#parts;
     const known = cluster.volumes.get(name);
-    if (known !== undefined) return await this.care.work(known, signal);
+    if (known !== undefined) {
+      // Its PersistentVolume may have been put back.
+      this.orphans.forget(name);
+      return await this.care.work(known, signal);
+    }
     this.care.forget(name);
     const [claim] = cluster.claims.by("uid", claimUidOf(name) ?? "");
     if (claim !== undefined && this.#isSelected(claim) && (await this.#provisioning.work(claim, signal))) return;

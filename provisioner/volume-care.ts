@@ -38,8 +38,16 @@ export class VolumeCare {
   }
 
   forget(volume: string): void {
-    this.#unavailable.delete(volume);
     this.#deletions.delete(volume);
+    this.#noteUnavailable(volume, undefined);
+  }
+
+  /** Why its data cannot be used; nothing where it can, or where that is not known. */
+  #noteUnavailable(volume: string, why: string | undefined): void {
+    const wasKnown = this.#unavailable.has(volume);
+    if (why === undefined) this.#unavailable.delete(volume);
+    else this.#unavailable.set(volume, why);
+    if (wasKnown !== (why !== undefined)) this.#parts.onFindings();
   }
 
   async work(volume: Volume, signal: AbortSignal): Promise<void> {
@@ -48,8 +56,7 @@ export class VolumeCare {
     const isBound = volume.phase === "Bound" && volume.claim !== undefined;
     const claim = isBound && volume.claim ? await live.claim(volume.claim, signal) : undefined;
     const step = nextStep(volume, { nodeName: node, pools: storage.pools, images: storage.images, claim });
-    if (step.kind === "lost") this.#unavailable.set(volume.name, step.why);
-    else if (step.kind !== "leave") this.#unavailable.delete(volume.name);
+    if (step.kind !== "leave") this.#noteUnavailable(volume.name, step.kind === "lost" ? step.why : undefined);
     // The policy may be another one by now.
     if (step.kind !== "remove") this.#deletions.delete(volume.name);
     await this.#take(step, { volume, claim }, signal);

@@ -34,6 +34,8 @@ export interface WorkParts {
   readonly again: (volume: string, afterMs?: number) => void;
   /** The room of this node has changed. */
   readonly onRoom: () => void;
+  /** What people have to decide about on this node has changed. */
+  readonly onFindings: () => void;
 }
 
 /** A failure of the keeper, or of what it was asked for. The work queue tries again. */

@@ -35,3 +35,10 @@ export function volumeNameOf(claimUid: string): string | undefined {
 export function claimUidOf(volume: string): string | undefined {
   return VOLUME.exec(volume)?.[1];
 }
+
+/** Annotations of a CSIStorageCapacity object beside `POOL` and `POOL_ID`: how the pool is that the object tells the room of. */
+export const POOL_STATE = "local.mooring.dev/pool-state";
+export const POOL_SIZE = "local.mooring.dev/pool-size";
+export const POOL_PROBLEM = "local.mooring.dev/pool-problem";
+/** The same on each object of a node; present while there is something to tell. JSON, see `findings.ts`. */
+export const FINDINGS = "local.mooring.dev/findings";

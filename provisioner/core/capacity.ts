@@ -1,10 +1,19 @@
-import { PROVISIONERS } from "../../common/storage/local-volumes.ts";
+import { type Findings, findingsText, NO_FINDINGS } from "../../common/storage/findings.ts";
+import {
+  FINDINGS,
+  POOL,
+  POOL_ID,
+  POOL_PROBLEM,
+  POOL_SIZE,
+  POOL_STATE,
+  PROVISIONERS,
+} from "../../common/storage/local-volumes.ts";
 import type { PoolState } from "../protocol.ts";
 import { DEFAULT_POOL, readParameters } from "./class-parameters.ts";
 import { nodeProblem } from "./local-node.ts";
 import type { LocalNode, StorageClass } from "./objects.ts";
 import { hashOf } from "./short-name.ts";
-import { wholeUnits } from "./sizes.ts";
+import { quantityOf, wholeUnits } from "./sizes.ts";
 
 /** A CSIStorageCapacity object of this node: how large a volume of a class can be here. */
 export interface Capacity {
@@ -15,7 +24,18 @@ export interface Capacity {
   readonly bytes: number;
   /** Differences up to so many bytes may wait: other programs may write to the pool's disk all the time. */
   readonly slackBytes: number;
+  /** What people are told of the pool and of the node, by annotation. */
+  readonly notes: Notes;
 }
+
+export type Notes = Readonly<Record<string, string>>;
+
+/** The annotations of such an object that are a provisioner's. */
+export const NOTES = [POOL, POOL_ID, POOL_STATE, POOL_SIZE, POOL_PROBLEM, FINDINGS] as const;
+/** Its words may change all the time, and are written with the rest. */
+const COMPARED = NOTES.filter((key) => key !== POOL_PROBLEM);
+/** Characters of a problem. */
+const LONGEST_PROBLEM = 512;
 
 /** One that stands in the API server. */
 export interface StoredCapacity extends Omit<Capacity, "nodeName" | "bytes" | "slackBytes"> {
@@ -27,10 +47,17 @@ export interface StoredCapacity extends Omit<Capacity, "nodeName" | "bytes" | "s
   readonly bytes: number | undefined;
 }
 
+/** What the objects of a node are made of. */
+export interface NodeRoom {
+  readonly classes: readonly StorageClass[];
+  readonly pools: readonly PoolState[];
+  readonly findings?: Findings;
+}
+
 /** The objects that are to stand there: one for each class that waits for its first consumer. */
 export function desiredCapacities(
   node: LocalNode,
-  { classes, pools }: { readonly classes: readonly StorageClass[]; readonly pools: readonly PoolState[] },
+  { classes, pools, findings = NO_FINDINGS }: NodeRoom,
 ): readonly Capacity[] {
   // Without objects of this node the scheduler does not choose it.
   if (nodeProblem(node) !== undefined) return [];
@@ -43,7 +70,26 @@ export function desiredCapacities(
       storageClass: storageClass.name,
       nodeName: node.name,
       ...roomOf(storageClass, pools),
+      notes: notesOf(poolOf(storageClass, pools), findings),
     }));
+}
+
+/** The pool of a class on this node, if it has that. */
+function poolOf(storageClass: StorageClass, pools: readonly PoolState[]): PoolState | undefined {
+  const parameters = readParameters(storageClass);
+  return pools.find(({ name }) => name === (parameters.ok ? parameters.pool : DEFAULT_POOL));
+}
+
+function notesOf(pool: PoolState | undefined, findings: Findings): Notes {
+  const found = findingsText(findings);
+  return {
+    ...(pool === undefined
+      ? {}
+      : { [POOL]: pool.name, [POOL_STATE]: pool.state, [POOL_SIZE]: quantityOf(pool.totalBytes) }),
+    ...(pool?.id === undefined ? {} : { [POOL_ID]: pool.id }),
+    ...(pool?.why === undefined ? {} : { [POOL_PROBLEM]: pool.why.slice(0, LONGEST_PROBLEM) }),
+    ...(found === undefined ? {} : { [FINDINGS]: found }),
+  };
 }
 
 /** A hundredth of the pool. */
@@ -51,17 +97,16 @@ const SLACK = 0.01;
 
 /** For a class whose parameters are wrong: a pod reaches a node, and the provisioner there says on the claim what is wrong. */
 function roomOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<Capacity, "bytes" | "slackBytes"> {
-  const parameters = readParameters(storageClass);
-  const pool = pools.find(({ name }) => name === (parameters.ok ? parameters.pool : DEFAULT_POOL));
+  const pool = poolOf(storageClass, pools);
   const slackBytes = (pool?.totalBytes ?? 0) * SLACK;
-  if (!parameters.ok) return { bytes: wholeUnits(pool?.totalBytes ?? 0), slackBytes };
+  if (!readParameters(storageClass).ok) return { bytes: wholeUnits(pool?.totalBytes ?? 0), slackBytes };
   return { bytes: pool?.state === "ready" ? wholeUnits(pool.freeBytes) : 0, slackBytes };
 }
 
 /** What is to be written so that just the desired objects stand there. */
 export interface CapacityChanges {
   readonly create: readonly Capacity[];
-  readonly update: readonly { readonly stored: StoredCapacity; readonly bytes: number }[];
+  readonly update: readonly { readonly stored: StoredCapacity; readonly want: Capacity }[];
   readonly remove: readonly StoredCapacity[];
 }
 
@@ -81,13 +126,14 @@ export function capacityChanges(
     create: desired.filter(({ name }) => !stored.some((one) => one.name === name)),
     update: desired.flatMap((want) => {
       const one = fit.get(want.name);
-      return one !== undefined && isDue(one, want, isExact) ? [{ stored: one, bytes: want.bytes }] : [];
+      return one !== undefined && isDue(one, want, isExact) ? [{ stored: one, want }] : [];
     }),
     remove: stored.filter((one) => !isFit(one)),
   };
 }
 
-function isDue(stored: StoredCapacity, { bytes, slackBytes }: Capacity, isExact: boolean): boolean {
+function isDue(stored: StoredCapacity, { bytes, slackBytes, notes }: Capacity, isExact: boolean): boolean {
+  if (COMPARED.some((key) => stored.notes[key] !== notes[key])) return true;
   if (stored.bytes === bytes) return false;
   if (isExact || stored.bytes === undefined || stored.bytes === 0 || bytes === 0) return true;
   return Math.abs(stored.bytes - bytes) > slackBytes;

@@ -1,7 +1,7 @@
 import { patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
 import { HOSTNAME, NODE_LABEL } from "../../common/storage/local-volumes.ts";
-import type { Capacity, StoredCapacity } from "../core/capacity.ts";
+import { type Capacity, NOTES, type Notes, type StoredCapacity } from "../core/capacity.ts";
 import type { LocalNode } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
@@ -10,7 +10,7 @@ import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
 export interface CapacityWriter {
   /** The Node owns it: where the Node goes, it goes. */
   readonly create: (capacity: Capacity, node: LocalNode, signal: AbortSignal) => Promise<WriteOutcome>;
-  readonly update: (stored: StoredCapacity, bytes: number, signal: AbortSignal) => Promise<WriteOutcome>;
+  readonly update: (stored: StoredCapacity, want: Capacity, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly remove: (stored: StoredCapacity, signal: AbortSignal) => Promise<WriteOutcome>;
 }
 
@@ -24,10 +24,17 @@ export function createCapacityWriter(client: KubeClient, namespace: string): Cap
   return {
     create: (capacity, node, signal) =>
       postObject(client, { path, name: capacity.name, object: objectOf(capacity, { node, namespace }) }, signal),
-    update: (stored, bytes, signal) =>
-      patchObject(client, { target: targetOf(stored), patch: sizes(bytes), fieldManager: FIELD_MANAGER }, signal),
+    update: (stored, { bytes, notes }, signal) => {
+      const patch = { ...sizes(bytes), metadata: { annotations: withoutOthers(notes) } };
+      return patchObject(client, { target: targetOf(stored), patch, fieldManager: FIELD_MANAGER }, signal);
+    },
     remove: (stored, signal) => deleteObject(client, targetOf(stored), signal),
   };
+}
+
+/** Takes away what is to be told no more. */
+function withoutOthers(notes: Notes): Readonly<Record<string, string | null>> {
+  return Object.fromEntries(NOTES.map((key) => [key, notes[key] ?? null]));
 }
 
 /** The scheduler compares with the second where it is there: an image is in one piece, so both are the same. */
@@ -36,7 +43,7 @@ function sizes(bytes: number): { readonly capacity: string; readonly maximumVolu
 }
 
 function objectOf(
-  { name, storageClass, nodeName, bytes }: Capacity,
+  { name, storageClass, nodeName, bytes, notes }: Capacity,
   { node, namespace }: { readonly node: LocalNode; readonly namespace: string },
 ): object {
   return {
@@ -45,6 +52,7 @@ function objectOf(
     metadata: {
       ...{ namespace, name },
       labels: { [NODE_LABEL]: node.name },
+      annotations: notes,
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.name, uid: node.uid }],
     },
     nodeTopology: { matchLabels: { [HOSTNAME]: nodeName } },

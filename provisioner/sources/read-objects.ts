@@ -11,7 +11,7 @@ import {
   STORAGE_PROVISIONER,
 } from "../../common/storage/local-volumes.ts";
 import { parseBytes } from "../../common/storage/quantity.ts";
-import type { StoredCapacity } from "../core/capacity.ts";
+import { NOTES, type StoredCapacity } from "../core/capacity.ts";
 import type { Claim, ClaimMetadata, LocalNode, StorageClass, Volume } from "../core/objects.ts";
 
 /** The API's objects to the fields that the provisioner needs. Each throws `ValiError` for what is no such object. */
@@ -170,7 +170,7 @@ export function readNodeLabel(object: unknown): string | undefined {
 
 export function readCapacity(object: unknown): StoredCapacity {
   const { metadata, storageClassName, nodeTopology, capacity, maximumVolumeSize } = v.parse(capacitySchema, object);
-  const { name, uid, resourceVersion } = metadata;
+  const { name, uid, resourceVersion, annotations } = metadata;
   const others = Object.keys(nodeTopology?.matchLabels ?? {}).length + (nodeTopology?.matchExpressions?.length ?? 0);
   const hostname = others === 1 ? nodeTopology?.matchLabels?.[HOSTNAME] : undefined;
   const [bytes, most] = [parseBytes(capacity ?? undefined), parseBytes(maximumVolumeSize ?? undefined)];
@@ -181,5 +181,11 @@ export function readCapacity(object: unknown): StoredCapacity {
     storageClass: storageClassName,
     hostname,
     bytes: bytes === most ? bytes : undefined,
+    notes: Object.fromEntries(
+      NOTES.flatMap((key) => {
+        const note = annotations?.[key];
+        return note === undefined ? [] : [[key, note] as const];
+      }),
+    ),
   };
 }

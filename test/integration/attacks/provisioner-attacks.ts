@@ -62,6 +62,8 @@ export const CLAIMS_THERE: readonly object[] = [
 
 const NO_NODE = { metadata: { annotations: { "volume.kubernetes.io/selected-node": null } } };
 
+const POOL_NOTES = { "local.mooring.dev/pool": "default", "local.mooring.dev/pool-state": "lost" };
+
 /** What it has to be able to do. */
 export const ALLOWED: readonly ProvisionerWrite[] = [
   { name: "makes a volume of its node", ask: create(VOLUMES, volumeOf("node-1", { uid: uidOf(6) })) },
@@ -76,6 +78,10 @@ export const ALLOWED: readonly ProvisionerWrite[] = [
   { name: "deletes a volume of its node", ask: remove(`${VOLUMES}/${OWN}`) },
   { name: "takes its node off a claim that has no volume", ask: patch(`${CLAIMS}/data`, NO_NODE) },
   { name: "says how much room its node has", ask: create(CAPACITIES, capacityOf("node-1")) },
+  {
+    name: "tells people how a pool of its node is",
+    ask: patch(`${CAPACITIES}/local-node-1-there`, { metadata: { annotations: POOL_NOTES } }),
+  },
   { name: "writes an event about a claim", ask: create(EVENTS, EVENT) },
   {
     name: "writes an event about a volume",
@@ -241,6 +247,11 @@ const ON_OTHERS: readonly ProvisionerAttack[] = [
   {
     name: "says how much room another node has no more",
     ask: remove(`${CAPACITIES}/local-node-2-there`),
+    refusedBy: "mooring-provisioner-capacity: ",
+  },
+  {
+    name: "tells people how a pool of another node is",
+    ask: patch(`${CAPACITIES}/local-node-2-there`, { metadata: { annotations: POOL_NOTES } }),
     refusedBy: "mooring-provisioner-capacity: ",
   },
   {

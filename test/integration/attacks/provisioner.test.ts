@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const volume of VOLUMES_THERE) await stage.api.create("/api/v1/persistentvolumes", volume);
   for (const claim of CLAIMS_THERE) await stage.api.create(`${SHOP}/persistentvolumeclaims`, claim);
   await bind(`${SHOP}/persistentvolumeclaims/bound`);
-  await stage.api.create(CAPACITIES, capacityOf("node-2", "local-node-2-there"));
+  for (const node of ["node-1", "node-2"]) await stage.api.create(CAPACITIES, capacityOf(node, `local-${node}-there`));
 });
 
 afterAll(async () => {

@@ -7,7 +7,7 @@ import {
 } from "../../../../provisioner/core/capacity.ts";
 import type { LocalNode, StorageClass } from "../../../../provisioner/core/objects.ts";
 import type { PoolState } from "../../../../provisioner/protocol.ts";
-import { classWith, GiB, MiB, nodeWith, poolWith } from "../objects.ts";
+import { classWith, GiB, MiB, nodeWith, POOL_ID, poolWith } from "../objects.ts";
 
 interface Row {
   readonly name: string;
@@ -74,16 +74,45 @@ describe("the room of a node", () => {
   });
 });
 
+describe("what people are told of a pool, by annotation", () => {
+  const notesOf = (pool: Partial<PoolState>, parameters = {}) =>
+    desiredCapacities(nodeWith(), { classes: [classWith({ parameters })], pools: [poolWith(pool)] })[0]?.notes;
+
+  it.each([
+    {
+      name: "is its name, identity, state and size",
+      pool: {},
+      notes: { pool: "default", "pool-id": POOL_ID, "pool-state": "ready", "pool-size": "10Gi" },
+    },
+    {
+      name: "is what is wrong with it, cut where it is long",
+      pool: { state: "lost" as const, id: undefined, totalBytes: 0, why: "x".repeat(2_000) },
+      notes: { pool: "default", "pool-state": "lost", "pool-size": "0", "pool-problem": "x".repeat(512) },
+    },
+  ])("$name", ({ pool, notes }) => {
+    const told = Object.fromEntries(Object.entries(notes).map(([key, value]) => [`local.mooring.dev/${key}`, value]));
+
+    expect(notesOf(pool)).toEqual(told);
+  });
+
+  it("is nothing for a class whose pool this node does not have", () => {
+    expect(notesOf({}, { pool: "fast" })).toEqual({});
+  });
+});
+
 describe("capacityChanges", () => {
+  const NOTES = { "local.mooring.dev/pool": "default", "local.mooring.dev/pool-state": "ready" };
   const want = (bytes: number): Capacity => ({
     name: "a",
     storageClass: "local",
     nodeName: "n1",
     bytes,
     slackBytes: 100 * MiB,
+    notes: NOTES,
   });
   const stored = (changes: Partial<StoredCapacity> = {}): StoredCapacity => ({
     ...{ name: "a", uid: "u", resourceVersion: "1", storageClass: "local", hostname: "n1", bytes: GiB },
+    notes: NOTES,
     ...changes,
   });
 
@@ -121,6 +150,24 @@ describe("capacityChanges", () => {
       stands: [stored({ bytes: undefined })],
       desired: [want(GiB)],
       expected: [0, 1, 0],
+    },
+    {
+      name: "writes what is told of the pool when it is another",
+      stands: [stored({ notes: { ...NOTES, "local.mooring.dev/pool-state": "lost" } })],
+      desired: [want(GiB)],
+      expected: [0, 1, 0],
+    },
+    {
+      name: "takes away what is to be told no more",
+      stands: [stored({ notes: { ...NOTES, "local.mooring.dev/findings": "{}" } })],
+      desired: [want(GiB)],
+      expected: [0, 1, 0],
+    },
+    {
+      name: "does not write for the words of a problem alone, which may change all the time",
+      stands: [stored({ notes: { ...NOTES, "local.mooring.dev/pool-problem": "no answer for 3 s" } })],
+      desired: [want(GiB)],
+      expected: [0, 0, 0],
     },
     { name: "removes what is for nothing", stands: [stored({ name: "b" })], desired: [], expected: [0, 0, 1] },
     {
