@@ -10,6 +10,7 @@ import type { Kernel } from "./kernel.ts";
 import { Locks } from "./locks.ts";
 import { createLoopDevices } from "./loop-devices.ts";
 import type { NodeActions } from "./node-actions.ts";
+import type { NodeFiles } from "./node-files.ts";
 import { createPools, type OpenPool, type PoolSettings } from "./pools.ts";
 import { systemCode } from "./system-error.ts";
 import { attach, grow, make, publish } from "./volume-images.ts";
@@ -28,6 +29,7 @@ export interface Keeper {
 
 export interface KeeperParts {
   readonly kernel: Kernel;
+  readonly files: NodeFiles;
   readonly actions: NodeActions;
   readonly mountInfo: MountInfoSource;
   readonly random: Random;
@@ -53,7 +55,7 @@ export function createKeeper(parts: KeeperParts, settings: KeeperSettings): Keep
     podUid: settings.podUid,
     pools: createPools(parts, settings),
     loops: createLoopDevices(parts),
-    links: createVolumeLinks(parts.actions, settings.links),
+    links: createVolumeLinks(parts, settings.links),
     locks: new Locks(),
   };
   return {

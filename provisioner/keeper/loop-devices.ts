@@ -1,5 +1,4 @@
 import { constants } from "node:fs";
-import { lstat, open, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -17,6 +16,7 @@ import type { Kernel } from "./kernel.ts";
 import { Locks } from "./locks.ts";
 import { createLoopSettings, type LoopSettings } from "./loop-settings.ts";
 import type { NodeActions } from "./node-actions.ts";
+import type { NodeFiles, OpenFile } from "./node-files.ts";
 import { SystemError, systemCode, unlessCode } from "./system-error.ts";
 
 /** The file of a volume's image, whatever it is called at present. */
@@ -38,14 +38,13 @@ export interface LoopDevices {
   /** Detaches an image from the device that was opened here, and closes that. False where something else has the device open. */
   readonly detach: (
     image: Pick<ImageFile, "volume">,
-    held: { readonly device: string; readonly handle: Handle },
+    held: { readonly device: string; readonly handle: OpenFile },
   ) => Promise<boolean>;
 }
 
-type Handle = Awaited<ReturnType<typeof open>>;
-
 interface LoopParts {
   readonly kernel: Kernel;
+  readonly files: NodeFiles;
   readonly actions: NodeActions;
   readonly logger: Logger;
   /** Where the kernel's files and its devices are: a unit test has folders of its own. */
@@ -53,6 +52,7 @@ interface LoopParts {
   readonly dev?: string;
 }
 
+type Reading = Pick<LoopParts, "kernel" | "files">;
 type Tools = LoopParts & { readonly settings: LoopSettings; readonly tell: Telling };
 
 /** `<errno.h>` */
@@ -69,16 +69,16 @@ export function createLoopDevices(parts: LoopParts): LoopDevices {
   // While one task looks into a device it has it open, and another's detaching would find it in use.
   const locks = new Locks();
   const alone = <T>(task: () => Promise<T>): Promise<T> => locks.run("loops", task);
-  const settings = createLoopSettings(parts.sys ?? "/sys");
+  const settings = createLoopSettings(parts.files, parts.sys ?? "/sys");
   const { list } = settings;
   const tools: Tools = { ...parts, settings, tell: createTelling(parts.logger) };
   return {
     list,
-    showing: (image) => alone(async () => await showing(parts.kernel, image, await list())),
-    devices: (images) => alone(async () => await devicesOf(parts.kernel, images, await list())),
+    showing: (image) => alone(async () => await showing(parts, image, await list())),
+    devices: (images) => alone(async () => await devicesOf(parts, images, await list())),
     attach: (image) =>
       alone(async () => {
-        const [known] = await showing(parts.kernel, image, await list());
+        const [known] = await showing(parts, image, await list());
         const device = known === undefined ? await configure(tools, image) : known.device;
         if (known !== undefined) await complete(tools, { device, image });
         await forbidDiscards(tools, device);
@@ -98,37 +98,37 @@ export function createLoopDevices(parts: LoopParts): LoopDevices {
 }
 
 async function devicesOf(
-  kernel: Kernel,
+  parts: Reading,
   images: readonly ImageFile[],
   loops: readonly Loop[],
 ): Promise<ReadonlyMap<string, string>> {
   const devices = new Map<string, string>();
   for (const image of images) {
-    const [loop] = await showing(kernel, image, loops);
+    const [loop] = await showing(parts, image, loops);
     if (loop !== undefined) devices.set(image.volume, loop.device);
   }
   return devices;
 }
 
-async function showing(kernel: Kernel, { volume, path }: ImageFile, loops: readonly Loop[]): Promise<readonly Loop[]> {
+async function showing(parts: Reading, { volume, path }: ImageFile, loops: readonly Loop[]): Promise<readonly Loop[]> {
   const likely = candidates(loops, filesOf(volume));
   // Its file may have been renamed or removed meanwhile: then nothing shows this one.
-  const file = likely.length === 0 ? undefined : await unlessCode("ENOENT", lstat(path, { bigint: true }));
+  const file = likely.length === 0 ? undefined : await unlessCode("ENOENT", parts.files.lstat(path));
   if (file === undefined) return [];
   const found: Loop[] = [];
   for (const loop of likely) {
-    const info = await statusOf(kernel, loop.device);
+    const info = await statusOf(parts, loop.device);
     if (info === undefined) continue;
     const { device, inode } = decodeLoopInfo(info);
-    if (device === file.dev && inode === file.ino) found.push(loop);
+    if (device === file.device && inode === file.inode) found.push(loop);
   }
   return found;
 }
 
 /** Nothing where the device shows no file any more. */
-async function statusOf(kernel: Kernel, device: string): Promise<Buffer | undefined> {
+async function statusOf({ kernel, files }: Reading, device: string): Promise<Buffer | undefined> {
   const ask = async (): Promise<Buffer> => {
-    await using handle = await open(device, O_RDONLY);
+    await using handle = await files.open(device, O_RDONLY);
     const info = emptyLoopInfo();
     await kernel.ioctl(handle.fd, LOOP_GET_STATUS64, info);
     return info;
@@ -155,15 +155,15 @@ function createTelling(logger: Logger): Telling {
  * that the image is attached.
  */
 async function configure(tools: Tools, image: ImageFile): Promise<string> {
-  const { settings, kernel, tell, dev: devices = "/dev" } = tools;
-  await using file = await open(image.path, O_RDWR | O_NOFOLLOW);
-  const { dev } = await file.stat({ bigint: true });
-  const blockBytes = await settings.sectorOf(deviceNumber(dev));
+  const { settings, files, tell, dev: devices = "/dev" } = tools;
+  await using file = await files.open(image.path, O_RDWR | O_NOFOLLOW);
+  const { device: disk } = await file.stat();
+  const blockBytes = await settings.sectorOf(deviceNumber(disk));
   const config = { descriptor: file.fd, fileName: basename(image.path), blockBytes };
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const device = `${devices}/loop${await freeNumber(kernel, devices)}`;
+    const device = `${devices}/loop${await freeNumber(tools, devices)}`;
     try {
-      await using handle = await open(device, O_RDWR);
+      await using handle = await files.open(device, O_RDWR);
       await configureBest(tools, { handle, config });
       if ((await settings.read(device, "loop/dio")) === "0")
         tell("directIo", new Error("LOOP_CONFIGURE did without it"));
@@ -176,7 +176,7 @@ async function configure(tools: Tools, image: ImageFile): Promise<string> {
 }
 
 interface Configuring {
-  readonly handle: Handle;
+  readonly handle: OpenFile;
   readonly config: { readonly descriptor: number; readonly fileName: string; readonly blockBytes: number };
 }
 
@@ -190,22 +190,22 @@ async function configureBest({ actions, tell }: Tools, { handle, config }: Confi
   }
 }
 
-async function freeNumber(kernel: Kernel, devices: string): Promise<number> {
-  await using control = await open(`${devices}/loop-control`, O_RDWR);
+async function freeNumber({ kernel, files }: Reading, devices: string): Promise<number> {
+  await using control = await files.open(`${devices}/loop-control`, O_RDWR);
   return await kernel.ioctl(control.fd, LOOP_CTL_GET_FREE, 0);
 }
 
 /** What was left undone when the image was attached or grown: a device that detaches by itself, or shows less than the image. */
 async function complete(
-  { kernel, actions, settings }: Tools,
+  { kernel, files, actions, settings }: Tools,
   { device, image }: { readonly device: string; readonly image: ImageFile },
 ): Promise<void> {
-  await using handle = await open(device, O_RDWR);
+  await using handle = await files.open(device, O_RDWR);
   const info = emptyLoopInfo();
   await kernel.ioctl(handle.fd, LOOP_GET_STATUS64, info);
   if (decodeLoopInfo(info).autoclear) await actions.setLoopStatus(handle.fd, withoutAutoclear(info));
   const shown = Number(await settings.read(device, "size")) * SIZE_UNIT;
-  if (shown < (await stat(image.path)).size) await actions.refreshLoopSize(handle.fd);
+  if (shown < (await files.stat(image.path)).bytes) await actions.refreshLoopSize(handle.fd);
 }
 
 /** A discard would punch a hole into the image: its blocks would be free for others, though they are its own. */

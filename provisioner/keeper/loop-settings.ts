@@ -1,6 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { attachedLoops, type Loop } from "./core/loops.ts";
+import type { NodeFiles } from "./node-files.ts";
 import { unlessCode } from "./system-error.ts";
 
 /** What the kernel shows of its loop devices and disks below `/sys`. */
@@ -18,35 +18,35 @@ export interface LoopSettings {
 const SMALLEST_SECTOR = 512;
 const LARGEST_SECTOR = 4_096;
 
-export function createLoopSettings(sys: string): LoopSettings {
+export function createLoopSettings(files: NodeFiles, sys: string): LoopSettings {
   const fileOf = (device: string, name: string): string => `${sys}/block/${basename(device)}/${name}`;
-  const read = (device: string, name: string): Promise<string | undefined> => readSetting(fileOf(device, name));
+  const read = (device: string, name: string): Promise<string | undefined> => readSetting(files, fileOf(device, name));
   return {
     fileOf,
     read,
     list: async () => {
-      const names = (await readdir(`${sys}/block`)).filter((name) => /^loop\d{1,7}$/.test(name));
+      const names = (await files.names(`${sys}/block`)).filter((name) => /^loop\d{1,7}$/.test(name));
       const texts = names.map(async (name) => ({
         name,
-        backingFile: await readRaw(fileOf(name, "loop/backing_file")),
+        backingFile: await readRaw(files, fileOf(name, "loop/backing_file")),
         number: await read(name, "dev"),
       }));
       return attachedLoops(await Promise.all(texts));
     },
     sectorOf: async (disk) => {
-      const own = await readSetting(`${sys}/dev/block/${disk}/queue/logical_block_size`);
+      const own = await readSetting(files, `${sys}/dev/block/${disk}/queue/logical_block_size`);
       // A partition has the queue of its disk.
-      const text = own ?? (await readSetting(`${sys}/dev/block/${disk}/../queue/logical_block_size`));
+      const text = own ?? (await readSetting(files, `${sys}/dev/block/${disk}/../queue/logical_block_size`));
       return Math.min(LARGEST_SECTOR, Math.max(SMALLEST_SECTOR, Number(text) || SMALLEST_SECTOR));
     },
   };
 }
 
-async function readSetting(path: string): Promise<string | undefined> {
-  return (await readRaw(path))?.trim();
+async function readSetting(files: NodeFiles, path: string): Promise<string | undefined> {
+  return (await readRaw(files, path))?.trim();
 }
 
-async function readRaw(path: string): Promise<string | undefined> {
+async function readRaw(files: NodeFiles, path: string): Promise<string | undefined> {
   // A device that is detached in this moment answers the second of the two.
-  return await unlessCode("ENODEV", unlessCode("ENOENT", readFile(path, "utf8")));
+  return await unlessCode("ENODEV", unlessCode("ENOENT", files.readText(path)));
 }

@@ -14,6 +14,7 @@ import { type KeeperConfig, readKeeperCommand } from "./config.ts";
 import { createKeeper } from "./keeper.ts";
 import { openKernel } from "./kernel.ts";
 import { createNodeActions } from "./node-actions.ts";
+import { NODE_FILES } from "./node-files.ts";
 import { countRequests } from "./request-metrics.ts";
 import { serveKeeper } from "./server.ts";
 
@@ -31,6 +32,7 @@ async function run(config: KeeperConfig, signal: AbortSignal): Promise<void> {
     createKeeper(
       {
         kernel,
+        files: NODE_FILES,
         actions: createNodeActions(kernel),
         mountInfo: createMountInfoFile(config.mountInfo, { clock }),
         random: createSystemRandom(),

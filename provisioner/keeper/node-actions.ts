@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, readlink, rename, symlink, unlink } from "node:fs/promises";
+import { mkdir, open, rename, symlink, unlink } from "node:fs/promises";
 import {
   encodeLoopConfig,
   LOOP_CLR_FD,
@@ -27,6 +27,8 @@ export interface NodeActions {
   /** False where there was none. */
   readonly unlink: (path: string) => Promise<boolean>;
   readonly symlink: (target: string, path: string) => Promise<void>;
+  /** Also the folders above it; one that is there is no error. */
+  readonly makeFolder: (path: string) => Promise<void>;
   readonly configureLoop: (descriptor: number, config: LoopConfig) => Promise<void>;
   readonly setLoopStatus: (descriptor: number, info: Buffer) => Promise<void>;
   readonly refreshLoopSize: (descriptor: number) => Promise<void>;
@@ -69,6 +71,9 @@ export function createNodeActions(kernel: Kernel): NodeActions {
         unlink(path).then(() => true),
       )) ?? false,
     symlink,
+    makeFolder: async (path) => {
+      await mkdir(path, { recursive: true });
+    },
     configureLoop: async (descriptor, config) => {
       await kernel.ioctl(descriptor, LOOP_CONFIGURE, encodeLoopConfig(config));
     },
@@ -86,9 +91,4 @@ export function createNodeActions(kernel: Kernel): NodeActions {
       await file.write(text);
     },
   };
-}
-
-/** Where a link leads; nothing where there is none. */
-export async function linkTarget(path: string): Promise<string | undefined> {
-  return await unlessCode("ENOENT", readlink(path));
 }

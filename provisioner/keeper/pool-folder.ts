@@ -1,5 +1,4 @@
 import { constants } from "node:fs";
-import { type FileHandle, lstat, open, readdir, stat, statfs } from "node:fs/promises";
 import * as v from "valibot";
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
@@ -8,6 +7,7 @@ import { identify, type PoolIdentity, type PoolSight } from "./core/identity.ts"
 import { deviceNumber } from "./core/loop-structs.ts";
 import { fileOf, type ImageName, imagesIn, POOL_FILE } from "./core/names.ts";
 import type { ImageRoom } from "./core/room.ts";
+import type { NodeFiles, OpenFile } from "./node-files.ts";
 import { systemCode, unlessCode } from "./system-error.ts";
 
 /** An image and the room that it takes. */
@@ -26,6 +26,12 @@ export interface PoolFolder extends AsyncDisposable {
   readonly images: () => Promise<readonly PoolImage[]>;
 }
 
+/** What a pool is looked at by. */
+export interface PoolSources {
+  readonly files: NodeFiles;
+  readonly mountInfo: MountInfoSource;
+}
+
 export interface PoolPlace {
   readonly name: string;
   readonly path: string;
@@ -33,18 +39,16 @@ export interface PoolPlace {
 
 const poolFile = v.object({ id: v.pipe(v.string(), v.uuid()) });
 const LARGEST_POOL_FILE = 4_096;
-/** Of stat(2), whatever the filesystem's blocks are. */
-const STAT_BLOCK = 512;
 
 /** Looks at a pool; a folder that cannot be opened is a pool that is lost, with nothing to hold open. */
 export async function openPoolFolder(
+  { files, mountInfo }: PoolSources,
   { path }: PoolPlace,
-  mountInfo: MountInfoSource,
 ): Promise<PoolFolder | { readonly identity: PoolIdentity }> {
-  let folder: FileHandle | undefined;
+  let folder: OpenFile | undefined;
   try {
-    folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-    return await lookInto(folder, await mountAt(path, mountInfo));
+    folder = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    return await lookInto(files, folder, await mountAt(path, mountInfo));
   } catch (error) {
     await folder?.close();
     return { identity: identify(failedSight(error)) };
@@ -57,23 +61,23 @@ function failedSight(error: unknown): PoolSight {
   return code === "ENOENT" || code === "ENOTDIR" ? { kind: "missing" } : { kind: "unreadable", why: messageOf(error) };
 }
 
-async function lookInto(folder: FileHandle, mount: Mounted | undefined): Promise<PoolFolder> {
+async function lookInto(files: NodeFiles, folder: OpenFile, mount: Mounted | undefined): Promise<PoolFolder> {
   const base = `/proc/self/fd/${folder.fd}`;
   const at = (name: string): string => `${base}/${name}`;
-  const [{ dev }, { type: filesystem }, names] = await Promise.all([
-    folder.stat({ bigint: true }),
-    statfs(base),
-    readdir(base),
+  const [{ device: number }, { type: filesystem }, names] = await Promise.all([
+    folder.stat(),
+    files.statfs(base),
+    files.names(base),
   ]);
-  const device = deviceNumber(dev);
-  const id = names.includes(POOL_FILE) ? await readPoolFile(at(POOL_FILE)) : undefined;
+  const device = deviceNumber(number);
+  const id = names.includes(POOL_FILE) ? await readPoolFile(files, at(POOL_FILE)) : undefined;
   return {
     identity: identify({ kind: "folder", filesystem, names, id, device, mountedDevice: mount?.device }),
     device,
     isOwnMount: mount?.root === "/",
     names,
     at,
-    images: () => readImages(at, imagesIn(names)),
+    images: () => readImages(files, at, imagesIn(names)),
     [Symbol.asyncDispose]: () => folder.close(),
   };
 }
@@ -94,12 +98,15 @@ async function mountAt(path: string, mountInfo: MountInfoSource): Promise<Mounte
   }
 }
 
-async function readPoolFile(path: string): Promise<{ readonly value: string } | { readonly problem: string }> {
+async function readPoolFile(
+  files: NodeFiles,
+  path: string,
+): Promise<{ readonly value: string } | { readonly problem: string }> {
   try {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const { size } = await file.stat();
-    if (size > LARGEST_POOL_FILE) return { problem: `it is longer than ${LARGEST_POOL_FILE} bytes` };
-    return decodePoolFile(await file.readFile("utf8"));
+    await using file = await files.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const { bytes } = await file.stat();
+    if (bytes > LARGEST_POOL_FILE) return { problem: `it is longer than ${LARGEST_POOL_FILE} bytes` };
+    return decodePoolFile(await file.readText());
   } catch (error) {
     return { problem: messageOf(error) };
   }
@@ -116,21 +123,25 @@ export function decodePoolFile(text: string): { readonly value: string } | { rea
 }
 
 /** Only files are images: a folder, a link or a pipe with the name of one is none. */
-async function readImages(at: (name: string) => string, names: readonly ImageName[]): Promise<readonly PoolImage[]> {
+async function readImages(
+  files: NodeFiles,
+  at: (name: string) => string,
+  names: readonly ImageName[],
+): Promise<readonly PoolImage[]> {
   const images = await Promise.all(
     names.map(async (image) => {
-      const file = await unlessCode("ENOENT", lstat(at(fileOf(image))));
-      if (file?.isFile() !== true) return [];
-      return [{ ...image, bytes: file.size, allocatedBytes: file.blocks * STAT_BLOCK }];
+      const file = await unlessCode("ENOENT", files.lstat(at(fileOf(image))));
+      if (file?.isFile !== true) return [];
+      return [{ ...image, bytes: file.bytes, allocatedBytes: file.allocatedBytes }];
     }),
   );
   return images.flat();
 }
 
 /** Device of the filesystem that a path is on, `major:minor`; nothing where there is no such path. */
-export async function deviceAt(path: string): Promise<string | undefined> {
+export async function deviceAt(files: NodeFiles, path: string): Promise<string | undefined> {
   try {
-    return deviceNumber((await stat(path, { bigint: true })).dev);
+    return deviceNumber((await files.stat(path)).device);
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
     return undefined;

@@ -1,12 +1,17 @@
-import { statfs } from "node:fs/promises";
-import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { KeeperRefusal, PoolState } from "../protocol.ts";
 import { NEW_POOL_FILE, POOL_FILE } from "./core/names.ts";
 import { refuse } from "./core/refusal.ts";
 import { type Room, roomOf } from "./core/room.ts";
 import type { NodeActions } from "./node-actions.ts";
-import { deviceAt, openPoolFolder, type PoolFolder, type PoolImage, type PoolPlace } from "./pool-folder.ts";
+import {
+  deviceAt,
+  openPoolFolder,
+  type PoolFolder,
+  type PoolImage,
+  type PoolPlace,
+  type PoolSources,
+} from "./pool-folder.ts";
 
 /** A pool that was begun, and is the one that was asked for. */
 export interface OpenPool extends PoolFolder {
@@ -30,9 +35,8 @@ export interface Pools {
   readonly begin: (name: string) => Promise<PoolState>;
 }
 
-interface PoolParts {
+interface PoolParts extends PoolSources {
   readonly actions: NodeActions;
-  readonly mountInfo: MountInfoSource;
   readonly random: Random;
 }
 
@@ -44,18 +48,18 @@ export interface PoolSettings {
 
 const NO_ROOM: Room = { totalBytes: 0, freeBytes: 0 };
 
-export function createPools({ actions, mountInfo, random }: PoolParts, settings: PoolSettings): Pools {
+export function createPools(parts: PoolParts, settings: PoolSettings): Pools {
   const placeOf = (name: string): PoolPlace | undefined => settings.pools.find((place) => place.name === name);
   const room = async (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">): Promise<Room> => {
-    const { bsize, blocks, bavail } = await statfs(pool.at("."));
+    const { blockBytes, blocks, availableBlocks } = await parts.files.statfs(pool.at("."));
     const reservePercent = pool.isOwnMount ? 0 : settings.reservePercent;
-    const images = await imagesOn(pool.device, { mountInfo, settings });
-    return roomOf({ blockBytes: bsize, blocks, availableBlocks: bavail }, { reservePercent, images });
+    const images = await imagesOn(pool.device, parts, settings.pools);
+    return roomOf({ blockBytes, blocks, availableBlocks }, { reservePercent, images });
   };
   const state = async (name: string): Promise<PoolState> => {
     const place = placeOf(name);
     if (place === undefined) return { name, state: "lost", ...NO_ROOM, why: "there is no such pool" };
-    const folder = await openPoolFolder(place, mountInfo);
+    const folder = await openPoolFolder(parts, place);
     if (!("at" in folder)) return { name, ...NO_ROOM, ...folder.identity };
     await using pool = folder;
     return { name, ...(pool.identity.state === "lost" ? NO_ROOM : await room(pool)), ...pool.identity };
@@ -64,22 +68,22 @@ export function createPools({ actions, mountInfo, random }: PoolParts, settings:
     names: settings.pools.map(({ name }) => name),
     room,
     state,
-    open: (wanted) => open(wanted, placeOf(wanted.pool), mountInfo),
+    open: (wanted) => open(parts, wanted, placeOf(wanted.pool)),
     begin: async (name) => {
       const place = placeOf(name);
-      if (place !== undefined) await begin(place, { actions, mountInfo, random });
+      if (place !== undefined) await begin(place, parts);
       return await state(name);
     },
   };
 }
 
 async function open(
+  sources: PoolSources,
   { pool: name, poolId }: WantedPool,
   place: PoolPlace | undefined,
-  mountInfo: MountInfoSource,
 ): ReturnType<Pools["open"]> {
   if (place === undefined) return refuse("pool-lost", `this node has no pool ${name}`);
-  const folder = await openPoolFolder(place, mountInfo);
+  const folder = await openPoolFolder(sources, place);
   const why = whyNot(folder.identity, poolId);
   if (why === undefined && "at" in folder) return { ok: true, pool: { ...folder, name } };
   if ("at" in folder) await folder[Symbol.asyncDispose]();
@@ -93,8 +97,9 @@ function whyNot(identity: PoolFolder["identity"], poolId: string | undefined): s
   return `it is another pool, ${identity.id}: the request names ${poolId}`;
 }
 
-async function begin(place: PoolPlace, { actions, mountInfo, random }: PoolParts): Promise<void> {
-  const folder = await openPoolFolder(place, mountInfo);
+async function begin(place: PoolPlace, parts: PoolParts): Promise<void> {
+  const { actions, random } = parts;
+  const folder = await openPoolFolder(parts, place);
   if (!("at" in folder)) return;
   await using pool = folder;
   if (pool.identity.state === "lost") return;
@@ -108,13 +113,14 @@ async function begin(place: PoolPlace, { actions, mountInfo, random }: PoolParts
 /** The images of all pools on one filesystem: they share its room. */
 async function imagesOn(
   device: string,
-  { mountInfo, settings }: { readonly mountInfo: MountInfoSource; readonly settings: PoolSettings },
+  sources: PoolSources,
+  places: readonly PoolPlace[],
 ): Promise<readonly PoolImage[]> {
   const images: PoolImage[] = [];
-  for (const place of settings.pools) {
+  for (const place of places) {
     // A disk that hangs is that pool's problem: its folder is looked into for its own sake only.
-    if ((await deviceAt(place.path)) !== device) continue;
-    const folder = await openPoolFolder(place, mountInfo);
+    if ((await deviceAt(sources.files, place.path)) !== device) continue;
+    const folder = await openPoolFolder(sources, place);
     if (!("at" in folder)) continue;
     await using pool = folder;
     if (pool.device === device) images.push(...(await pool.images()));

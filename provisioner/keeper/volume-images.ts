@@ -5,11 +5,13 @@ import { imageBytes } from "./core/room.ts";
 import type { Locks } from "./locks.ts";
 import type { LoopDevices } from "./loop-devices.ts";
 import type { NodeActions } from "./node-actions.ts";
+import type { NodeFiles } from "./node-files.ts";
 import type { PoolImage } from "./pool-folder.ts";
 import type { OpenPool, Pools } from "./pools.ts";
 import type { VolumeLinks } from "./volume-link.ts";
 
 export interface VolumeParts {
+  readonly files: NodeFiles;
   readonly pools: Pools;
   readonly loops: LoopDevices;
   readonly links: VolumeLinks;

@@ -1,6 +1,6 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { linkTarget, type NodeActions } from "./node-actions.ts";
+import type { NodeActions } from "./node-actions.ts";
+import type { NodeFiles } from "./node-files.ts";
 import { systemCode } from "./system-error.ts";
 
 /** The links by which the kubelet finds the devices of volumes. */
@@ -11,12 +11,17 @@ export interface VolumeLinks {
   readonly remove: (volume: string) => Promise<void>;
 }
 
-export function createVolumeLinks(actions: NodeActions, folder: string): VolumeLinks {
+interface LinkParts {
+  readonly files: NodeFiles;
+  readonly actions: NodeActions;
+}
+
+export function createVolumeLinks({ files, actions }: LinkParts, folder: string): VolumeLinks {
   return {
     point: async (volume, device) => {
       const link = join(folder, volume);
-      if ((await targetOf(link)) === device) return;
-      await mkdir(folder, { recursive: true });
+      if ((await targetOf(files, link)) === device) return;
+      await actions.makeFolder(folder);
       const fresh = join(folder, `.${volume}.new`);
       await actions.unlink(fresh);
       await actions.symlink(device, fresh);
@@ -29,12 +34,12 @@ export function createVolumeLinks(actions: NodeActions, folder: string): VolumeL
   };
 }
 
-/** Nothing also where something else lies in the link's place: it is replaced. */
-async function targetOf(link: string): Promise<string | undefined> {
+/** Nothing where there is no link, also where something else lies in the link's place: it is replaced. */
+async function targetOf(files: NodeFiles, link: string): Promise<string | undefined> {
   try {
-    return await linkTarget(link);
+    return await files.linkTarget(link);
   } catch (error) {
-    if (systemCode(error) === "EINVAL") return undefined;
+    if (["ENOENT", "EINVAL"].includes(systemCode(error) ?? "")) return undefined;
     throw error;
   }
 }

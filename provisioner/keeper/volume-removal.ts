@@ -1,5 +1,4 @@
 import { constants } from "node:fs";
-import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import type { KeeperRefusal, ReplyOf, RequestOf } from "../protocol.ts";
@@ -8,6 +7,7 @@ import { type Loop, orphansOf, stackedOn } from "./core/loops.ts";
 import { fileOf, filesOf } from "./core/names.ts";
 import { refuse } from "./core/refusal.ts";
 import type { LoopDevices } from "./loop-devices.ts";
+import type { NodeFiles } from "./node-files.ts";
 import type { OpenPool } from "./pools.ts";
 import { unlessCode } from "./system-error.ts";
 import type { VolumeParts } from "./volume-images.ts";
@@ -31,7 +31,7 @@ export async function remove(
   { volume }: RequestOf<"remove">,
   pool: OpenPool,
 ): Promise<ReplyOf<"remove"> | KeeperRefusal> {
-  const files = await filesIn(pool, volume);
+  const files = await filesIn(parts.files, pool, volume);
   const shown = await devicesOf(parts.loops, { volume, paths: files.map(pool.at) });
   if (shown.length > 1) {
     const devices = shown.map(({ device }) => device).join(" and ");
@@ -43,12 +43,12 @@ export async function remove(
   return { ok: true, removed: files.length > 0 };
 }
 
-async function filesIn(pool: OpenPool, volume: string): Promise<readonly string[]> {
+async function filesIn(node: NodeFiles, pool: OpenPool, volume: string): Promise<readonly string[]> {
   const files: string[] = [];
   for (const name of filesOf(volume)) {
     if (!pool.names.includes(name)) continue;
-    const file = await unlessCode("ENOENT", lstat(pool.at(name)));
-    if (file?.isFile() === true) files.push(name);
+    const file = await unlessCode("ENOENT", node.lstat(pool.at(name)));
+    if (file?.isFile === true) files.push(name);
   }
   return files;
 }
@@ -102,7 +102,7 @@ async function detach(
   parts: RemovalParts,
   { volume, loop }: { readonly volume: string; readonly loop: Loop },
 ): Promise<KeeperRefusal | undefined> {
-  const opening = open(loop.device, constants.O_RDWR | constants.O_EXCL);
+  const opening = parts.files.open(loop.device, constants.O_RDWR | constants.O_EXCL);
   await using handle = await unlessCode("EBUSY", opening);
   if (handle === undefined) return await nameHolder(parts, { volume, loop });
   for (let scan = 0; scan < SCANS; scan += 1) {

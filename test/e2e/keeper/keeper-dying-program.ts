@@ -7,6 +7,7 @@ import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { createKeeper } from "../../../provisioner/keeper/keeper.ts";
 import { openKernel } from "../../../provisioner/keeper/kernel.ts";
 import { createNodeActions, type NodeActions } from "../../../provisioner/keeper/node-actions.ts";
+import { NODE_FILES } from "../../../provisioner/keeper/node-files.ts";
 import { decodeRequest, LINK_FOLDER } from "../../../provisioner/protocol.ts";
 
 const [step = "", path = "", mountInfo = "", line = ""] = process.argv.slice(2);
@@ -35,6 +36,7 @@ function dying(actions: NodeActions): NodeActions {
     rename: dyingBefore(actions.rename),
     unlink: dyingBefore(actions.unlink),
     symlink: dyingBefore(actions.symlink),
+    makeFolder: dyingBefore(actions.makeFolder),
     configureLoop: dyingBefore(actions.configureLoop),
     setLoopStatus: dyingBefore(actions.setLoopStatus),
     refreshLoopSize: dyingBefore(actions.refreshLoopSize),
@@ -48,6 +50,7 @@ const kernel = openKernel();
 const keeper = createKeeper(
   {
     kernel,
+    files: NODE_FILES,
     actions: dying(createNodeActions(kernel)),
     mountInfo: createMountInfoFile(mountInfo, { clock: createSystemClock() }),
     random: createSystemRandom(),

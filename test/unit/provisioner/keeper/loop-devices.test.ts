@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { LoopConfig } from "../../../../provisioner/keeper/core/loop-structs.ts";
 import { createLoopDevices } from "../../../../provisioner/keeper/loop-devices.ts";
 import { createNodeActions } from "../../../../provisioner/keeper/node-actions.ts";
+import { NODE_FILES } from "../../../../provisioner/keeper/node-files.ts";
 import { SystemError } from "../../../../provisioner/keeper/system-error.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
@@ -52,7 +53,14 @@ async function attach(files: ReturnType<typeof createKernelFiles>, refusals: rea
       return errno ? Promise.reject(new SystemError("ioctl", errno)) : Promise.resolve();
     },
   };
-  const loops = createLoopDevices({ kernel, actions, logger, sys: join(root, "sys"), dev: join(root, "dev") });
+  const loops = createLoopDevices({
+    kernel,
+    files: NODE_FILES,
+    actions,
+    logger,
+    sys: join(root, "sys"),
+    dev: join(root, "dev"),
+  });
   const image = { volume: VOLUME, path: join(root, `pool/${VOLUME}.made`) };
   const device = await loops.attach(image).catch((error: unknown) => error);
   return { device, tried: tried.map(({ directIo }) => directIo), logger, again: () => loops.attach(image) };
