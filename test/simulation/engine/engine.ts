@@ -18,6 +18,8 @@ import { createMachine, type MachineOptions, type SimMachine } from "./machine.t
 import { createTransport, type NetworkParts } from "./network.ts";
 import {
   apiSite,
+  type CommonPorts,
+  guardJournal,
   NO_METRICS,
   processClient,
   processClock,
@@ -53,6 +55,16 @@ export interface AggregatorOptions {
   readonly config?: Partial<AggregatorConfig> | undefined;
 }
 
+/** What a process of any kind runs on. */
+export interface ProcessOptions {
+  readonly name: string;
+  readonly role: Role;
+  readonly machine: SimMachine;
+}
+
+/** Runs a process until the signal is aborted; it ends when this does. */
+export type ProcessMain = (ports: CommonPorts, life: Life, signal: AbortSignal) => Promise<void>;
+
 /** How a world begins. */
 export interface EngineOptions {
   readonly seed: number;
@@ -84,6 +96,8 @@ export interface Engine {
   readonly machine: (options: MachineOptions) => SimMachine;
   readonly startAgent: (options: AgentOptions) => SimProcess;
   readonly startAggregator: (options: AggregatorOptions) => SimProcess;
+  /** A process of any other kind, with the ports that all have. */
+  readonly start: (options: ProcessOptions, main: ProcessMain) => SimProcess;
   /** A way to the API servers for somebody who is no process of Mooring: it never dies, and nothing is counted. */
   readonly transport: (name: string) => ByteTransport;
   /** How long a change of the leader's label takes until the Service leads there. Milliseconds of true time. */
@@ -172,6 +186,11 @@ class World implements Engine {
     return startProcess(life, (signal) => runAggregator({ ...AGGREGATOR_CONFIG, election, ...config }, ports, signal));
   };
 
+  readonly start = ({ name, role, machine }: ProcessOptions, main: ProcessMain): SimProcess => {
+    const life = this.#newLife(name, role, machine);
+    return startProcess(life, (signal) => main(this.#ports(life), life, signal));
+  };
+
   readonly transport = (name: string): ByteTransport => {
     const parts = {
       scheduler: this.scheduler,
@@ -204,8 +223,7 @@ class World implements Engine {
     return { to: "api", endpoint: this.#created.endpoint, siteOf: apiSite } as const;
   }
 
-  /** What agents and aggregators have in common. */
-  #ports(life: Life) {
+  #ports(life: Life): CommonPorts {
     const clock = processClock(life);
     return {
       clock,
@@ -221,17 +239,6 @@ class World implements Engine {
     this.#trace.add(`${this.scheduler.nowMs()} ${process} ${line.level} ${line.message}`);
     this.#options.onLog?.(process, line);
   }
-}
-
-function guardJournal(life: Life, journal: Journal): Journal {
-  const { close, place, isNew } = journal;
-  return {
-    ...(isNew && { isNew }),
-    load: () => life.call("load journal", () => journal.load()),
-    store: (state) => life.call("store journal", () => journal.store(state)),
-    ...(close && { close: () => life.call("close journal", close) }),
-    ...(place !== undefined && { place }),
-  };
 }
 
 /** A number for a text. */

@@ -1,3 +1,4 @@
+import type { Journal } from "../../../agent/sinks/journal.ts";
 import { createKubeClient, type KubeClient } from "../../../common/kube/client.ts";
 import type { ByteTransport, HttpRequest } from "../../../common/kube/transport.ts";
 import type { Clock } from "../../../common/runtime/clock.ts";
@@ -8,6 +9,16 @@ import type { Random } from "../../../common/runtime/random.ts";
 import type { LogLine } from "../../fakes/logger.ts";
 import { readPath } from "./api/resources.ts";
 import type { Life } from "./process.ts";
+
+/** What all processes have in common. */
+export interface CommonPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly listen: Listen;
+  readonly client: KubeClient;
+}
 
 /** The clocks of its machine; what sleeps by them never wakes after the end. */
 export function processClock(life: Life): Clock {
@@ -89,4 +100,16 @@ export function apiSite({ method, path, headers }: HttpRequest): string {
   const what = subresource === undefined ? resource.name : `${resource.name}/${subresource}`;
   if (method === "GET" && name === undefined) return `${search.includes("watch=true") ? "watch" : "list"} ${what}`;
   return `${headers["content-type"]?.startsWith("application/apply") ? "apply" : VERBS[method]} ${what}`;
+}
+
+/** A journal whose calls may be the last of the process. */
+export function guardJournal(life: Life, journal: Journal): Journal {
+  const { close, place, isNew } = journal;
+  return {
+    ...(isNew && { isNew }),
+    load: () => life.call("load journal", () => journal.load()),
+    store: (state) => life.call("store journal", () => journal.store(state)),
+    ...(close && { close: () => life.call("close journal", close) }),
+    ...(place !== undefined && { place }),
+  };
 }

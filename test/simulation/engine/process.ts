@@ -27,7 +27,7 @@ export interface SimProcess {
   readonly get: (target: string) => Promise<{ readonly status: number; readonly body: string } | undefined>;
 }
 
-export type Role = "agent" | "aggregator";
+export type Role = "agent" | "aggregator" | "provisioner" | "keeper";
 
 /** What answers at an address. */
 export type Router = (call: RouteCall) => Promise<RouteAnswer>;

@@ -34,6 +34,7 @@ export type ResourceName =
   | "namespaces"
   | "volumeattachments"
   | "storageclasses"
+  | "csistoragecapacities"
   | "leases"
   | "events";
 

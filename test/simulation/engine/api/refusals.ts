@@ -1,5 +1,6 @@
 import type { Answer } from "../network.ts";
-import type { JsonObject } from "./objects.ts";
+import { textAt } from "./json.ts";
+import type { ApiObject, JsonObject } from "./objects.ts";
 import type { Resource } from "./resources.ts";
 
 /** A refusal as the API server words it (meta/v1 `Status`). */
@@ -55,6 +56,23 @@ export function ownedByOthers(fields: readonly { readonly manager: string; reado
   }));
   const message = `Apply failed with ${causes.length} conflicts: ${causes.map(({ message: text, field }) => `${text}: ${field}`).join(", ")}`;
   return { code: 409, reason: "Conflict", message, details: { causes } };
+}
+
+/** Why a DELETE does not fit the object: its preconditions name another one, or another state of it (k8s.io/apiserver: storage, `Preconditions.Check`). */
+export function unmetPrecondition(
+  { name: kind }: Resource,
+  { metadata }: ApiObject,
+  body: JsonObject | undefined,
+): Refused | undefined {
+  const fields = [
+    ["UID", textAt(body, "preconditions", "uid"), metadata.uid],
+    ["ResourceVersion", textAt(body, "preconditions", "resourceVersion"), metadata.resourceVersion],
+  ] as const;
+  const unmet = fields.find(([, wanted, present]) => wanted !== "" && wanted !== present);
+  if (unmet === undefined) return undefined;
+  const [field, wanted, present] = unmet;
+  const message = `Operation cannot be fulfilled on ${kind} "${metadata.name}": Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${present}`;
+  return { code: 409, reason: "Conflict", message, details: { name: metadata.name, kind } };
 }
 
 /** A policy that denies (ValidatingAdmissionPolicy, reason Forbidden). */

@@ -35,6 +35,13 @@ export const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     isNamespaced: false,
     hasStatus: false,
   },
+  csistoragecapacities: {
+    ...CORE,
+    apiVersion: "storage.k8s.io/v1",
+    name: "csistoragecapacities",
+    kind: "CSIStorageCapacity",
+    hasStatus: false,
+  },
   leases: { ...CORE, apiVersion: "coordination.k8s.io/v1", name: "leases", kind: "Lease", hasStatus: false },
   events: { ...CORE, apiVersion: "events.k8s.io/v1", name: "events", kind: "Event", hasStatus: false },
 };
@@ -47,9 +54,26 @@ export const RESOURCE_NAMES: readonly ResourceName[] = [
   "namespaces",
   "volumeattachments",
   "storageclasses",
+  "csistoragecapacities",
   "leases",
   "events",
 ];
+
+/** What `make` gives for each collection. */
+export function forEachResource<T>(make: (name: ResourceName) => T): Record<ResourceName, T> {
+  return {
+    pods: make("pods"),
+    persistentvolumeclaims: make("persistentvolumeclaims"),
+    persistentvolumes: make("persistentvolumes"),
+    nodes: make("nodes"),
+    namespaces: make("namespaces"),
+    volumeattachments: make("volumeattachments"),
+    storageclasses: make("storageclasses"),
+    csistoragecapacities: make("csistoragecapacities"),
+    leases: make("leases"),
+    events: make("events"),
+  };
+}
 
 /** Name of an object within its collection, as stores key it. */
 export function keyOf({ namespace, name }: Pick<ObjectRef, "namespace" | "name">): string {

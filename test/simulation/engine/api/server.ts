@@ -7,8 +7,17 @@ import type { SimApiServer, StoreEvent } from "./api.ts";
 import { mergeObject, parseObject, textAt, without } from "./json.ts";
 import { listBody, type Pages, select } from "./lists.ts";
 import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
-import { badRequest, NOT_SERVED, notFound, noUid, type Refused, refused, tooLarge } from "./refusals.ts";
-import { keyOf, RESOURCE_NAMES, readPath, type Target } from "./resources.ts";
+import {
+  badRequest,
+  NOT_SERVED,
+  notFound,
+  noUid,
+  type Refused,
+  refused,
+  tooLarge,
+  unmetPrecondition,
+} from "./refusals.ts";
+import { forEachResource, keyOf, RESOURCE_NAMES, readPath, type Target } from "./resources.ts";
 import { selectorOf } from "./selectors.ts";
 import { type Store, textOf } from "./store.ts";
 import { WatchCache } from "./watch-cache.ts";
@@ -50,18 +59,7 @@ export class Server implements SimApiServer {
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    const cache = (name: ResourceName): WatchCache => new WatchCache(parts, name, () => this.lagMs(name));
-    this.#caches = {
-      pods: cache("pods"),
-      persistentvolumeclaims: cache("persistentvolumeclaims"),
-      persistentvolumes: cache("persistentvolumes"),
-      nodes: cache("nodes"),
-      namespaces: cache("namespaces"),
-      volumeattachments: cache("volumeattachments"),
-      storageclasses: cache("storageclasses"),
-      leases: cache("leases"),
-      events: cache("events"),
-    };
+    this.#caches = forEachResource((name) => new WatchCache(parts, name, () => this.lagMs(name)));
     parts.store.listeners.push((event: StoreEvent) => this.#caches[event.resource].hear(event));
   }
 
@@ -188,8 +186,12 @@ export class Server implements SimApiServer {
       return createObject(store, { resource, object: begun(resource, body ?? {}), namespace }, writer);
     const previous = this.#find(target);
     if (previous === undefined) return no(this.#absent(asked, body));
-    if (request.method === "DELETE")
-      return { kind: "written", object: requestDeletion(store, resource, { previous, writer }) };
+    if (request.method === "DELETE") {
+      const why = unmetPrecondition(resource, previous, body);
+      return why === undefined
+        ? { kind: "written", object: requestDeletion(store, resource, { previous, writer }) }
+        : no(why);
+    }
     const change = { resource, previous, next: body ?? {} };
     if (request.method === "PUT") return updateObject(store, change, writer);
     if (isApply(request))

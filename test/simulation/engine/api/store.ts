@@ -2,7 +2,7 @@ import type { StoreEvent } from "./api.ts";
 import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
 import type { Owner } from "./owners.ts";
 import type { ProtectionMode } from "./protection.ts";
-import { keyOf, RESOURCE_NAMES } from "./resources.ts";
+import { forEachResource, keyOf, RESOURCE_NAMES } from "./resources.ts";
 
 /** Objects by collection and key. */
 export type Objects = Readonly<Record<ResourceName, Map<string, ApiObject>>>;
@@ -32,7 +32,7 @@ export class Store {
   /** What happened up to it is forgotten. */
   floor = 1_000;
   objects: Objects = emptyObjects();
-  readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = logs();
+  readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = forEachResource((): StoreEvent[] => []);
   /** What the installed policies do. */
   protection: ProtectionMode = "off";
   readonly listeners: ((event: StoreEvent) => void)[] = [];
@@ -97,35 +97,11 @@ export function textOf(object: ApiObject): string {
 const texts = new WeakMap<ApiObject, string>();
 
 function emptyObjects(): Objects {
-  return {
-    pods: new Map(),
-    persistentvolumeclaims: new Map(),
-    persistentvolumes: new Map(),
-    nodes: new Map(),
-    namespaces: new Map(),
-    volumeattachments: new Map(),
-    storageclasses: new Map(),
-    leases: new Map(),
-    events: new Map(),
-  };
+  return forEachResource(() => new Map<string, ApiObject>());
 }
 
 export function copyOf(objects: Objects): Objects {
   const copy = emptyObjects();
   for (const name of RESOURCE_NAMES) for (const [key, object] of objects[name]) copy[name].set(key, object);
   return copy;
-}
-
-function logs(): Record<ResourceName, StoreEvent[]> {
-  return {
-    pods: [],
-    persistentvolumeclaims: [],
-    persistentvolumes: [],
-    nodes: [],
-    namespaces: [],
-    volumeattachments: [],
-    storageclasses: [],
-    leases: [],
-    events: [],
-  };
 }
