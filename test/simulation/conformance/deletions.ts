@@ -41,8 +41,18 @@ export async function deletions(session: Session): Promise<void> {
 export async function freeDeletions(session: Session): Promise<void> {
   await session.step("a claim that is freed first", post(CLAIMS, claimBody("doomed")), deletionView);
   await session.step("its finalizer is taken away", merge(CLAIM, { metadata: { finalizers: [] } }), deletionView);
+  for (const preconditions of [{ uid: "another" }, { resourceVersion: "1" }]) {
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", preconditions });
+    const [field] = Object.keys(preconditions);
+    await session.step(`it stays for another ${field}`, { ...DELETE, headers, body }, refusalStatus);
+  }
   await session.step("it goes at once", DELETE, ({ status }) => status);
   await session.step("and is not found", get(CLAIM), refusalView);
+}
+
+function refusalStatus({ status, body }: Said): Json {
+  return [status, textAt(body, "reason")];
 }
 
 function deletionView({ status, body }: Said): Json {
