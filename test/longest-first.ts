@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const LONGEST = [
   "affinity",
   "provisioner",
+  "provisioner-faults",
   "protection-signals",
   "protection-tools",
   "protection-away",
