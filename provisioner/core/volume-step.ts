@@ -69,7 +69,8 @@ export function nextStep(volume: Volume, facts: VolumeFacts): VolumeStep {
   if (placeOf(volume) === undefined)
     return { kind: "leave", why: "its annotations local.mooring.dev/pool and pool-id do not say where its data is" };
   if (isToRemove(volume)) return { kind: "remove" };
-  if (isDeleting && !hasFinalizer) return NOTHING;
+  // One that is bound may be in use: after a reboot its pods wait for it.
+  if (isDeleting && !hasFinalizer && phase !== "Bound") return NOTHING;
   if (policy === "Delete" && !isDeleting && !hasFinalizer) return { kind: "add-finalizer" };
   return phase === "Bound" ? boundStep(volume, facts) : publishStep(volume, facts);
 }

@@ -27,6 +27,12 @@ describe("a volume that is not of this provisioner and node", () => {
   });
 });
 
+it("a volume that is deleted without our finalizer and is still bound is attached: its pods wait for it", () => {
+  const volume = { policy: "Retain", isDeleting: true, finalizers: NO_FINALIZER };
+
+  expect(step(volume, { images: [imageWith({ device: undefined })] })).toEqual({ kind: "attach" });
+});
+
 describe("a volume that its claim has left", () => {
   it.each<{ name: string; volume: Partial<Volume>; kind: VolumeStep["kind"] }>([
     { name: "Released is removed", volume: { phase: "Released" }, kind: "remove" },
