@@ -68,7 +68,10 @@ export function createCluster(
     }),
     capacities: createInformer(parts, {
       collection: { path: capacityPath, query: ofNode, listsFrom: "cache" },
-      project: (object) => keyed(readCapacity(object)),
+      project: (object) => {
+        const capacity = readCapacity(object);
+        return { ...capacity, key: `${namespace}/${capacity.name}` };
+      },
       onChange: () => listener.onCapacity(),
       // An empty list changes nothing, and from then on it is known what is missing.
       onReplaced: () => listener.onCapacity(),
