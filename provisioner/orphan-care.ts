@@ -35,8 +35,9 @@ export class OrphanCare {
     if (!this.#isSettled()) return again(volume, AGAIN_MS);
     const [metadata] = cluster.claims.by("uid", claimUidOf(volume) ?? "");
     const claim = metadata && (await live.claim(metadata, signal));
-    const hasVolume = (await live.volume(volume, signal)) !== undefined;
-    const step = decideOrphan(image, { nodeName: node, hasVolume, claim });
+    const known = await live.volume(volume, signal);
+    const isElsewhere = known?.node !== undefined && known.node !== node;
+    const step = decideOrphan(image, { nodeName: node, hasVolume: known !== undefined, isElsewhere, claim });
     if (step.kind === "remove") return await this.#remove(volume, image.pool, signal);
     if (step.kind === "report" && !this.#reported.has(volume)) {
       this.#reported.add(volume);

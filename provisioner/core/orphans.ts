@@ -13,15 +13,17 @@ export type OrphanStep =
 export interface OrphanFacts {
   readonly nodeName: string;
   readonly hasVolume: boolean;
+  /** The PersistentVolume of its name is another node's: the claim was sent there after all. */
+  readonly isElsewhere: boolean;
   /** The claim with the UID that the image is named after; nothing when there is none any more. */
   readonly claim: Claim | undefined;
 }
 
-export function decideOrphan(image: ImageState, { nodeName, hasVolume, claim }: OrphanFacts): OrphanStep {
-  if (hasVolume) return { kind: "keep", why: "a PersistentVolume names it" };
+export function decideOrphan(image: ImageState, { nodeName, hasVolume, isElsewhere, claim }: OrphanFacts): OrphanStep {
+  if (hasVolume && !isElsewhere) return { kind: "keep", why: "a PersistentVolume names it" };
   if (image.state === "published")
     return { kind: "report", why: "its PersistentVolume is gone, its data is still here" };
-  if (claim === undefined || claim.isDeleting) return { kind: "remove" };
+  if (isElsewhere || claim === undefined || claim.isDeleting) return { kind: "remove" };
   // Bound to its own volume, which was not found: two answers that contradict each other.
   if (claim.volumeName === image.volume) return { kind: "keep", why: "its claim names its PersistentVolume" };
   if (claim.volumeName !== "") return { kind: "remove" };

@@ -35,6 +35,17 @@ describe("an image without a PersistentVolume", () => {
       kind: "keep",
     },
     { name: "stays when there is one after all", facts: { claim: undefined, hasVolume: true }, kind: "keep" },
+    {
+      name: "goes when its claim has its volume on another node",
+      facts: { claim: claimWith({ volumeName: VOLUME }), hasVolume: true, isElsewhere: true },
+      kind: "remove",
+    },
+    {
+      name: "is only reported when it had one and there is one on another node",
+      state: "published",
+      facts: { claim: claimWith({ volumeName: VOLUME }), hasVolume: true, isElsewhere: true },
+      kind: "report",
+    },
     { name: "is only reported when it had one", state: "published", facts: { claim: undefined }, kind: "report" },
     {
       name: "stays when it had one and has one",
@@ -43,7 +54,7 @@ describe("an image without a PersistentVolume", () => {
       kind: "keep",
     },
   ])("$name", ({ state = "made", facts, kind }) => {
-    const known = { nodeName: "n1", hasVolume: false, claim: undefined };
+    const known = { nodeName: "n1", hasVolume: false, isElsewhere: false, claim: undefined };
 
     expect(decideOrphan(imageWith({ state }), { ...known, ...facts }).kind).toBe(kind);
   });
