@@ -78,7 +78,7 @@ export function nextStep(volume: Volume, facts: VolumeFacts): VolumeStep {
 /** A volume that nothing is to use yet, or any more. */
 function publishStep(volume: Volume, { images }: VolumeFacts): VolumeStep {
   const image = imageOf(volume, images);
-  return image === undefined || image.state === "published" ? NOTHING : { kind: "publish" };
+  return image?.state === "made" ? { kind: "publish" } : NOTHING;
 }
 
 function boundStep(volume: Volume, facts: VolumeFacts): VolumeStep {
@@ -90,7 +90,9 @@ function boundStep(volume: Volume, facts: VolumeFacts): VolumeStep {
   if (lost !== undefined) return { kind: "lost", why: lost };
   const image = imageOf(volume, images);
   if (image === undefined) return { kind: "lost", why: `pool "${volume.pool ?? ""}" does not have its image` };
-  if (image.state !== "published") return { kind: "publish" };
+  if (image.state === "partial")
+    return { kind: "lost", why: `pool "${volume.pool ?? ""}" has a part of its image alone` };
+  if (image.state === "made") return { kind: "publish" };
   if (image.device === undefined) return { kind: "attach" };
   return claim === undefined || claim.volumeName !== volume.name ? NOTHING : growthStep(volume, { image, claim });
 }

@@ -33,6 +33,10 @@ it("a volume that is deleted without our finalizer and is still bound is attache
   expect(step(volume, { images: [imageWith({ device: undefined })] })).toEqual({ kind: "attach" });
 });
 
+it("a bound volume of which the pool has a part alone is lost, and is not made anew", () => {
+  expect(step({}, { images: [imageWith({ state: "partial" })] }).kind).toBe("lost");
+});
+
 describe("a volume that its claim has left", () => {
   it.each<{ name: string; volume: Partial<Volume>; kind: VolumeStep["kind"] }>([
     { name: "Released is removed", volume: { phase: "Released" }, kind: "remove" },
