@@ -82,7 +82,7 @@ export class VolumeCare {
       case "drop-finalizer":
         return settle(await volumes.dropFinalizer(volume, signal));
       case "record-capacity":
-        return settle(await volumes.setCapacity(volume, step.bytes, signal));
+        return await this.#recordCapacity(volume, step.bytes, signal);
       case "tell-claim":
         return claim && (await this.#tellClaim(claim, step, signal));
       case "refuse-growth":
@@ -112,6 +112,17 @@ export class VolumeCare {
     storage.note(volume.name, reply.image);
     if (step.kind === "grow") onRoom();
     again(volume.name);
+  }
+
+  /** The keeper answers once the image has this length on the disk: that it shows so much may not outlive a power cut. */
+  async #recordCapacity(volume: Volume, bytes: number, signal: AbortSignal): Promise<void> {
+    const { keeper, storage, volumes } = this.#parts;
+    const place = placeOf(volume);
+    if (place === undefined) return;
+    const reply = await keeper.ask({ ...place, verb: "grow", bytes }, signal);
+    if (!reply.ok) throw keeperFailure(reply);
+    storage.note(volume.name, reply.image);
+    settle(await volumes.setCapacity(volume, bytes, signal));
   }
 
   async #tellClaim(claim: Claim, { bytes, isDone }: Step<"tell-claim">, signal: AbortSignal): Promise<void> {

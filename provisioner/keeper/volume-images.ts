@@ -116,14 +116,18 @@ async function reserve(
   });
 }
 
-/** Makes an image longer; one that is long enough stays as it is. */
+/** Makes an image longer; one that is long enough stays as it is. Whichever, its length is on the disk then. */
 async function extend(
   { pools, actions, locks }: VolumeParts,
   { image, bytes }: { readonly image: PoolImage; readonly bytes: number },
   pool: OpenPool,
 ): Promise<KeeperRefusal | undefined> {
-  if (image.bytes >= bytes) return undefined;
   const path = pool.at(fileOf(image));
+  if (image.bytes >= bytes) {
+    // A crash may have come between the allocation and this.
+    await actions.sync(path);
+    return undefined;
+  }
   return await locks.run(`room ${pool.device}`, async () => {
     const { freeBytes } = await pools.room(pool);
     if (freeBytes < bytes - image.bytes) return noSpace(pool, { freeBytes, bytes: bytes - image.bytes });
