@@ -10,6 +10,7 @@ import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { kindsOf, USUAL_KINDS } from "./plan/happenings.ts";
 import { type Plan, readPlan } from "./plan/step.ts";
+import { playProvisioner } from "./provisioner/main.ts";
 import { runPlan } from "./run.ts";
 import { type FailedSeed, playSeed } from "./seeds.ts";
 import { simulate } from "./simulate.ts";
@@ -30,6 +31,7 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --jobs J          threads (one for each core)
   --focus A,B       worlds in which nothing but these kinds of steps goes wrong
   --keep-going      do not end at the tenth failure, and look for no shorter plans
+  --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --tell and --keep-going
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
@@ -45,11 +47,14 @@ const OPTIONS = {
     minutes: { type: "string", default: "600" },
     focus: { type: "string" },
     jobs: { type: "string", default: String(availableParallelism()) },
+    world: { type: "string", default: "agents" },
     mutants: { type: "boolean", default: false },
     "keep-going": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 } as const;
+
+const WORLDS: readonly string[] = ["agents", "provisioner"];
 
 const { values, positionals } = readFlags();
 
@@ -62,6 +67,7 @@ function readFlags(): ReturnType<typeof parseArgs<typeof OPTIONS>> {
       if (text !== undefined && !/^[1-9]\d{0,8}$/.test(text))
         refuse(`--${name} is "${text}", not a whole number from 1 on`);
     }
+    if (!WORLDS.includes(flags.values.world)) refuse(`--world is "${flags.values.world}", not ${WORLDS.join(" or ")}`);
     return flags;
   } catch (error) {
     return refuse(error instanceof Error ? error.message.split(". ", 1)[0] : String(error));
@@ -146,7 +152,17 @@ async function planIn(file: string): Promise<Plan> {
   }
 }
 
+async function playProvisionerWorlds(): Promise<boolean> {
+  const { seed, seeds, tell } = values;
+  const [first, count] = seed === undefined ? [values["first-seed"], seeds] : [seed, "1"];
+  const shrinks = !values["keep-going"];
+  const mostFailures = shrinks ? 10 : Number.POSITIVE_INFINITY;
+  const tells = tell && seed !== undefined;
+  return await playProvisioner({ first: Number(first), count: Number(count), tells, shrinks, mostFailures }, write);
+}
+
 async function play(): Promise<boolean> {
+  if (values.world === "provisioner" && !values.mutants) return await playProvisionerWorlds();
   if (values.mutants) return await playMutants();
   if (values.plan !== undefined) return await playPlan(await planIn(values.plan));
   return values.seed === undefined ? await playMany() : await playOne(Number(values.seed));

@@ -1,0 +1,198 @@
+import { finalizersOf } from "../engine/api/deletion.ts";
+import { textAt } from "../engine/api/json.ts";
+import type { ApiObject } from "../engine/api/objects.ts";
+import { claimRef, NODE_LABEL, SELECTED, volumeRef } from "./world/controllers.ts";
+import { imageName } from "./world/judge.ts";
+import { LINKS, type ProvisionerNode } from "./world/node.ts";
+import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
+
+/** What is not right when everything has worked for long enough; nothing when all is. */
+export function wrongAtLast(world: ProvisionerWorld): { readonly rule: string; readonly detail: string } | undefined {
+  const problems = [
+    ...world.nodes.flatMap((node) => [
+      ...imageProblems(world, node),
+      ...linkProblems(node),
+      ...capacityProblems(world, node),
+    ]),
+    ...volumeProblems(world),
+    ...claimProblems(world),
+  ];
+  const [first] = problems;
+  if (first === undefined) return undefined;
+  const [rule = "", ...detail] = first.split(": ");
+  return { rule, detail: detail.join(": ") };
+}
+
+function* imageProblems(world: ProvisionerWorld, node: ProvisionerNode): Iterable<string> {
+  for (const [pool, { disk, folder }] of node.kernel.pools) {
+    for (const file of disk.folder(folder).names.keys())
+      if (!belongs(world, node, file)) yield `leaked: ${file} in pool ${pool} of ${node.name} belongs to nothing`;
+  }
+  for (const { number, backing } of node.kernel.loops.values()) {
+    if (backing?.kind !== "image") continue;
+    const isThere = [...backing.disk.folder(backing.folder).names.values()].includes(backing.inode);
+    if (!isThere) yield `leaked: /dev/loop${number} of ${node.name} shows an image that was deleted`;
+  }
+}
+
+/** To a PersistentVolume of the node, to a claim that waits for it, or to people, who were told of it. */
+function belongs(world: ProvisionerWorld, node: ProvisionerNode, file: string): boolean {
+  const { api } = world.engine;
+  const image = imageName(file);
+  if (image === undefined) return true;
+  const { volume, ending } = image;
+  const known = api.get(volumeRef(volume));
+  if (known !== undefined && textAt(known.metadata.labels, NODE_LABEL) === node.name) return true;
+  if (ending === "img") return world.forced.has(volume) || world.judge.isExcused(volume);
+  const claim = api.list("persistentvolumeclaims").find(({ metadata }) => `pvc-${metadata.uid}` === volume);
+  return known === undefined && claim !== undefined && claim.metadata.deletionTimestamp === undefined;
+}
+
+function* linkProblems({ kernel, name }: ProvisionerNode): Iterable<string> {
+  for (const path of kernel.links.keys()) {
+    const number = kernel.deviceAt(path);
+    const loop = number === undefined ? undefined : kernel.loop(number);
+    const file = loop?.backing?.kind === "image" ? kernel.backingFile(loop) : undefined;
+    const volume = path.slice(LINKS.length + 1);
+    if (volume.startsWith(".")) continue;
+    if (file === undefined || !file.includes(volume))
+      yield `wrong-link: ${path} of ${name} leads to ${file ?? "nothing"}`;
+  }
+}
+
+/** What is published must be what there is, but for a hundredth of the pool. */
+function* capacityProblems({ engine: { api } }: ProvisionerWorld, node: ProvisionerNode): Iterable<string> {
+  for (const one of api.list("csistoragecapacities")) {
+    if (textAt(one.metadata.labels, NODE_LABEL) !== node.name) continue;
+    const storageClass = api.get({ resource: "storageclasses", name: textAt(one, "storageClassName") });
+    const truth = roomOf(node, textAt(storageClass, "parameters", "pool"));
+    const told = bytesOf(textAt(one, "capacity"));
+    if (told > truth.free + truth.slack)
+      yield `capacity-too-high: ${told} bytes of ${node.name} are published, there are ${truth.free}`;
+  }
+}
+
+function roomOf(
+  node: ProvisionerNode,
+  pool: string,
+): { readonly free: number; readonly slack: number; readonly begun: boolean } {
+  const place = node.kernel.pools.get(pool);
+  if (place === undefined || !node.machine.isUp()) return { free: 0, slack: 0, begun: false };
+  const begun = place.disk.folder(place.folder).names.has("pool.json");
+  return {
+    free: begun ? Math.max(0, place.disk.freeBytes - node.reserveOf(pool)) : 0,
+    slack: place.disk.bytes / 100 + 2 ** 20,
+    begun,
+  };
+}
+
+function* volumeProblems(world: ProvisionerWorld): Iterable<string> {
+  for (const volume of world.engine.api.list("persistentvolumes")) {
+    const node = world.nodes.find((one) => one.name === textAt(volume.metadata.labels, NODE_LABEL));
+    if (node === undefined || volume.metadata.name.startsWith("foreign")) continue;
+    yield* endProblems(world, node, volume);
+    if (textAt(volume, "status", "phase") === "Bound" && isPoolOf(node, volume))
+      yield* boundProblems(world, node, volume);
+  }
+}
+
+/** What Delete and Retain promise. */
+function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
+  const { name, deletionTimestamp } = volume.metadata;
+  const phase = textAt(volume, "status", "phase");
+  const isKept = textAt(volume, "spec", "persistentVolumeReclaimPolicy") === "Retain";
+  const hasPool = isPoolOf(node, volume);
+  const isOurs = finalizersOf(volume).some((one) => one.startsWith("external-provisioner"));
+  if (phase === "Released" && !isKept && hasPool) yield `not-deleted: ${name} is Released and stays`;
+  if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
+  if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
+  if (!hasPool || !isKept || !world.retained.has(name) || world.judge.isExcused(name)) return;
+  if (!hasImage(node, name)) yield `not-retained: the image of ${name} is gone`;
+}
+
+/** The pool that the volume names is there, and no other one is in its place. */
+function isPoolOf(node: ProvisionerNode, { metadata }: ApiObject): boolean {
+  const place = node.kernel.pools.get(textAt(metadata.annotations, "local.mooring.dev/pool"));
+  const text = place?.disk.folder(place.folder).names.get("pool.json")?.now.text ?? "";
+  return text.includes(textAt(metadata.annotations, "local.mooring.dev/pool-id"));
+}
+
+function hasImage(node: ProvisionerNode, volume: string): boolean {
+  return [...node.kernel.pools.values()].some(({ disk, folder }) =>
+    [...disk.folder(folder).names.keys()].some(
+      (file) => imageName(file)?.volume === volume && imageName(file)?.ending !== "partial",
+    ),
+  );
+}
+
+function* boundProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
+  const { name } = volume.metadata;
+  const isExcused = world.judge.isExcused(name);
+  const isThere = hasImage(node, name);
+  if (!isThere && !isExcused) yield `image-gone: ${name} is bound, and has no image`;
+  if (!isThere) return;
+  const number = node.kernel.deviceAt(`${LINKS}/${name}`);
+  if (number === undefined) yield `not-attached: ${name} is bound, and ${node.name} does not have it attached`;
+  if (number === undefined || isExcused) return;
+  const bytes = bytesOf(textAt(volume, "spec", "capacity", "storage"));
+  if (node.kernel.loop(number).bytes < bytes) yield `too-small: the device of ${name} is smaller than it says`;
+  yield* growthProblems(world, node, volume);
+}
+
+function* growthProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
+  const { name, annotations } = volume.metadata;
+  const claim = world.engine.api.get(claimRef(textAt(volume, "spec", "claimRef", "name")));
+  const bytes = bytesOf(textAt(volume, "spec", "capacity", "storage"));
+  const missing = bytesOf(textAt(claim, "spec", "resources", "requests", "storage")) - bytes;
+  const { free, slack } = roomOf(node, textAt(annotations, "local.mooring.dev/pool"));
+  if (missing > 0 && free - slack >= missing) yield `not-grown: ${name} lacks ${missing} bytes, and there are ${free}`;
+}
+
+function* claimProblems(world: ProvisionerWorld): Iterable<string> {
+  const { api } = world.engine;
+  for (const claim of api.list("persistentvolumeclaims")) {
+    const { name, uid, deletionTimestamp } = claim.metadata;
+    if (name.startsWith("foreign")) continue;
+    const volume = `pvc-${uid}`;
+    const isDeleting = deletionTimestamp !== undefined;
+    const hasVolume = api.get(volumeRef(volume)) !== undefined;
+    if (isDeleting && world.podsOf(name).length === 0) yield `not-deleted: claim ${name} stays`;
+    if (isBad(claim) && hasVolume) yield `not-refused: ${name} has a PersistentVolume`;
+    if (isDeleting || isBad(claim)) continue;
+    if (!world.forced.has(volume) && !world.judge.isExcused(volume)) yield* waitingProblems(world, claim);
+  }
+}
+
+/** It asks for what is not served. */
+function isBad({ spec }: ApiObject): boolean {
+  return /ReadWriteMany|selector|dataSource/.test(JSON.stringify(spec));
+}
+
+/** A claim that could be placed is bound, and one that could not has no node. */
+function* waitingProblems(world: ProvisionerWorld, claim: ApiObject): Iterable<string> {
+  const { name, annotations } = claim.metadata;
+  if (textAt(claim, "spec", "volumeName") !== "") return;
+  if (textAt(annotations, SELECTED) !== "") yield `not-decided: ${name} waits with a node selected`;
+  if (world.podsOf(name).length === 0) return;
+  const wanted = bytesOf(textAt(claim, "spec", "resources", "requests", "storage"));
+  const storageClass = textAt(claim, "spec", "storageClassName");
+  const pool = textAt(world.engine.api.get({ resource: "storageclasses", name: storageClass }), "parameters", "pool");
+  const fit = world.nodes.find((node) => {
+    const { free, slack } = roomOf(node, pool);
+    return free - slack >= wanted && isLive(world, node);
+  });
+  if (fit !== undefined) yield `not-bound: ${name} fits on ${fit.name}, and waits`;
+}
+
+function isLive({ engine: { api } }: ProvisionerWorld, { name, machine }: ProvisionerNode): boolean {
+  return machine.isUp() && api.get({ resource: "nodes", name }) !== undefined;
+}
+
+export function claimsThere(world: ProvisionerWorld): number {
+  return world.engine.api
+    .list("persistentvolumeclaims")
+    .filter(
+      ({ metadata }) =>
+        world.engine.api.get(claimRef(metadata.name)) !== undefined && !metadata.name.startsWith("foreign"),
+    ).length;
+}

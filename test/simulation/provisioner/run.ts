@@ -1,0 +1,133 @@
+import type { CrashSites } from "../engine/sites.ts";
+import { doDeed, removePod } from "./deeds.ts";
+import { claimsThere, wrongAtLast } from "./final.ts";
+import { bringBack, comesBack } from "./node-deeds.ts";
+import type { ProvisionerPlan } from "./plan.ts";
+import { BrokenRule } from "./world/judge.ts";
+import { ProvisionerWorld } from "./world/world.ts";
+
+/** A rule that was broken, and where. */
+export interface ProvisionerFailure {
+  readonly rule: string;
+  readonly detail: string;
+  readonly step: number;
+  readonly atMs: number;
+}
+
+export interface ProvisionerOutcome {
+  readonly failure: ProvisionerFailure | undefined;
+  readonly figures: Readonly<Record<string, number>>;
+  readonly events: number;
+  readonly virtualMs: number;
+}
+
+export interface ProvisionerRunOptions {
+  readonly sites?: CrashSites | undefined;
+  readonly tell?: ((line: string) => void) | undefined;
+}
+
+/** All that was tried again later has been, within so long: the back-off ends at five minutes, and a request at one. Milliseconds. */
+const SETTLES_MS = 1_000_000;
+const LOOKS_MS = 10_000;
+/** Longer than from one resync to the next. Milliseconds. */
+const BACKS_OFF_MS = 310_000;
+const RESTS_MS = { usual: 60_000, long: 1_200_000 } as const;
+const LONG_REST_EVERY = 16;
+
+/** Plays a plan in a new world; then everything works, half of the claims go, and at last nothing may happen. */
+export async function runProvisionerPlan(
+  plan: ProvisionerPlan,
+  { sites, tell }: ProvisionerRunOptions = {},
+): Promise<ProvisionerOutcome> {
+  const world = new ProvisionerWorld({ seed: plan.seed, nodes: plan.nodes, sites, tell });
+  const progress = { step: 0 };
+  let failure: ProvisionerFailure | undefined;
+  try {
+    for (const deed of plan.deeds) {
+      tell?.(`${Math.round(world.now)} step ${progress.step} ${JSON.stringify(deed)}`);
+      doDeed(world, deed);
+      progress.step += 1;
+      await pass(world, deed.thenMs);
+    }
+    tell?.(`${Math.round(world.now)} everything works again`);
+    heal(world);
+    await settle(world);
+    endHalf(world);
+    await settle(world);
+    await rest(world, plan.seed % LONG_REST_EVERY === 0 ? RESTS_MS.long : RESTS_MS.usual);
+  } catch (error) {
+    const broken =
+      error instanceof BrokenRule
+        ? error
+        : new BrokenRule("crash of the simulation", String(error instanceof Error ? error.stack : error));
+    failure = { rule: broken.rule, detail: broken.message, step: progress.step, atMs: world.now };
+  }
+  await world.engine.close();
+  const { judge, engine, writes } = world;
+  return {
+    failure,
+    figures: { ...judge.figures, writes },
+    events: engine.scheduler.events(),
+    virtualMs: engine.scheduler.nowMs(),
+  };
+}
+
+async function pass(world: ProvisionerWorld, ms: number): Promise<void> {
+  await world.engine.scheduler.runUntil(world.now + ms);
+  if (world.judge.broken !== undefined) throw world.judge.broken;
+}
+
+function heal(world: ProvisionerWorld): void {
+  world.doom = undefined;
+  world.isExact = true;
+  world.sky.clear();
+  for (const server of world.engine.api.servers) server.lagMs = () => 0;
+  for (const [index, node] of world.nodes.entries()) {
+    node.trouble = "none";
+    node.dismiss("-new");
+    node.powerOn();
+    bringBack(world, node);
+    comesBack(world, node);
+    const kubelet = world.kubelets[index];
+    if (kubelet === undefined) continue;
+    kubelet.hangsUntilMs = 0;
+    kubelet.copiesMounts = false;
+  }
+  world.pokeAll();
+}
+
+/** Waits until all is right, but not for ever. */
+async function settle(world: ProvisionerWorld): Promise<void> {
+  // What was begun before everything worked may still end.
+  await pass(world, 90_000);
+  const untilMs = world.now + SETTLES_MS;
+  let wrong = wrongAtLast(world);
+  while (wrong !== undefined && world.now < untilMs) {
+    world.pokeAll();
+    await pass(world, LOOKS_MS);
+    wrong = wrongAtLast(world);
+  }
+  if (wrong !== undefined) throw new BrokenRule(wrong.rule, wrong.detail);
+}
+
+function endHalf(world: ProvisionerWorld): void {
+  const { api } = world.engine;
+  for (const [index, { metadata }] of api.list("persistentvolumeclaims").entries()) {
+    if (index % 2 === 0 || metadata.name.startsWith("foreign")) continue;
+    for (const pod of world.podsOf(metadata.name)) removePod(world, pod, false);
+    world.judge.count("claims deleted");
+    api.requestDeletion({ resource: "persistentvolumeclaims", namespace: metadata.namespace, name: metadata.name });
+  }
+}
+
+async function rest(world: ProvisionerWorld, ms: number): Promise<void> {
+  // What has no room is tried again at last.
+  await pass(world, BACKS_OFF_MS);
+  const before = world.writes;
+  const { events } = world;
+  await pass(world, ms);
+  // What is found at a resync is told once.
+  if (world.events > events + claimsThere(world))
+    throw new BrokenRule("event-at-rest", `${world.events - events} events in ${ms} ms`);
+  if (world.writes > before) throw new BrokenRule("write-at-rest", `${world.writes - before} writes in ${ms} ms`);
+}

@@ -1,0 +1,97 @@
+import type { Disk, Inode } from "../node/disk.ts";
+import type { NodeKernel } from "../node/kernel.ts";
+
+/** A rule that a provisioner broke. */
+export class BrokenRule extends Error {
+  readonly rule: string;
+
+  constructor(rule: string, detail: string) {
+    super(`${rule}: ${detail}`);
+    this.rule = rule;
+  }
+}
+
+/** Names of images that a judge can read: this is the world's own reading of a pool. */
+const IMAGE = /^(pvc-[0-9a-f-]{36})\.(partial|made|img)$/;
+
+/** The volume and the state that a file's name tells. */
+export function imageName(name: string): { readonly volume: string; readonly ending: string } | undefined {
+  const [, volume, ending] = IMAGE.exec(name) ?? [];
+  return volume === undefined || ending === undefined ? undefined : { volume, ending };
+}
+
+/**
+ * Judges by the truth alone: what kernels and disks have, what pods wrote, and what the API server stores. It shares no code with the product.
+ */
+export class Judge {
+  broken: BrokenRule | undefined;
+  readonly figures: Record<string, number> = {};
+  /** Volumes in which a pod's data is. */
+  readonly #written = new Set<string>();
+  /** Volumes whose disk was lost or is an older copy: their data may be gone, and blank what was blank then. */
+  readonly #excused = new Set<string>();
+  /** Since when there is a PersistentVolume of a volume, true time. */
+  readonly #publishedMs = new Map<string, number>();
+
+  count(what: string, by = 1): void {
+    this.figures[what] = (this.figures[what] ?? 0) + by;
+  }
+
+  fail(rule: string, detail: string): void {
+    this.broken ??= new BrokenRule(rule, detail);
+  }
+
+  excuse(volume: string): void {
+    this.#excused.add(volume);
+  }
+
+  isExcused(volume: string): boolean {
+    return this.#excused.has(volume);
+  }
+
+  onPublished(volume: string, nowMs: number): void {
+    if (!this.#publishedMs.has(volume)) this.#publishedMs.set(volume, nowMs);
+  }
+
+  onUnpublished(volume: string): void {
+    this.#publishedMs.delete(volume);
+  }
+
+  onErase(kernel: NodeKernel, inode: Inode, name: string): void {
+    if (imageName(name)?.ending === undefined) return;
+    const [user] = kernel.usersOf(inode);
+    if (user !== undefined) this.fail("erased-in-use", `${name} is erased although it is used: ${user}`);
+    this.count("images erased");
+  }
+
+  /** Every byte that is promised is there: the images have their blocks, and the reserve is left. */
+  onAllocated(disk: Disk, reserveBytes: number): void {
+    for (const { now } of disk.inodes)
+      if (now.allocatedBytes < now.bytes)
+        this.fail("overcommitted", `an image of ${now.bytes} bytes has ${now.allocatedBytes}`);
+    if (disk.freeBytes < reserveBytes)
+      this.fail("overcommitted", `${disk.freeBytes} bytes are left of a reserve of ${reserveBytes}`);
+    this.count("images reserved or grown");
+  }
+
+  /** A kubelet or a pod begins to use what the link of a volume leads to. */
+  onUse(inode: Inode, { volume, capacityBytes }: { readonly volume: string; readonly capacityBytes: number }): void {
+    const { writtenFor, bytes } = inode.now;
+    this.count("uses");
+    if (writtenFor !== undefined && writtenFor !== volume)
+      this.fail("data-of-another", `${volume} shows what was written for ${writtenFor}`);
+    if (writtenFor === undefined && this.#written.has(volume) && !this.#excused.has(volume))
+      this.fail("data-lost", `${volume} is blank, and data was written into it`);
+    const publishedMs = this.#publishedMs.get(volume) ?? Number.POSITIVE_INFINITY;
+    if (inode.bornMs > publishedMs)
+      this.fail("made-anew", `the image of ${volume} is younger than its PersistentVolume`);
+    if (bytes < capacityBytes && !this.#excused.has(volume))
+      this.fail("too-small", `${volume} has ${bytes} bytes of ${capacityBytes}`);
+  }
+
+  onWritten(inode: Inode, volume: string): void {
+    inode.now = { ...inode.now, writtenFor: volume };
+    inode.synced = inode.now;
+    this.#written.add(volume);
+  }
+}

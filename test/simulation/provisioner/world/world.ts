@@ -1,0 +1,218 @@
+import { INTERNAL_ERROR } from "../../../../common/runtime/internal-errors.ts";
+import { parseBytes } from "../../../../common/storage/quantity.ts";
+import type { StoreEvent } from "../../engine/api/api.ts";
+import { textAt } from "../../engine/api/json.ts";
+import { createEngine, type Engine } from "../../engine/engine.ts";
+import type { CrashSites, SiteVisit } from "../../engine/sites.ts";
+import { createDice, type Dice } from "../../world/dice.ts";
+import { Sky } from "../../world/weather.ts";
+import { claimNameOf, controllerLook, NAMESPACE, PROVISIONER, schedulerLook } from "./controllers.ts";
+import { Judge } from "./judge.ts";
+import { LocalKubelet } from "./kubelet.ts";
+import { type NodeSetup, ProvisionerNode } from "./node.ts";
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly nodes: readonly NodeSetup[];
+  readonly sites?: CrashSites | undefined;
+  readonly tell?: ((line: string) => void) | undefined;
+}
+
+export const CLASSES = [
+  { name: "local", pool: "one", reclaimPolicy: "Delete" },
+  { name: "kept", pool: "one", reclaimPolicy: "Retain" },
+  { name: "other", pool: "two", reclaimPolicy: "Delete" },
+] as const;
+
+export const bytesOf = (quantity: string): number => parseBytes(quantity) ?? 0;
+
+/** A cluster whose nodes have pools, and all that Kubernetes does with their volumes. */
+export class ProvisionerWorld {
+  readonly engine: Engine;
+  readonly judge = new Judge();
+  readonly nodes: readonly ProvisionerNode[];
+  readonly kubelets: readonly LocalKubelet[];
+  readonly sky: Sky;
+  readonly dice: Dice;
+  /** Where the next process dies, after so many visits. */
+  doom: { readonly site: string; skip: number } | undefined;
+  /** Volumes whose PersistentVolume was taken away by hand, or was deleted with Retain: their images stay, and are reported. */
+  readonly forced = new Set<string>();
+  /** Volumes that were to be retained before their claims left them. */
+  readonly retained = new Set<string>();
+  /** Writes of the provisioners that were stored. */
+  writes = 0;
+  /** Everything works: the scheduler's copy is not old any more. */
+  isExact = false;
+  /** Events that they told. */
+  events = 0;
+  #uids = 0;
+  #isControllerDue = false;
+  #isSchedulerDue = false;
+
+  constructor({ seed, nodes, sites, tell }: WorldOptions) {
+    const dice = createDice(`provisioner world ${seed}`);
+    this.dice = dice;
+    this.sky = new Sky({
+      dice: createDice(`provisioner weather ${seed}`),
+      ...{ touchClaim: () => {}, onClaimWrite: () => {}, onStruck: () => this.judge.count("requests struck") },
+      ...{ servers: () => 1, keeperOf: () => undefined },
+    });
+    this.engine = createEngine({
+      ...{ seed, sites, weather: this.sky.weather, mayCrash: (visit) => this.#mayCrash(visit) },
+      onLog: (process, { level, message, fields }) => {
+        const { err } = fields;
+        const text = err instanceof Error ? (err.stack ?? err.message) : JSON.stringify(fields);
+        if (message === INTERNAL_ERROR) this.judge.fail("bug", `${process}: ${text}`);
+        tell?.(`${Math.round(this.now)} ${process} ${level} ${message} ${text}`);
+      },
+    });
+    const { api, scheduler } = this.engine;
+    const { judge } = this;
+    this.nodes = nodes.map(
+      (setup, index) => new ProvisionerNode(`n${index + 1}`, setup, { engine: this.engine, judge, dice }),
+    );
+    this.kubelets = this.nodes.map((node) => new LocalKubelet({ api, scheduler, dice, judge, node, bytesOf }));
+    for (const one of CLASSES) this.makeClass(one);
+    for (const { name } of this.nodes) this.makeNode(name);
+    this.#makeForeign();
+    this.#observe(tell);
+    for (const node of this.nodes) node.start();
+  }
+
+  get now(): number {
+    return this.engine.scheduler.nowMs();
+  }
+
+  /** UUIDs, as the API server makes them. */
+  newUid(): string {
+    this.#uids += 1;
+    return `00000000-0000-4000-8000-${String(this.#uids).padStart(12, "0")}`;
+  }
+
+  makeNode(name: string): void {
+    this.engine.api.create("nodes", { metadata: { name, labels: { "kubernetes.io/hostname": name } } });
+  }
+
+  makeClass({
+    name,
+    pool,
+    reclaimPolicy,
+  }: {
+    readonly name: string;
+    readonly pool: string;
+    readonly reclaimPolicy: string;
+  }): void {
+    this.engine.api.create("storageclasses", {
+      metadata: { name },
+      ...{ provisioner: PROVISIONER, parameters: { pool }, reclaimPolicy, volumeBindingMode: "WaitForFirstConsumer" },
+    });
+  }
+
+  /** Controllers, scheduler and kubelets look again. */
+  pokeAll(): void {
+    const { scheduler, api } = this.engine;
+    if (!this.#isControllerDue) {
+      this.#isControllerDue = true;
+      scheduler.after(this.dice.between(1, 60), () => {
+        this.#isControllerDue = false;
+        if (controllerLook({ api, dice: this.dice })) this.pokeAll();
+      });
+    }
+    if (!this.#isSchedulerDue) {
+      this.#isSchedulerDue = true;
+      scheduler.after(this.dice.between(20, 1_500), () => {
+        this.#isSchedulerDue = false;
+        schedulerLook({ api, dice: this.dice, isExact: this.isExact }, bytesOf);
+      });
+    }
+    for (const kubelet of this.kubelets) kubelet.poke();
+  }
+
+  #observe(tell: WorldOptions["tell"]): void {
+    this.engine.api.observe((event) => {
+      const { type, resource, object, by } = event;
+      const what = resource === "events" ? object.note : object.status;
+      tell?.(
+        `${Math.round(this.now)} ${by ?? "cluster"} ${type} ${resource} ${object.metadata.name} ${JSON.stringify(what ?? {})}`,
+      );
+      if (by?.startsWith("provisioner")) this.#onWrite(event);
+      if (resource === "persistentvolumes") this.#onVolumeEvent(event);
+      if (resource !== "events") this.pokeAll();
+    });
+  }
+
+  #onWrite({ resource, object, by }: StoreEvent): void {
+    if (resource === "events") this.events += 1;
+    else this.writes += 1;
+    const { name } = object.metadata;
+    if (resource !== "events" && name.startsWith("foreign")) this.judge.fail("foreign-touched", `${by} wrote ${name}`);
+  }
+
+  #onVolumeEvent({ type, object, previous }: StoreEvent): void {
+    const { name } = object.metadata;
+    const isKept = (one: StoreEvent["previous"]): boolean =>
+      textAt(one, "spec", "persistentVolumeReclaimPolicy") === "Retain";
+    if (type === "ADDED") this.#onVolume(name);
+    if (type === "DELETED") this.judge.onUnpublished(name);
+    if (type === "DELETED" && isKept(previous)) this.forced.add(name);
+    if (textAt(object, "status", "phase") !== "Released" && isKept(object)) this.retained.add(name);
+  }
+
+  #onVolume(name: string): void {
+    this.judge.onPublished(name, this.now);
+    this.judge.count("volumes published");
+    const uids = this.engine.api.list("persistentvolumes").map((one) => textAt(one, "spec", "claimRef", "uid"));
+    const twice = uids.find((uid, index) => uid !== "" && uids.indexOf(uid) !== index);
+    if (twice !== undefined) this.judge.fail("two-volumes", `claim ${twice} has two PersistentVolumes`);
+  }
+
+  #makeForeign(): void {
+    const { api } = this.engine;
+    const spec = {
+      storageClassName: "foreign",
+      accessModes: ["ReadWriteOnce"],
+      resources: { requests: { storage: "4Mi" } },
+    };
+    const annotations = {
+      "volume.kubernetes.io/storage-provisioner": "example.org/other",
+      "volume.kubernetes.io/selected-node": "n1",
+    };
+    api.create("persistentvolumeclaims", {
+      metadata: { name: "foreign-claim", namespace: NAMESPACE, uid: this.newUid(), annotations },
+      spec,
+    });
+    const claim = { namespace: NAMESPACE, name: "gone", uid: this.newUid() };
+    const metadata = {
+      name: "foreign-volume",
+      labels: { "local.mooring.dev/node": "n1" },
+      annotations: { "pv.kubernetes.io/provisioned-by": "example.org/other" },
+    };
+    api.create("persistentvolumes", {
+      metadata,
+      spec: {
+        claimRef: claim,
+        local: { path: "/mnt/foreign" },
+        persistentVolumeReclaimPolicy: "Delete",
+        capacity: { storage: "4Mi" },
+      },
+    });
+  }
+
+  /** Pods that use a claim. */
+  podsOf(claim: string) {
+    return this.engine.api.list("pods").filter((pod) => claimNameOf(pod) === claim);
+  }
+
+  #mayCrash({ process, site, phase }: SiteVisit): boolean {
+    const { doom } = this;
+    if (doom === undefined || doom.site !== `${site}/${phase}` || !/^(keeper|provisioner)/.test(process)) return false;
+    if (doom.skip > 0) {
+      doom.skip -= 1;
+      return false;
+    }
+    this.doom = undefined;
+    this.judge.count("crashes");
+    return true;
+  }
+}
