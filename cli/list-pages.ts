@@ -9,17 +9,29 @@ const page = v.object({
   items: v.nullish(v.array(v.unknown()), []),
 });
 
+/** What is listed, and what is kept of it. */
+interface Pages<T> {
+  readonly path: string;
+  /** By labels; all unless told. */
+  readonly selector?: string;
+  readonly project: (object: unknown) => T;
+}
+
 /** All objects of a collection, projected as they come. Throws what the client throws. */
 export async function listPages<T>(
   client: KubeClient,
-  { path, project }: { readonly path: string; readonly project: (object: unknown) => T },
+  { path, selector, project }: Pages<T>,
   signal: AbortSignal,
 ): Promise<readonly T[]> {
   const list = async (): Promise<readonly T[]> => {
     const found: T[] = [];
     let token = "";
     do {
-      const query = { limit: PAGE, ...(token === "" ? {} : { continue: token }) };
+      const query = {
+        limit: PAGE,
+        ...(selector === undefined ? {} : { labelSelector: selector }),
+        ...(token === "" ? {} : { continue: token }),
+      };
       const { metadata, items } = v.parse(page, await client.request({ method: "GET", path, query }, signal));
       for (const item of items ?? []) found.push(project(item));
       token = metadata.continue;

@@ -5,7 +5,8 @@ import type { Screen } from "./table.ts";
 export interface Printout {
   readonly text: string;
   readonly notices: readonly string[];
-  readonly code: 0 | 1;
+  /** 130 where Ctrl-C ended it, as shells have it. */
+  readonly code: 0 | 1 | 130;
 }
 
 /** What the terminal can show; a wide table is never cut. */

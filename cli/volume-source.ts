@@ -1,5 +1,6 @@
-import { ApiError, type KubeClient } from "../common/kube/client.ts";
+import type { KubeClient } from "../common/kube/client.ts";
 import { listClaims } from "./claim-list.ts";
+import { ifAllowed } from "./if-allowed.ts";
 import { listPages } from "./list-pages.ts";
 import { askBoth, type SourceParts, type Told } from "./source.ts";
 import { decodeVolumesPage } from "./volume-answer.ts";
@@ -39,15 +40,4 @@ async function listVolumes(client: KubeClient, missing: string[], signal: AbortS
     nowMs: client.serverTime()?.latestMs ?? Number.NEGATIVE_INFINITY,
   };
   return objects.map((object) => volumeOf(object, surroundings));
-}
-
-/** Nothing where the user may not list it, which is noted. */
-async function ifAllowed<T>(resource: string, missing: string[], list: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await list();
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 403) throw error;
-    missing.push(resource);
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 export type MooringProgram = "agent" | "aggregator";
 
 /** What else tests start often: the lists, and the CSI driver for tests. */
-type Program = MooringProgram | "claims" | "volumes" | "csi-driver";
+type Program = MooringProgram | "claims" | "volumes" | "local" | "csi-driver";
 
 /** The file that each begins with, below the project's folder. */
 export const SOURCES = {
@@ -12,6 +12,7 @@ export const SOURCES = {
   aggregator: "aggregator/main.ts",
   claims: "cli/claims.ts",
   volumes: "cli/volumes.ts",
+  local: "cli/local.ts",
   "csi-driver": "test/csi/main.ts",
 } as const satisfies Readonly<Record<Program, string>>;
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { lintAll } from "./linted.ts";
+import { PROVISIONER_ALLOWED, PROVISIONER_FORBIDDEN } from "./provisioner-arrows.ts";
 
 /** The usual ways to name another module. Each returns one line; `n` keeps the names apart. */
 const forms = {
@@ -240,6 +241,7 @@ const forbiddenArrows = [
     from: "cli/uninstall/x.ts",
     to: ["../../agent/sinks/x.ts", "../../aggregator/core/x.ts", "../x.ts", "pino", "commander"],
   },
+  ...PROVISIONER_FORBIDDEN,
 ];
 
 const allowedArrows = [
@@ -323,6 +325,7 @@ const allowedArrows = [
     from: "cli/uninstall/x.ts",
     to: ["./y.ts", "../../common/storage/y.ts", "../../common/kube/y.ts", "node:fs", "valibot"],
   },
+  ...PROVISIONER_ALLOWED,
   { from: "test/unit/agent/x.test.ts", to: ["../../../agent/main.ts", "../../../.ci/totals.mjs", "../../fakes/x.ts"] },
 ];
 

@@ -1,0 +1,85 @@
+import { type Column, cutMiddle, layOut, type Screen, type Table } from "../table.ts";
+import type { Deed, Loss } from "./forget.ts";
+import type { Orphans, OrphanView } from "./orphans.ts";
+import type { PoolView } from "./pools.ts";
+import { sizeText } from "./size-text.ts";
+
+/** Names the shape of each list. Fields may be added; one that is renamed, removed or means something else makes it v2. */
+const API_VERSION = "cli.mooring.dev/v1";
+
+type ColumnOf<T> = Column & { readonly cell: (row: T) => string; readonly isAlarm?: (row: T) => boolean };
+
+function tableOf<T>(columns: readonly ColumnOf<T>[], rows: readonly T[]): Table {
+  return {
+    columns,
+    rows: rows.map((row) =>
+      columns.map(({ cell, isAlarm }) => ({ text: cell(row), isAlarm: isAlarm?.(row) ?? false })),
+    ),
+  };
+}
+
+function optionalSize(bytes: number | undefined): string {
+  return bytes === undefined ? "?" : sizeText(bytes);
+}
+
+const POOLS: readonly ColumnOf<PoolView>[] = [
+  { title: "NODE", shorten: cutMiddle, cell: ({ node }) => node },
+  { title: "POOL", cell: ({ pool }) => pool },
+  {
+    title: "STATE",
+    cell: ({ health }) => health,
+    isAlarm: ({ health }) => health !== "usable" && health !== "empty" && health !== "unknown",
+  },
+  { title: "SIZE", cell: ({ sizeBytes }) => optionalSize(sizeBytes) },
+  { title: "FREE", cell: ({ freeBytes }) => optionalSize(freeBytes) },
+  { title: "USED", cell: ({ usedBytes }) => sizeText(usedBytes) },
+  { title: "VOLUMES", cell: ({ volumes }) => String(volumes) },
+  { title: "LARGEST", cell: ({ largest }) => (largest === undefined ? "" : sizeText(largest.bytes)) },
+  { title: "CLASSES", shorten: cutMiddle, cell: ({ storageClasses }) => storageClasses.join(",") },
+];
+
+const ORPHANS: readonly ColumnOf<OrphanView>[] = [
+  { title: "KIND", cell: ({ kind }) => kind, isAlarm: ({ kind }) => kind === "volume without data" },
+  { title: "NODE", shorten: cutMiddle, cell: ({ node }) => node },
+  { title: "VOLUME", shorten: cutMiddle, cell: ({ volume }) => volume },
+  { title: "POOL", cell: ({ pool }) => pool },
+  { title: "SIZE", cell: ({ bytes }) => sizeText(bytes) },
+  { title: "CLAIM", shorten: cutMiddle, cell: ({ claim }) => claim ?? "" },
+  { title: "WHY", shorten: cutMiddle, cell: ({ why }) => why },
+];
+
+const LOSSES: readonly ColumnOf<Loss>[] = [
+  { title: "VOLUME", shorten: cutMiddle, cell: ({ volume }) => volume.name },
+  { title: "SIZE", cell: ({ volume }) => sizeText(volume.bytes) },
+  { title: "PHASE", cell: ({ volume }) => (volume.isDeleting ? "Terminating" : volume.phase) },
+  {
+    title: "CLAIM",
+    shorten: cutMiddle,
+    cell: ({ volume: { claim } }) => (claim === undefined ? "" : `${claim.namespace}/${claim.name}`),
+  },
+  { title: "PODS", shorten: cutMiddle, cell: ({ pods }) => pods?.join(",") ?? "?" },
+];
+
+const DEEDS: readonly ColumnOf<Deed>[] = [
+  { title: "OBJECT", shorten: cutMiddle, cell: ({ kind, name }) => `${kind}/${name}` },
+  { title: "OUTCOME", cell: ({ outcome }) => outcome, isAlarm: ({ outcome }) => outcome === "kept" },
+  { title: "WHY", shorten: cutMiddle, cell: ({ why }) => why ?? "" },
+];
+
+/** A table; no line at all where there is no row. */
+function text<T>(columns: readonly ColumnOf<T>[], rows: readonly T[], screen: Screen): string {
+  return rows.length === 0 ? "" : layOut(tableOf(columns, rows), screen);
+}
+
+export const poolTable = (pools: readonly PoolView[], screen: Screen): string => text(POOLS, pools, screen);
+export const orphanTable = ({ items }: Orphans, screen: Screen): string => text(ORPHANS, items, screen);
+export const lossTable = (losses: readonly Loss[], screen: Screen): string => text(LOSSES, losses, screen);
+export const deedTable = (deeds: readonly Deed[], screen: Screen): string => text(DEEDS, deeds, screen);
+
+/** A list for programs: every field is always there, `null` says that it is not known. */
+export function jsonList(kind: string, items: readonly object[], more: object = {}): string {
+  const whole = items.map((item) =>
+    Object.fromEntries(Object.entries(item).map(([key, value]) => [key, value ?? null])),
+  );
+  return `${JSON.stringify({ apiVersion: API_VERSION, kind, ...more, items: whole }, undefined, 2)}\n`;
+}

@@ -1,0 +1,52 @@
+import type { Findings } from "../../common/storage/findings.ts";
+
+/** A PersistentVolume that a provisioner made. */
+export interface LocalVolume {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly node: string;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
+  readonly pool: string;
+  readonly poolId: string | undefined;
+  readonly bytes: number;
+  readonly phase: string;
+  readonly policy: string;
+  readonly storageClass: string;
+  readonly claim: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined;
+}
+
+/** What the provisioner of a node published last for one StorageClass, in a CSIStorageCapacity object. */
+export interface PoolReport {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly node: string;
+  readonly storageClass: string;
+  readonly freeBytes: number | undefined;
+  /** Nothing where the node does not have the pool of the class. */
+  readonly pool: string | undefined;
+  readonly poolId: string | undefined;
+  readonly state: string | undefined;
+  readonly sizeBytes: number | undefined;
+  readonly problem: string | undefined;
+  readonly findings: (Findings & { readonly more: number }) | undefined;
+}
+
+/** A provisioner's pod that is not over. */
+export interface ProvisionerPod {
+  readonly name: string;
+  readonly node: string;
+  readonly isReady: boolean;
+}
+
+/** What the API server tells of local volumes. Nothing stands for what the user may not list. */
+export interface LocalState {
+  readonly volumes: readonly LocalVolume[];
+  readonly reports: readonly PoolReport[] | undefined;
+  readonly nodes: ReadonlySet<string> | undefined;
+  readonly pods: readonly ProvisionerPod[] | undefined;
+  /** What may not be listed, as RBAC calls it. */
+  readonly missing: readonly string[];
+}
