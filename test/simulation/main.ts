@@ -5,7 +5,7 @@ import { createSystemClock } from "../../common/runtime/clock.ts";
 import { messageOf } from "../../common/runtime/errors.ts";
 import { figuresText, neverMet } from "./figures.ts";
 import { PROMISES } from "./invariants/promises.ts";
-import { FOCUSED_SEEDS, MUTANT_SEEDS, tryMutants, unknownMutants } from "./mutants.ts";
+import { FOCUSED_SEEDS, tryMutants, unknownMutants, WINGS } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
 import { kindsOf, USUAL_KINDS } from "./plan/happenings.ts";
@@ -31,7 +31,7 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --jobs J          threads (one for each core)
   --focus A,B       worlds in which nothing but these kinds of steps goes wrong
   --keep-going      do not end at the tenth failure, and look for no shorter plans
-  --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --tell and --keep-going
+  --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --tell, --keep-going and --mutants
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
@@ -133,13 +133,14 @@ async function playMany(): Promise<boolean> {
 }
 
 async function playMutants(): Promise<boolean> {
-  const unknown = await unknownMutants(positionals);
+  const wing = values.world === "provisioner" ? WINGS.provisioner : WINGS.agents;
+  const unknown = await unknownMutants(positionals, wing);
   // None that is tried would be none that survives.
   if (unknown.length > 0) refuse(`no mutant is called ${unknown.join(", ")}`);
-  const results = await tryMutants({ names: positionals, jobs: Number(values.jobs) }, write);
+  const results = await tryMutants({ names: positionals, jobs: Number(values.jobs), wing }, write);
   const caught = results.filter(({ fate }) => fate.kind === "caught");
   write(
-    `\n${caught.length} of ${results.length} mutants caught, each within ${FOCUSED_SEEDS} + ${MUTANT_SEEDS} seeds.`,
+    `\n${caught.length} of ${results.length} mutants caught, each within ${FOCUSED_SEEDS} seeds with a focus and ${wing.seeds} of any.`,
   );
   return caught.length === results.length;
 }

@@ -14,9 +14,25 @@ export const FOCUSED_SEEDS = 40;
 export const MUTANT_SEEDS = 40;
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const FOLDER = join(ROOT, "test/simulation/mutants");
+
+/** Where mutants are, what plays their worlds, and within how many seeds each is caught. */
+export interface Wing {
+  readonly folder: string;
+  readonly program: string;
+  readonly seeds: number;
+}
+
+export const WINGS = {
+  agents: { folder: "test/simulation/mutants", program: "test/simulation/mutant-seeds.ts", seeds: MUTANT_SEEDS },
+  provisioner: {
+    folder: "test/simulation/provisioner/mutants",
+    program: "test/simulation/provisioner/mutant-seeds.ts",
+    seeds: 1_000,
+  },
+} as const satisfies Readonly<Record<string, Wing>>;
+
 /** All that the simulation runs. */
-const COPIED = ["agent", "aggregator", "common", "test/simulation", "test/fakes", "package.json"];
+const COPIED = ["agent", "aggregator", "provisioner", "common", "test/simulation", "test/fakes", "package.json"];
 
 /** What became of a deliberately wrong variant of the product. */
 export type Fate =
@@ -41,13 +57,13 @@ export interface MutantResult {
 const caught = v.object({ seed: v.number(), promise: v.string() });
 
 /** Names that no mutant has. */
-export async function unknownMutants(names: readonly string[]): Promise<readonly string[]> {
-  const known = await allMutants();
+export async function unknownMutants(names: readonly string[], wing: Wing): Promise<readonly string[]> {
+  const known = await allMutants(wing);
   return names.filter((name) => !known.includes(name));
 }
 
-async function allMutants(): Promise<readonly string[]> {
-  const patches = (await readdir(FOLDER)).filter((file) => file.endsWith(".patch"));
+async function allMutants({ folder }: Wing): Promise<readonly string[]> {
+  const patches = (await readdir(join(ROOT, folder))).filter((file) => file.endsWith(".patch"));
   return patches.toSorted().map((file) => file.slice(0, -".patch".length));
 }
 
@@ -56,10 +72,10 @@ async function allMutants(): Promise<readonly string[]> {
  * begin, and a seed at which that breaks a promise, too, catches nobody.
  */
 export async function tryMutants(
-  { names, jobs }: { readonly names: readonly string[]; readonly jobs: number },
+  { names, jobs, wing }: { readonly names: readonly string[]; readonly jobs: number; readonly wing: Wing },
   tell: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
-  const wanted = (await allMutants()).filter((name) => names.length === 0 || names.includes(name));
+  const wanted = (await allMutants(wing)).filter((name) => names.length === 0 || names.includes(name));
   const results: MutantResult[] = [];
   const folder = await mkdtemp(join(tmpdir(), "mooring-mutants-"));
   try {
@@ -67,7 +83,7 @@ export async function tryMutants(
     await copyTree(ROOT, plain);
     const work = async (): Promise<void> => {
       for (let name = wanted.shift(); name !== undefined; name = wanted.shift()) {
-        const result = await tryMutant(name, plain);
+        const result = await tryMutant(name, plain, wing);
         results.push(result);
         tell(mutantText(result));
       }
@@ -84,15 +100,15 @@ async function copyTree(from: string, to: string): Promise<void> {
   await symlink(join(ROOT, "node_modules"), join(to, "node_modules"));
 }
 
-async function tryMutant(name: string, plain: string): Promise<MutantResult> {
-  const patch = join(FOLDER, `${name}.patch`);
+async function tryMutant(name: string, plain: string, wing: Wing): Promise<MutantResult> {
+  const patch = join(ROOT, wing.folder, `${name}.patch`);
   const [what = "", second = ""] = (await readFile(patch, "utf8")).split("\n");
   const focus = second.startsWith(FOCUS) ? second.slice(FOCUS.length).replaceAll(" ", "") : "";
   const copy = await mkdtemp(join(plain, "../mutant-"));
   try {
     await copyTree(plain, copy);
     const why = await apply(patch, copy);
-    const trees = { copy, plain, plan: join(FOLDER, `${name}.plan.json`) };
+    const trees = { copy, plain, wing, plan: join(ROOT, wing.folder, `${name}.plan.json`) };
     const fate: Fate = why === undefined ? await hunt(trees, focus) : { kind: "does not apply", why };
     return { name, what, fate };
   } finally {
@@ -104,6 +120,7 @@ async function tryMutant(name: string, plain: string): Promise<MutantResult> {
 const FOCUS = "Focus: ";
 
 interface Trees {
+  readonly wing: Wing;
   /** The mutant's. */
   readonly copy: string;
   /** The product's. */
@@ -116,7 +133,7 @@ interface Trees {
 async function hunt(trees: Trees, focus: string): Promise<Fate> {
   if (existsSync(trees.plan)) return await huntIn(trees, { first: 1, last: 1, focus: "", plan: trees.plan });
   const found = focus === "" ? undefined : await huntIn(trees, { first: 1, last: FOCUSED_SEEDS, focus });
-  return found?.kind === "caught" ? found : await huntIn(trees, { first: 1, last: MUTANT_SEEDS, focus: "" });
+  return found?.kind === "caught" ? found : await huntIn(trees, { first: 1, last: trees.wing.seeds, focus: "" });
 }
 
 interface Seeds {
@@ -128,12 +145,12 @@ interface Seeds {
 }
 
 /** Plays seeds with the mutant until one is found that it fails and the product does not. */
-async function huntIn({ copy, plain }: Trees, seeds: Seeds): Promise<Fate> {
+async function huntIn({ copy, plain, wing }: Trees, seeds: Seeds): Promise<Fate> {
   for (let { first } = seeds; first <= seeds.last; ) {
-    const found = await play(copy, { ...seeds, first });
+    const found = await play(copy, wing, { ...seeds, first });
     if (found.kind !== "caught") return found;
     const { seed } = found;
-    const { kind } = await play(plain, { ...seeds, first: seed, last: seed });
+    const { kind } = await play(plain, wing, { ...seeds, first: seed, last: seed });
     if (kind === "survived") return found;
     first = seed + 1;
   }
@@ -151,8 +168,8 @@ async function apply(patch: string, cwd: string): Promise<string | undefined> {
   }
 }
 
-async function play(cwd: string, { first, last, focus, plan }: Seeds): Promise<Fate> {
-  const program = join(cwd, "test/simulation/mutant-seeds.ts");
+async function play(cwd: string, wing: Wing, { first, last, focus, plan }: Seeds): Promise<Fate> {
+  const program = join(cwd, wing.program);
   const { stdout } = await run(process.execPath, [program, String(first), String(last), focus, plan ?? ""], { cwd });
   return stdout === ""
     ? { kind: "survived" }

@@ -3,6 +3,7 @@ import { textAt } from "../engine/api/json.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import { claimRef, NODE_LABEL, SELECTED, volumeRef } from "./world/controllers.ts";
 import { imageName } from "./world/judge.ts";
+import { isPoolOf } from "./world/named-pool.ts";
 import { LINKS, type ProvisionerNode } from "./world/node.ts";
 import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
@@ -107,28 +108,13 @@ function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: Ap
   if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
   if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
   if (!hasPool || !isKept || !world.retained.has(name) || world.judge.isExcused(name)) return;
-  if (!hasImage(node, name)) yield `not-retained: the image of ${name} is gone`;
-}
-
-/** The pool that the volume names is there, and no other one is in its place. */
-function isPoolOf(node: ProvisionerNode, { metadata }: ApiObject): boolean {
-  const place = node.kernel.pools.get(textAt(metadata.annotations, "local.mooring.dev/pool"));
-  const text = place?.disk.folder(place.folder).names.get("pool.json")?.now.text ?? "";
-  return text.includes(textAt(metadata.annotations, "local.mooring.dev/pool-id"));
-}
-
-function hasImage(node: ProvisionerNode, volume: string): boolean {
-  return [...node.kernel.pools.values()].some(({ disk, folder }) =>
-    [...disk.folder(folder).names.keys()].some(
-      (file) => imageName(file)?.volume === volume && imageName(file)?.ending !== "partial",
-    ),
-  );
+  if (!node.hasImage(name)) yield `not-retained: the image of ${name} is gone`;
 }
 
 function* boundProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
   const { name } = volume.metadata;
   const isExcused = world.judge.isExcused(name);
-  const isThere = hasImage(node, name);
+  const isThere = node.hasImage(name);
   if (!isThere && !isExcused) yield `image-gone: ${name} is bound, and has no image`;
   if (!isThere) return;
   const number = node.kernel.deviceAt(`${LINKS}/${name}`);

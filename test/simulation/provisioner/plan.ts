@@ -190,3 +190,13 @@ function gapOf(dice: Dice): number {
   if (roll < 0.6) return dice.between(0, 400);
   return roll < 0.95 ? dice.between(400, 4_000) : dice.between(4_000, 80_000);
 }
+
+/** Takes over a plan that was kept: it is ours, so only its outline is looked at. */
+export function readProvisionerPlan(value: unknown): ProvisionerPlan {
+  if (!isPlan(value)) throw new Error("this is no plan");
+  return value;
+}
+
+function isPlan(value: unknown): value is ProvisionerPlan {
+  return typeof value === "object" && value !== null && "seed" in value && "nodes" in value && "deeds" in value;
+}

@@ -2,10 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { unknownMutants } from "../../simulation/mutants.ts";
+import { unknownMutants, WINGS } from "../../simulation/mutants.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const MUTANTS = join(ROOT, "test/simulation/mutants");
+const PATCHES = Object.values(WINGS).flatMap(({ folder }) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".patch"))
+    .map((name) => join(folder, name)),
+);
 
 /** The places of a patch, each with its file and the lines that it finds there; `git apply` wants nothing else of them, and no `git` is needed. */
 function placesOf(patch: string): readonly { readonly file: string; readonly lines: string }[] {
@@ -22,8 +26,8 @@ function linesBefore(hunk: string): string {
 }
 
 describe("a deliberately wrong variant", () => {
-  it.each(readdirSync(MUTANTS).filter((name) => name.endsWith(".patch")))("still fits the product: %s", (name) => {
-    const places = placesOf(readFileSync(join(MUTANTS, name), "utf8"));
+  it.each(PATCHES)("still fits the product: %s", (name) => {
+    const places = placesOf(readFileSync(join(ROOT, name), "utf8"));
 
     const lost = places.filter(({ file, lines }) => !`\n${readFileSync(join(ROOT, file), "utf8")}`.includes(lines));
 
@@ -32,6 +36,6 @@ describe("a deliberately wrong variant", () => {
   });
 
   it("is tried by its own name alone: a name that none has would be none that survives", async () => {
-    expect(await unknownMutants(["left-boot-tells", "left-boot"])).toEqual(["left-boot"]);
+    expect(await unknownMutants(["left-boot-tells", "left-boot"], WINGS.agents)).toEqual(["left-boot"]);
   });
 });

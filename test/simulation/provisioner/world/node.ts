@@ -11,7 +11,7 @@ import type { Dice } from "../../world/dice.ts";
 import { Disk } from "../node/disk.ts";
 import { keeperPorts } from "../node/keeper-ports.ts";
 import { NodeKernel, type Place } from "../node/kernel.ts";
-import type { Judge } from "./judge.ts";
+import { imageName, type Judge } from "./judge.ts";
 
 export const RESERVE_PERCENT = 20;
 export const LINKS = "/run/mooring/volumes";
@@ -65,6 +65,15 @@ export class ProvisionerNode {
         if (this.isAway.has(name)) return [[name, { disk: root, folder: `under-${name}`, isMount: false }]];
         return [[name, { disk: own, folder: name, isMount: disk > 0 }]];
       }),
+    );
+  }
+
+  /** Whether a pool that is there has all of an image of the volume. */
+  hasImage(volume: string): boolean {
+    return [...this.kernel.pools.values()].some(({ disk, folder }) =>
+      [...disk.folder(folder).names.keys()]
+        .map(imageName)
+        .some((one) => one?.volume === volume && one.ending !== "partial"),
     );
   }
 

@@ -6,9 +6,10 @@ import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { CrashSites, SiteVisit } from "../../engine/sites.ts";
 import { createDice, type Dice } from "../../world/dice.ts";
 import { Sky } from "../../world/weather.ts";
-import { claimNameOf, controllerLook, NAMESPACE, PROVISIONER, schedulerLook } from "./controllers.ts";
+import { claimNameOf, controllerLook, NAMESPACE, NODE_LABEL, PROVISIONER, schedulerLook } from "./controllers.ts";
 import { Judge } from "./judge.ts";
 import { LocalKubelet } from "./kubelet.ts";
+import { isPoolOf } from "./named-pool.ts";
 import { type NodeSetup, ProvisionerNode } from "./node.ts";
 
 export interface WorldOptions {
@@ -155,8 +156,19 @@ export class ProvisionerWorld {
       textAt(one, "spec", "persistentVolumeReclaimPolicy") === "Retain";
     if (type === "ADDED") this.#onVolume(name);
     if (type === "DELETED") this.judge.onUnpublished(name);
-    if (type === "DELETED" && isKept(previous)) this.forced.add(name);
+    if (type === "DELETED" && isKept(previous)) {
+      this.forced.add(name);
+      this.#checkRetained(object);
+    }
     if (textAt(object, "status", "phase") !== "Released" && isKept(object)) this.retained.add(name);
+  }
+
+  /** Also where the PersistentVolume goes, what was to be retained stays. */
+  #checkRetained(volume: StoreEvent["object"]): void {
+    const { name, labels } = volume.metadata;
+    const node = this.nodes.find((one) => one.name === textAt(labels, NODE_LABEL));
+    if (node === undefined || !isPoolOf(node, volume) || !this.retained.has(name) || this.judge.isExcused(name)) return;
+    if (!node.hasImage(name)) this.judge.fail("not-retained", `the image of ${name} is gone`);
   }
 
   #onVolume(name: string): void {
