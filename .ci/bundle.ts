@@ -57,6 +57,8 @@ export async function bundle(folder: string, programs: Programs = PROGRAMS): Pro
     minifySyntax: true,
     platform: "node",
     target: "node24",
+    // Node.js 24 has it. What esbuild makes of it keeps the error of one turn of a loop for all that follow.
+    supported: { using: true },
     format: "esm",
     // The same bundle whether tsconfig.json is there, as on a developer's machine, or not, as in the image's build.
     tsconfigRaw: "{}",

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Bundle, bundle } from "../../.ci/bundle.ts";
@@ -38,6 +39,16 @@ describe("the bundle", () => {
       node: { distribution: expect.any(String) },
       changes: { noticedBy: "poll", clock: "monotonic-raw" },
     });
+  });
+
+  it("closes what a turn of a loop has opened without the error of the turn before", async () => {
+    const folder = scratch();
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    await bundle(folder, { disposing: fileURLToPath(new URL("./disposing-program.ts", import.meta.url)) });
+
+    const { stdout } = await run(process.execPath, [join(folder, "disposing.mjs")]);
+
+    expect(stdout).toBe("first try: Error: taken\nsecond try\n");
   });
 
   it("has what reads a kubeconfig", async () => {
