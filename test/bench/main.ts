@@ -15,7 +15,8 @@ import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
 import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
-import { benchProvisionerFleet } from "./provisioner-fleet.ts";
+import { benchProvisionerFleet } from "./provisioner/fleet.ts";
+import { benchProvisioner } from "./provisioner/real-nodes.ts";
 import { benchRestart } from "./restart.ts";
 import { benchScale } from "./scale.ts";
 import { benchScrape } from "./scrape.ts";
@@ -53,6 +54,11 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
   journal: benchJournal,
   hostile: benchHostile,
   scrape: benchScrape,
+  provisioner: (owner, printer) =>
+    benchProvisioner(owner, printer, {
+      oneByOne: numberSetting("MOORING_BENCH_ROUNDS", 20),
+      atOnce: numberSetting("MOORING_BENCH_CLAIMS", 100),
+    }),
   "provisioner-fleet": (owner, printer) =>
     benchProvisionerFleet(owner, printer, {
       nodes: numberSetting("MOORING_BENCH_NODES", 200),

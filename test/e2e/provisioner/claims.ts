@@ -16,7 +16,8 @@ export interface MadeClaim {
 /** A claim in the namespace `default`. */
 export interface ClaimTerms {
   readonly name: string;
-  readonly storageClass?: ClassName;
+  /** One of the stage, or a class that was made beside it. */
+  readonly storageClass?: ClassName | (string & {});
   /** 32 MiB unless told. */
   readonly size?: string;
   readonly isBlock?: boolean;

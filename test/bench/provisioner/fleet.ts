@@ -1,14 +1,14 @@
 import * as v from "valibot";
-import type { ApiRequest, KubeClient } from "../../common/kube/client.ts";
-import { type ApiCall, accepted } from "../control-plane/api.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
-import type { Printer } from "../demo/print.ts";
-import { createFakeKeeper } from "../fakes/keeper.ts";
-import { CLAIMS, GiB, ProvisionerStage } from "../integration/provisioner-stage.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { forEachIndex } from "./cluster/concurrency.ts";
-import { parseExposition, total } from "./exposition.ts";
+import type { ApiRequest, KubeClient } from "../../../common/kube/client.ts";
+import { type ApiCall, accepted } from "../../control-plane/api.ts";
+import { startControlPlane } from "../../control-plane/control-plane.ts";
+import type { Printer } from "../../demo/print.ts";
+import { createFakeKeeper } from "../../fakes/keeper.ts";
+import { CLAIMS, GiB, ProvisionerStage } from "../../integration/provisioner-stage.ts";
+import { type Owner, openOwner } from "../../process/owner.ts";
+import { waitUntil } from "../../process/wait.ts";
+import { forEachIndex } from "../cluster/concurrency.ts";
+import { parseExposition, total } from "../exposition.ts";
 
 /** How many provisioners follow one API server, and for how many claims. */
 export interface FleetSizes {
@@ -74,12 +74,13 @@ async function measure(parent: Owner, { nodes, claims }: FleetSizes): Promise<Fi
     await stage.start(names[index] ?? "", keeper, { wrap: (client) => counting(client, counts) });
   });
   await until(owner, "the room of all nodes", async () => (await stage.capacities()).length === nodes);
-  const rest = await during(owner, counts, () => owner.clock.sleep(REST_MS, owner.signal));
   const serverMs = await serverCpuMs(plane.api);
   const own = process.cpuUsage();
   const made = await during(owner, counts, () => useAll(owner, stage, claims));
   const { user, system } = process.cpuUsage(own);
-  return { nodes, made, rest, serverMs: (await serverCpuMs(plane.api)) - serverMs, ownMs: (user + system) / 1000 };
+  const spentMs = (await serverCpuMs(plane.api)) - serverMs;
+  const rest = await during(owner, counts, () => owner.clock.sleep(REST_MS, owner.signal));
+  return { nodes, made, rest, serverMs: spentMs, ownMs: (user + system) / 1000 };
 }
 
 async function useAll(owner: Owner, stage: ProvisionerStage, claims: number): Promise<void> {
