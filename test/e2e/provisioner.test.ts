@@ -2,10 +2,45 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
-import { deleteClaim, untilVolume } from "./provisioner/claims.ts";
-import { filesIn, freeBytes } from "./provisioner/disks.ts";
-import { deletePod, fileOf, inPod, runUse } from "./provisioner/pods.ts";
+import { settleAccount } from "./provisioner/account.ts";
+import { changeClaim, deleteClaim, makeClaim, untilTold, untilVolume } from "./provisioner/claims.ts";
+import { filesIn, freeBytes, sizesIn } from "./provisioner/disks.ts";
+import {
+  deletePod,
+  fileOf,
+  inPod,
+  makePod,
+  type RunningPod,
+  runUse,
+  type Use,
+  untilRunning,
+} from "./provisioner/pods.ts";
+import { faultsIn, provisionerLogs, roomFor } from "./provisioner/provisioner-pods.ts";
+import { race, untilUse } from "./provisioner/race.ts";
 import { openProvisionerStage, type ProvisionerStage } from "./provisioner/stage.ts";
+import {
+  copyMounts,
+  deleteByForce,
+  deviceOf,
+  endPod,
+  endUses,
+  outlasted,
+  STUBBORN_BLOCK,
+  untilWrittenAfter,
+} from "./provisioner/stories.ts";
+import { freezeKubelet } from "./scenarios/failures/kubelet.ts";
+import { STUBBORN } from "./scenarios/failures/stubborn.ts";
+import { NODES } from "./scenarios/stage.ts";
+
+const MiB = 2 ** 20;
+const PODS = "/api/v1/namespaces/default/pods";
+/** The provisioner asks each second whether a volume is still in use. */
+const GONE_LIMIT_MS = 2_000;
+/** ext4 lets nobody grow it without CAP_SYS_RESOURCE, which this machine's root may lack: then the device alone is looked at. */
+const MAY_RESIZE_EXT4 =
+  (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0"}`) & (1n << 24n)) !==
+  0n;
+const IN_TURN = { concurrent: false };
 
 let owner: Owner;
 let signals: Disposable;
@@ -22,25 +57,168 @@ afterAll(async () => {
   signals[Symbol.dispose]();
 });
 
+function sized(storage: string): object {
+  return { spec: { resources: { requests: { storage } } } };
+}
+
+/** Where the kernel has the sectors of a volume's device. */
+function sizeFile(use: Use): string {
+  return `/sys/block/${deviceOf(use).slice("/dev/".length)}/size`;
+}
+
+/** The size of the filesystem at `/data`, KiB. */
+async function kilobytesIn(on: ProvisionerStage, pod: RunningPod): Promise<number> {
+  return Number((await inPod(on, pod, "df -k /data | tail -1")).split(/\s+/)[1]);
+}
+
 describe.concurrent("on nodes that work", () => {
   it("root that writes past the size gets ENOSPC, and neither its neighbour nor the disk of the node is harmed", async () => {
     const place = { node: stage.node("node-1"), pool: "default" };
     const neighbour = await runUse(stage, { name: "neighbour", node: "node-1" });
     await inPod(stage, neighbour.pod, "echo whole > /data/file; sync");
     const use = await runUse(stage, { name: "over", node: "node-1" });
-    const before = await freeBytes(place);
 
-    const writing = inPod(stage, use.pod, "id -u; dd if=/dev/zero of=/data/fill bs=1M count=100");
+    const writing = inPod(stage, use.pod, "dd if=/dev/zero of=/data/fill bs=1M count=100");
 
     await expect(writing).rejects.toThrow("No space left on device");
-    expect(Math.abs((await freeBytes(place)) - before)).toBeLessThan(2 ** 20);
+    expect(await freeBytes(place)).toBeGreaterThan(100 * MiB);
     expect(readFileSync(fileOf(stage, neighbour, "file"), "utf8")).toBe("whole\n");
     await inPod(stage, neighbour.pod, "echo more >> /data/file; sync");
-    for (const { claim, pod } of [use, neighbour]) {
-      await deletePod(stage, pod);
-      await deleteClaim(stage, claim);
-      await untilVolume(stage, claim.volume, "gone");
-      expect(await filesIn(place)).not.toContain(`${claim.volume}.img`);
+    await endUses(stage, use, neighbour);
+  });
+
+  it("volumes of ext4 and of XFS grow while they are written to", async () => {
+    const ext4 = await runUse(stage, { name: "grow-ext4", size: "32Mi", node: "node-1" });
+    const xfs = await runUse(stage, { name: "grow-xfs", storageClass: "xfs", size: "320Mi", node: "node-2" });
+    await Promise.all([ext4, xfs].map(({ pod }) => inPod(stage, pod, "echo own > /data/own")));
+    const before = await Promise.all([ext4, xfs].map(({ pod }) => kilobytesIn(stage, pod)));
+
+    await changeClaim(stage, ext4.claim, sized("64Mi"));
+    await changeClaim(stage, xfs.claim, sized("384Mi"));
+
+    await stage.until("larger filesystems", async () => {
+      if (MAY_RESIZE_EXT4) expect(await kilobytesIn(stage, ext4.pod)).toBeGreaterThan((before[0] ?? 0) + 24 * 1024);
+      else expect(readFileSync(sizeFile(ext4), "utf8").trim()).toBe(String((64 * MiB) / 512));
+      expect(await kilobytesIn(stage, xfs.pod)).toBeGreaterThan((before[1] ?? 0) + 56 * 1024);
+    });
+    expect(await inPod(stage, xfs.pod, "cat /data/own")).toBe("own");
+    await endUses(stage, ext4, xfs);
+  });
+
+  it("a block volume is a device of the size that was asked for, keeps what is written to it, and grows", async () => {
+    const use = await runUse(stage, { name: "block", isBlock: true, node: "node-1" });
+    await inPod(stage, use.pod, "echo own | dd of=/dev/data bs=512 conv=notrunc,fsync");
+    expect(await inPod(stage, use.pod, "blockdev --getsize64 /dev/data")).toBe(String(32 * MiB));
+
+    await changeClaim(stage, use.claim, sized("48Mi"));
+    await stage.until("a larger device", async () => {
+      expect(await inPod(stage, use.pod, "blockdev --getsize64 /dev/data")).toBe(String(48 * MiB));
+    });
+
+    expect(await inPod(stage, use.pod, "head -c 3 /dev/data")).toBe("own");
+    await endUses(stage, use);
+  });
+
+  it("a claim of mode ReadWriteOncePod is one pod's alone", async () => {
+    const use = await runUse(stage, { name: "alone", accessMode: "ReadWriteOncePod", node: "node-1" });
+    await makePod(stage, { name: "alone-too", claim: "alone" });
+    await stage.until("a second pod that waits", async () => {
+      expect(JSON.stringify(await stage.api.get(`${PODS}/alone-too`))).toContain("ReadWriteOncePod");
+    });
+
+    await endPod(stage, use);
+
+    const pod = await untilRunning(stage, "alone-too");
+    await endUses(stage, { claim: use.claim, pod });
+  });
+
+  describe("a pool that fills up", () => {
+    it("a volume is made where there is room, and a claim that fits nowhere waits and is told", IN_TURN, async () => {
+      const free = (await roomFor(stage, "narrow", "node-1")) ?? 0;
+      const size = String(free - 16 * MiB);
+      const filler = await runUse(stage, { name: "filler", storageClass: "narrow", size, node: "node-1" });
+
+      const placed = await runUse(stage, { name: "placed", storageClass: "narrow", size: "64Mi" });
+      const large = await makeClaim(stage, { name: "large", storageClass: "narrow", size: "1Gi" });
+      await makePod(stage, { name: "large", claim: "large" });
+
+      expect(placed.pod.node).toBe("node-2");
+      const about = { reason: "ProvisioningFailed", words: "no node has room for 1Gi" };
+      await untilTold(stage, () => stage.events.on(large.uid), about);
+      expect(stage.claims("default/large").at(-1)?.value).toMatchObject({ phase: "Pending" });
+      await deletePod(stage, { name: "large" }, true);
+      await deleteClaim(stage, large);
+      await endUses(stage, filler, placed);
+    });
+
+    it("of 20 pods that race for 10 places 10 get one, and the others as soon as these are done", IN_TURN, async () => {
+      const { uses, names, size } = await race(stage, "racer");
+
+      expect(uses).toHaveLength(10);
+      for (const name of NODES) {
+        const place = { node: stage.node(name), pool: "narrow" };
+        const { length, allocated } = await sizesIn(place);
+        expect(length).toBe(uses.filter(({ pod }) => pod.node === name).length * size);
+        expect(allocated).toBeGreaterThanOrEqual(length);
+        expect(await freeBytes(place)).toBeLessThan(size);
+      }
+      await endUses(stage, ...uses);
+      const others = await Promise.all(
+        names.filter((name) => !uses.some(({ pod }) => pod.name === name)).map((name) => untilUse(stage, name)),
+      );
+      expect(others).toHaveLength(10);
+      await endUses(stage, ...others);
+    });
+  });
+});
+
+describe("a kubelet that hangs while its pods are deleted by force, and their claims", () => {
+  it("images stay until the last unmount, also that of a copy of the mounts, and an event names who holds them", async () => {
+    const node = "node-2";
+    const forced = await runUse(stage, { name: "forced", node, line: STUBBORN });
+    const block = await runUse(stage, { name: "forced-block", node, isBlock: true, line: STUBBORN_BLOCK });
+    const copied = await runUse(stage, { name: "copied", node });
+    const copy = await copyMounts(stage, copied);
+    const uses = [forced, block, copied];
+    const images = uses.map(({ claim }) => `${claim.volume}.img`);
+    const notes: string[] = [];
+    {
+      using _frozen = freezeKubelet(stage, node);
+      notes.push(...(await Promise.all(uses.map((use) => deleteByForce(stage, use)))));
+      await untilWrittenAfter(stage, forced, owner.clock.wallMs());
+      expect(await filesIn({ node: stage.node(node), pool: "default" })).toEqual(expect.arrayContaining(images));
     }
+    const delays = [await outlasted(stage, forced), await outlasted(stage, block)];
+    await untilCopyAlone(copied.claim.volume);
+    expect(await filesIn({ node: stage.node(node), pool: "default" })).toContain(`${copied.claim.volume}.img`);
+    const endedMs = owner.clock.wallMs();
+    await copy.kill();
+    const goneMs = await untilVolume(stage, copied.claim.volume, "gone");
+    delays.push(goneMs - endedMs - stage.starvation(endedMs, goneMs));
+
+    owner.say(`volumes outlasted their last mounts by ${delays.map(Math.round).join(", ")} ms`);
+    expect(notes[0]).toMatch(new RegExp(`held by .*${forced.claim.volume}`));
+    expect(notes[1]).toMatch(/held by (the loop device|pod)/);
+    expect(Math.max(...delays)).toBeLessThan(GONE_LIMIT_MS);
+  });
+});
+
+/** Waits until the node itself has the volume nowhere mounted any more. */
+async function untilCopyAlone(volume: string): Promise<void> {
+  await stage.until("a copy that is the last one", () => {
+    expect(readFileSync(`/proc/${stage.node("node-2").pid()}/mountinfo`, "utf8")).not.toContain(volume);
+  });
+}
+
+describe("at the end", () => {
+  it("the nodes have what PersistentVolumes name, and no more", async () => {
+    await settleAccount(stage);
+  });
+
+  it("the API server refused nothing that the provisioners wanted", () => {
+    const lines = provisionerLogs(stage);
+
+    expect(lines.length).toBeGreaterThan(10);
+    expect(faultsIn(lines)).toEqual([]);
   });
 });
