@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
+import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { HarnessError } from "../process/errors.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { settleAccount } from "./provisioner/account.ts";
-import { changeClaim, deleteClaim, makeClaim, untilTold, untilVolume } from "./provisioner/claims.ts";
-import { filesIn, freeBytes, sizesIn } from "./provisioner/disks.ts";
+import { changeClaim, deleteClaim, makeClaim, toldOfVolume, untilTold, untilVolume } from "./provisioner/claims.ts";
+import { filesIn, freeBytes, makeDisk, mountDisk, sizesIn, unmountDisk } from "./provisioner/disks.ts";
 import {
   deletePod,
   fileOf,
@@ -15,8 +17,9 @@ import {
   type Use,
   untilRunning,
 } from "./provisioner/pods.ts";
-import { faultsIn, provisionerLogs, roomFor } from "./provisioner/provisioner-pods.ts";
+import { faultsIn, provisionerLogs, roomFor, untilReadiness } from "./provisioner/provisioner-pods.ts";
 import { race, untilUse } from "./provisioner/race.ts";
+import { cutPower, startWith } from "./provisioner/reboots.ts";
 import { openProvisionerStage, type ProvisionerStage } from "./provisioner/stage.ts";
 import {
   copyMounts,
@@ -32,6 +35,11 @@ import { freezeKubelet } from "./scenarios/failures/kubelet.ts";
 import { STUBBORN } from "./scenarios/failures/stubborn.ts";
 import { NODES } from "./scenarios/stage.ts";
 
+const startedPod = v.object({
+  status: v.object({
+    containerStatuses: v.optional(v.array(v.object({ ready: v.boolean(), restartCount: v.number() })), []),
+  }),
+});
 const MiB = 2 ** 20;
 const PODS = "/api/v1/namespaces/default/pods";
 /** The provisioner asks each second whether a volume is still in use. */
@@ -208,6 +216,52 @@ async function untilCopyAlone(volume: string): Promise<void> {
   await stage.until("a copy that is the last one", () => {
     expect(readFileSync(`/proc/${stage.node("node-2").pid()}/mountinfo`, "utf8")).not.toContain(volume);
   });
+}
+
+describe("a node that is rebooted, whose loop numbers others have taken", () => {
+  it("gives each volume its own data, and none while the disk of its pool is missing or another one", async () => {
+    const terms = { node: "node-1", isKept: true } as const;
+    const stays = await runUse(stage, { ...terms, name: "stays" });
+    const away = await runUse(stage, { ...terms, name: "away", storageClass: "loose" });
+    for (const { pod } of [stays, away]) await inPod(stage, pod, `echo ${pod.name} > /data/own; sync`);
+    const place = { node: stage.node("node-1"), pool: "loose" };
+
+    const taken = await cutPower(stage, [stays, away]);
+    await startWith(stage, ["default", "narrow"]);
+
+    await untilOwn(stays);
+    expect(deviceOf(stays)).not.toBe(taken);
+    const unavailable = { reason: "VolumeUnavailable", words: 'pool "loose"' };
+    await untilTold(stage, () => toldOfVolume(stage, away.claim.volume), unavailable);
+    await stage.until("no room in a pool that is missing", async () => {
+      expect(await roomFor(stage, "loose", "node-1")).toBe(0);
+    });
+    expect([await filesIn(place), await runsAgain(away)]).toEqual([[], false]);
+
+    const swapped = await makeDisk(owner, { node: place.node, name: "swapped" }, { filesystem: "xfs", size: "400M" });
+    await mountDisk(place, swapped);
+    await untilReadiness(stage, "node-1", "loose is");
+    expect([await filesIn(place), await runsAgain(away)]).toEqual([[], false]);
+
+    await unmountDisk(place);
+    await mountDisk(place, stage.disk("node-1", "loose"));
+    await untilOwn(away);
+    await endUses(stage, stays, away);
+  });
+});
+
+/** Whether the container of a pod runs after the boot. */
+async function runsAgain({ pod }: Use): Promise<boolean> {
+  const { status } = v.parse(startedPod, await stage.api.get(`${PODS}/${pod.name}`));
+  return status.containerStatuses.some(({ ready, restartCount }) => ready && restartCount > 0);
+}
+
+/** Waits until a pod runs again, and reads in it what it wrote before. */
+async function untilOwn(use: Use): Promise<void> {
+  await stage.until(`${use.pod.name} runs again`, async () => {
+    if (!(await runsAgain(use))) throw new HarnessError("it does not");
+  });
+  expect(await inPod(stage, use.pod, "cat /data/own")).toBe(use.pod.name);
 }
 
 describe("at the end", () => {

@@ -1,0 +1,25 @@
+import { runCommand } from "../../node/commands.ts";
+import { detachVolumes, makeDisk, mountDisk } from "./disks.ts";
+import type { Use } from "./pods.ts";
+import type { ProvisionerStage } from "./stage.ts";
+import { deviceOf } from "./stories.ts";
+
+/** Cuts the power of node-1, and lets another disk have the loop device of the first of these uses; answers that device. */
+export async function cutPower(stage: ProvisionerStage, uses: readonly [Use, ...Use[]]): Promise<string> {
+  const node = stage.node("node-1");
+  const device = deviceOf(uses[0]);
+  const other = await makeDisk(stage.owner, { node, name: "other" }, { filesystem: "ext4", size: "32M" });
+  await node.kill();
+  await detachVolumes((volume) => uses.some(({ claim }) => claim.volume === volume));
+  await runCommand({ command: "losetup", args: [device, other] });
+  stage.owner.defer(async () => void (await runCommand({ command: "losetup", args: ["--detach", device] })));
+  return device;
+}
+
+/** Starts node-1 with the disks of these pools alone. */
+export async function startWith(stage: ProvisionerStage, pools: readonly string[]): Promise<void> {
+  const node = stage.node("node-1");
+  await node.start();
+  for (const pool of pools) await mountDisk({ node, pool }, stage.disk("node-1", pool));
+  await stage.watchMounts("node-1");
+}
