@@ -17,7 +17,7 @@ import {
   type Use,
   untilRunning,
 } from "./provisioner/pods.ts";
-import { faultsIn, provisionerLogs, roomFor, untilReadiness } from "./provisioner/provisioner-pods.ts";
+import { faultsIn, killContainer, provisionerLogs, roomFor, untilReadiness } from "./provisioner/provisioner-pods.ts";
 import { race, untilUse } from "./provisioner/race.ts";
 import { cutPower, startWith } from "./provisioner/reboots.ts";
 import { openProvisionerStage, type ProvisionerStage } from "./provisioner/stage.ts";
@@ -217,6 +217,27 @@ async function untilCopyAlone(volume: string): Promise<void> {
     expect(readFileSync(`/proc/${stage.node("node-2").pid()}/mountinfo`, "utf8")).not.toContain(volume);
   });
 }
+
+describe("a container of the provisioner that is killed again and again", () => {
+  it.concurrent.each([
+    { container: "keeper", node: "node-1" },
+    { container: "provisioner", node: "node-2" },
+  ] as const)("the $container, leaves nothing and makes nothing twice", async ({ container, node }) => {
+    const names = Array.from({ length: 6 }, (_, index) => `${container}-${index}`);
+    const uses = Promise.all(names.map((name) => runUse(stage, { name, node, size: "16Mi" })));
+    // While it is started again there is nothing to kill.
+    const kill = () => stage.until(`a ${container} to kill`, () => killContainer(stage, node, container));
+    for (let round = 0; round < 2; round += 1) await kill();
+
+    const made = await uses;
+    const devices = made.map(deviceOf);
+    const ended = endUses(stage, ...made);
+    await kill();
+    await ended;
+
+    expect(new Set(devices).size).toBe(names.length);
+  });
+});
 
 describe("a node that is rebooted, whose loop numbers others have taken", () => {
   it("gives each volume its own data, and none while the disk of its pool is missing or another one", async () => {
