@@ -19,7 +19,7 @@ export interface PoolView {
   readonly storageClasses: readonly string[];
 }
 
-/** The pools of all nodes, by node and name: those that provisioners tell of, and those that volumes name. */
+/** The pools of all nodes, by node and name: pools that a provisioner publishes, and pools that a volume names. */
 export function poolsOf(state: LocalState): readonly PoolView[] {
   const keys = new Map<string, { readonly node: string; readonly pool: string }>();
   for (const { node, pool } of [...(state.reports ?? []), ...state.volumes])

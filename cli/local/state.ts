@@ -41,7 +41,7 @@ export interface ProvisionerPod {
   readonly isReady: boolean;
 }
 
-/** What the API server tells of local volumes. Nothing stands for what the user may not list. */
+/** What was read of local volumes from the API server. A field is undefined where the user may not list its objects. */
 export interface LocalState {
   readonly volumes: readonly LocalVolume[];
   readonly reports: readonly PoolReport[] | undefined;
