@@ -3,6 +3,7 @@ import { HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
 import { runOwned } from "../process/run-owned.ts";
 import { type DemoFlags, HELP, readFlags } from "./flags.ts";
+import { localVolume } from "./local-volume.ts";
 import { openNodeWorld } from "./node-world.ts";
 import { createPrinter, type Printer, standardScreen } from "./print.ts";
 import { leaveMountedClaim } from "./protected-claim.ts";
@@ -11,8 +12,13 @@ import { powerCut, SCENES } from "./story.ts";
 import type { Measured, Scene } from "./telling.ts";
 import type { World } from "./world.ts";
 
-function scenesFor({ power }: World): readonly Scene[] {
-  return power === undefined ? SCENES : [...SCENES, powerCut(power)];
+function scenesFor({ power, poolNodes }: World): readonly Scene[] {
+  // A node that boots has the disk of its pool no more.
+  return [
+    ...SCENES,
+    ...(poolNodes.length === 0 ? [] : [localVolume]),
+    ...(power === undefined ? [] : [powerCut(power)]),
+  ];
 }
 
 function summarize(printer: Printer, measured: readonly Measured[], seconds: string): void {
@@ -41,12 +47,13 @@ async function explainHowToLook(printer: Printer, world: World): Promise<void> {
   for (const way of ways) printer.text(`  ${way}`);
 }
 
-async function play(owner: Owner, { node, keep }: DemoFlags): Promise<void> {
+async function play(owner: Owner, { node, provisioner, keep }: DemoFlags): Promise<void> {
+  const isReal = node || provisioner;
   const printer = createPrinter(standardScreen());
   const begunAt = owner.clock.monotonicMs();
   printer.title("Mooring: when was a volume really last used?");
-  printer.step(`A cluster with two ${node ? "real " : ""}nodes, and Mooring on it`);
-  const world = await (node ? openNodeWorld(owner, printer) : openStandInWorld(owner, printer));
+  printer.step(`A cluster with two ${isReal ? "real " : ""}nodes, and Mooring on it`);
+  const world = await (isReal ? openNodeWorld(owner, printer, provisioner) : openStandInWorld(owner, printer));
   const measured: Measured[] = [];
   for (const scene of scenesFor(world)) measured.push(...(await scene(world, printer)));
   summarize(printer, measured, ((owner.clock.monotonicMs() - begunAt) / 1000).toFixed(1));

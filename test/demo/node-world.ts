@@ -5,6 +5,7 @@ import type { BuiltImage } from "../image/image.ts";
 import { rollOut } from "../image/rollout.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
 import { LISTS_PORT, throughForwardedPort } from "../node/forwarded-port.ts";
+import { detachAtEnd } from "../node/pool-disks.ts";
 import { requireNodes } from "../node/preconditions.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { HarnessError } from "../process/errors.ts";
@@ -14,6 +15,7 @@ import { waitUntil } from "../process/wait.ts";
 import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
 import { DEMO_PACE, runClaimsCommand } from "../stand-in/mooring.ts";
 import { claimThat, NAMESPACE } from "../stand-in/stage.ts";
+import { givePool } from "./local-volume.ts";
 import { agentOn, leaderOf, leadingAggregator, type MooringGround, restartOn } from "./node-mooring.ts";
 import { nodeVolumeOf, runNodePod } from "./node-pods.ts";
 import type { Printer } from "./print.ts";
@@ -39,25 +41,29 @@ interface Ground {
  * Two real nodes with Mooring rolled out, and a CSI driver that writes down when it unmounts. Throws a HarnessError that names what
  * is missing on a machine that cannot run them.
  */
-export async function openNodeWorld(owner: Owner, printer: Printer): Promise<World> {
+export async function openNodeWorld(owner: Owner, printer: Printer, hasProvisioner: boolean): Promise<World> {
   await requireNodes(owner, missingForImages());
+  if (hasProvisioner) detachAtEnd(owner);
   const cluster = await startNodeCluster(owner, { nodes: 2 });
   const ground = { owner, cluster, api: createClusterApi(cluster.plane.api), nodes: pairOf(cluster.nodes) };
   printer.line("ok", `API server, etcd, controller manager and scheduler at ${cluster.plane.url}`);
   for (const { name, address } of ground.nodes)
     printer.line("ok", `${name}: containerd and a kubelet in namespaces of their own, at ${address}`);
+  const poolNodes = hasProvisioner ? cluster.nodes : [];
+  await Promise.all(poolNodes.map((node) => givePool(owner, node)));
+  const components = ["protection-enforce", ...(hasProvisioner ? ["provisioner"] : [])];
   const [image, drivers] = await Promise.all([
-    rollOut(owner, cluster, { settings: PACE, components: ["protection-enforce"] }),
+    rollOut(owner, cluster, { settings: PACE, components }),
     startDrivers(ground),
     makeNamespace(ground),
   ]);
   await tellOfMooring(ground, printer, image);
   await makeClaims(ground);
   printer.line("ok", `claims ${CLAIMS.join(", ")}: bound; a CSI driver mounts them and writes down when`);
-  return worldOf(ground, printer, drivers);
+  return { ...worldOf(ground, printer, drivers), poolNodes };
 }
 
-function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): World {
+function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Omit<World, "poolNodes"> {
   const { owner, cluster, api, nodes } = ground;
   const note = (text: string): void => printer.line("note", text);
   const seen = { owner, api, limitMs: LIMIT_MS, note };

@@ -36,6 +36,7 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
     // Its aggregator runs on neither.
     spareNode: async () => 0,
     power: undefined,
+    poolNodes: [],
     listClaims: () => runClaimsCommand(owner, ["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
     waysToLook: async () => waysToLook(stage),
   };

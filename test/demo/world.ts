@@ -1,4 +1,5 @@
 import type { ControlPlane } from "../control-plane/control-plane.ts";
+import type { RealNode } from "../node/real-node.ts";
 import type { Owner } from "../process/owner.ts";
 import type { Starvation } from "../process/starvation.ts";
 import type { ClusterApi } from "../stand-in/cluster-api.ts";
@@ -28,6 +29,8 @@ export interface World {
   readonly spareNode: () => Promise<Place>;
   /** Nothing where nodes cannot lose their power. */
   readonly power: Power | undefined;
+  /** Nodes with a pool of the provisioner; none where it was not asked for. */
+  readonly poolNodes: readonly RealNode[];
   /** What `npm run claims` prints of the story's claims. */
   readonly listClaims: () => Promise<string>;
   /** Commands with which a person can look around. */

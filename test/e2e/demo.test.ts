@@ -30,9 +30,9 @@ async function runFolder(demo: SpawnedDemo): Promise<string> {
 }
 
 describe("npm run demo -- --node", () => {
-  it("holds from its first step to its last, and leaves nothing behind", async () => {
+  it("holds from its first step to its last, those of --provisioner too, and leaves nothing behind", async () => {
     const before = await firewallOfClusters();
-    using demo = spawnDemo(["--node"]);
+    using demo = spawnDemo(["--node", "--provisioner"]);
     const folder = await runFolder(demo);
 
     const code = await demo.ended;
@@ -40,6 +40,7 @@ describe("npm run demo -- --node", () => {
     expect(demo.stderr()).toBe("");
     expect(demo.stdout()).toContain("All steps hold");
     expect(demo.stdout()).toContain("DISAGREES");
+    expect(demo.stdout()).toContain("No space left on device");
     expect(code).toBe(0);
     expect(demo.left()).toEqual([]);
     expect(await footprintOf(folder)).toEqual(NO_FOOTPRINT);

@@ -2,7 +2,9 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPage } from "../pages/page.ts";
+import { PROVISIONER_RUNBOOKS } from "../pages/provisioner-runbooks.ts";
 import { openReader, type Reader, type Seen } from "../pages/reader.ts";
+import { WRONG } from "../pages/words.ts";
 import { HarnessError } from "../process/errors.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
@@ -11,12 +13,13 @@ import { makeTroubles, SHOP, SILENT, type Troubles, WORKER } from "./pages/troub
 import { leadingAggregator, readinessOf } from "./scenarios/failures/mooring.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
-const RUNBOOKS = readdirSync(new URL("../../docs/runbooks", import.meta.url)).filter((name) => /^Mooring/.test(name));
+/** Those of the provisioner are followed where one runs. */
+const RUNBOOKS = readdirSync(new URL("../../docs/runbooks", import.meta.url)).filter(
+  (name) => /^Mooring/.test(name) && !PROVISIONER_RUNBOOKS.includes(name.replace(/\.md$/, "")),
+);
 const SILENT_LIMIT_MS = 180_000;
 /** What there is not here: a container that ended before, the Prometheus operator, a service manager on the machine. */
 const NOT_HERE = /--previous|get podmonitors|^timedatectl/;
-/** How programs say that a command is wrong. */
-const WRONG = /error|usage:|not found|unknown|unbound|invalid|forbidden|no such|unrecognized/i;
 
 let owner: Owner;
 let signals: Disposable;

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { filesIn, freeBytes, makeDisk, mountDisk, sizesIn, unmountDisk } from "../node/pool-disks.ts";
+import { PROVISIONER_RUNBOOKS } from "../pages/provisioner-runbooks.ts";
 import { HarnessError } from "../process/errors.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { settleAccount } from "./provisioner/account.ts";
 import { changeClaim, deleteClaim, makeClaim, toldOfVolume, untilTold, untilVolume } from "./provisioner/claims.ts";
-import { filesIn, freeBytes, makeDisk, mountDisk, sizesIn, unmountDisk } from "./provisioner/disks.ts";
 import {
   deletePod,
   fileOf,
@@ -20,6 +21,15 @@ import {
 import { faultsIn, killContainer, provisionerLogs, roomFor, untilReadiness } from "./provisioner/provisioner-pods.ts";
 import { race, untilUse } from "./provisioner/race.ts";
 import { cutPower, startWith } from "./provisioner/reboots.ts";
+import {
+  attachByHand,
+  leaveImage,
+  readByHand,
+  rescue,
+  restoreByHand,
+  setProvisionerOn,
+} from "./provisioner/recovery.ts";
+import { openPageReader, type PageReader } from "./provisioner/runbooks.ts";
 import { openProvisionerStage, type ProvisionerStage } from "./provisioner/stage.ts";
 import {
   copyMounts,
@@ -53,11 +63,13 @@ const IN_TURN = { concurrent: false };
 let owner: Owner;
 let signals: Disposable;
 let stage: ProvisionerStage;
+let pages: PageReader;
 
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   stage = await openProvisionerStage(owner);
+  pages = await openPageReader(stage);
 });
 
 afterAll(async () => {
@@ -170,6 +182,7 @@ describe.concurrent("on nodes that work", () => {
         expect(allocated).toBeGreaterThanOrEqual(length);
         expect(await freeBytes(place)).toBeLessThan(size);
       }
+      expect(await pages.look("MooringPoolNearlyFull", { node: "node-1", pool: "narrow" })).toMatch(/^node-1 +narrow/m);
       await endUses(stage, ...uses);
       const others = await Promise.all(
         names.filter((name) => !uses.some(({ pod }) => pod.name === name)).map((name) => untilUse(stage, name)),
@@ -197,7 +210,11 @@ describe("a kubelet that hangs while its pods are deleted by force, and their cl
       expect(await filesIn({ node: stage.node(node), pool: "default" })).toEqual(expect.arrayContaining(images));
     }
     const delays = [await outlasted(stage, forced), await outlasted(stage, block)];
-    await untilCopyAlone(copied.claim.volume);
+    const held = copied.claim.volume;
+    await untilCopyAlone(held);
+    const shown = await pages.look("MooringLocalVolumeDeleteStuck", { node, volume: held });
+    for (const cause of [`VolumeFailedDelete .*${held}`, "^/dev/loop\\d+$", `/proc/\\d+/mountinfo:.*${held}`])
+      expect(shown).toMatch(new RegExp(cause, "m"));
     expect(await filesIn({ node: stage.node(node), pool: "default" })).toContain(`${copied.claim.volume}.img`);
     const endedMs = owner.clock.wallMs();
     await copy.kill();
@@ -243,13 +260,18 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
   it("gives each volume its own data, and none while the disk of its pool is missing or another one", async () => {
     const terms = { node: "node-1", isKept: true } as const;
     const stays = await runUse(stage, { ...terms, name: "stays" });
+    const byHand = await runUse(stage, { ...terms, name: "by-hand" });
     const away = await runUse(stage, { ...terms, name: "away", storageClass: "loose" });
-    for (const { pod } of [stays, away]) await inPod(stage, pod, `echo ${pod.name} > /data/own; sync`);
+    for (const { pod } of [stays, byHand, away]) await inPod(stage, pod, `echo ${pod.name} > /data/own; sync`);
     const place = { node: stage.node("node-1"), pool: "loose" };
+    await setProvisionerOn(stage, "node-1", false);
 
-    const taken = await cutPower(stage, [stays, away]);
+    const taken = await cutPower(stage, [stays, byHand, away]);
     await startWith(stage, ["default", "narrow"]);
 
+    await attachByHand(pages, "node-1", byHand);
+    await untilOwn(byHand);
+    await setProvisionerOn(stage, "node-1", true);
     await untilOwn(stays);
     expect(deviceOf(stays)).not.toBe(taken);
     const unavailable = { reason: "VolumeUnavailable", words: 'pool "loose"' };
@@ -258,6 +280,9 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
       expect(await roomFor(stage, "loose", "node-1")).toBe(0);
     });
     expect([await filesIn(place), await runsAgain(away)]).toEqual([[], false]);
+    await lookAtLost(away);
+    const rescued = await rescue(stage, pages, { lost: away, pool: "loose", node: "node-2" });
+    expect(await inPod(stage, rescued.pod, "cat /data/own")).toBe("away");
 
     const swapped = await makeDisk(owner, { node: place.node, name: "swapped" }, { filesystem: "xfs", size: "400M" });
     await mountDisk(place, swapped);
@@ -267,9 +292,18 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
     await unmountDisk(place);
     await mountDisk(place, stage.disk("node-1", "loose"));
     await untilOwn(away);
-    await endUses(stage, stays, away);
+    await endUses(stage, stays, byHand, away, rescued);
   });
 });
+
+/** What runbooks show of a pool that is missing. */
+async function lookAtLost({ claim }: Use): Promise<void> {
+  const meant = { node: "node-1", pool: "loose" } as const;
+  expect(await pages.look("MooringPoolLost", meant)).toMatch(/^node-1 +loose +missing.*loose is missing/ms);
+  const shown = await pages.look("MooringLocalVolumesUnavailable", meant);
+  expect(shown).toMatch(new RegExp(`^volume without data .*${claim.volume}`, "m"));
+  expect(await pages.look("MooringProvisionerNotReady", meant)).toMatch(/loose is missing/);
+}
 
 /** Whether the container of a pod runs after the boot. */
 async function runsAgain({ pod }: Use): Promise<boolean> {
@@ -285,7 +319,39 @@ async function untilOwn(use: Use): Promise<void> {
   expect(await inPod(stage, use.pod, "cat /data/own")).toBe(use.pod.name);
 }
 
+describe("an image whose PersistentVolume is gone", () => {
+  it("is reported and kept, can be read by hand, and gets a PersistentVolume again", async () => {
+    const node = "node-1";
+    const kept = await runUse(stage, { name: "kept", node });
+    const { volume } = kept.claim;
+    await inPod(stage, kept.pod, "echo kept > /data/own; sync");
+    await leaveImage(stage, kept);
+
+    await stage.until("the orphan in the runbook", async () => {
+      const shown = await pages.look("MooringImagesOrphaned", { node, volume });
+      expect(shown).toMatch(new RegExp(`^image without volume .*${volume}`, "m"));
+    });
+    expect(await readByHand(stage, pages, { node, volume, file: "own" })).toBe("kept");
+    const claim = await restoreByHand(stage, pages, { node, volume, storageClass: "ext4" });
+    await makePod(stage, { name: "restored", claim: claim.name });
+    const pod = await untilRunning(stage, "restored");
+
+    expect(await inPod(stage, pod, "cat /data/own")).toBe("kept");
+    await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, { spec: { persistentVolumeReclaimPolicy: "Delete" } });
+    await endUses(stage, { claim, pod });
+    expect(await filesIn({ node: stage.node(node), pool: "default" })).toEqual([]);
+  });
+});
+
 describe("at the end", () => {
+  it.each(["MooringProvisionerDown", "MooringProvisionersAbsent"])("%s shows the provisioner", async (runbook) => {
+    expect(await pages.look(runbook, { node: "node-1" })).toMatch(/mooring-provisioner|readyz check passed/);
+  });
+
+  it("every runbook of the provisioner was followed", () => {
+    expect([...pages.looked].toSorted()).toEqual([...PROVISIONER_RUNBOOKS].toSorted());
+  });
+
   it("the nodes have what PersistentVolumes name, and no more", async () => {
     await settleAccount(stage);
   });

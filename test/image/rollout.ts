@@ -62,7 +62,11 @@ function overlayOf({ folder }: Owner, reference: string, { settings = {}, compon
     // kustomize takes no absolute path.
     `resources: [${relative(path, join(MANIFESTS, "overlays/test"))}]`,
     `components: ${JSON.stringify(components.map((name) => relative(path, join(MANIFESTS, "components", name))))}`,
-    `images: [{ name: ${name}, newTag: ${JSON.stringify(tag)} }]`,
+    // Components name it as it is released.
+    `images: ${JSON.stringify([
+      { name, newTag: tag },
+      { name: "mooring", newName: name, newTag: tag },
+    ])}`,
     // JSON is YAML.
     `patches: ${JSON.stringify(patchesFor(settings))}`,
   ];

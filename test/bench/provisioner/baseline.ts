@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findBinaries } from "../../control-plane/binaries.ts";
 import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { makeDisk } from "../../e2e/provisioner/disks.ts";
 import type { ProvisionerStage } from "../../e2e/provisioner/stage.ts";
 import { NODES } from "../../e2e/scenarios/stage.ts";
+import { makeDisk } from "../../node/pool-disks.ts";
 import { WORKLOAD_IMAGE } from "../../node/workload.ts";
 
 const NAMESPACE = "local-path-storage";

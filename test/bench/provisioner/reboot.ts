@@ -1,5 +1,5 @@
-import { detachVolumes, linksOn, mountDisk } from "../../e2e/provisioner/disks.ts";
 import { POOLS, type ProvisionerStage } from "../../e2e/provisioner/stage.ts";
+import { detachVolumes, linksOn, mountDisk } from "../../node/pool-disks.ts";
 import { HarnessError } from "../../process/errors.ts";
 
 const LIMIT_MS = 300_000;

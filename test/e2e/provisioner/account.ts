@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { STORAGE_PATHS } from "../../csi/objects.ts";
+import { filesIn, linksOn, volumeLoops } from "../../node/pool-disks.ts";
 import { HarnessError } from "../../process/errors.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
-import { filesIn, linksOn, volumeLoops } from "./disks.ts";
 import { POOLS, type ProvisionerStage } from "./stage.ts";
 
 const volumes = v.object({

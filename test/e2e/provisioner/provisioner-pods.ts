@@ -25,16 +25,26 @@ const capacities = v.object({
   ),
 });
 
-async function podOn(
+/** The pod of the provisioner on a node that is not being deleted; nothing where there is none. */
+export async function podOn(
   { api }: ProvisionerStage,
   node: NodeName,
-): Promise<{ readonly name: string; readonly uid: string }> {
+): Promise<{ readonly name: string; readonly uid: string } | undefined> {
   const { items } = v.parse(pods, await api.get(`/api/v1/namespaces/${NAMESPACE}/pods`));
   const [pod, ...more] = items.filter(
     ({ metadata, spec }) => spec.nodeName === node && metadata.deletionTimestamp === undefined,
   );
-  if (pod === undefined || more.length > 0) throw new HarnessError(`there are ${more.length} more pods on ${node}`);
-  return pod.metadata;
+  if (more.length > 0) throw new HarnessError(`there are ${more.length} more pods on ${node}`);
+  return pod?.metadata;
+}
+
+async function onlyPodOn(
+  stage: ProvisionerStage,
+  node: NodeName,
+): Promise<{ readonly name: string; readonly uid: string }> {
+  const pod = await podOn(stage, node);
+  if (pod === undefined) throw new HarnessError(`there is no pod on ${node}`);
+  return pod;
 }
 
 /** Kills the program of a container of the provisioner (SIGKILL); the kubelet starts it again. */
@@ -43,13 +53,13 @@ export async function killContainer(
   node: NodeName,
   container: "provisioner" | "keeper",
 ): Promise<void> {
-  const { uid } = await podOn(stage, node);
+  const { uid } = await onlyPodOn(stage, node);
   process.kill(processOfPod(uid, `mooring-${container}`), "SIGKILL");
 }
 
 /** What the provisioner of a node says of its readiness. */
 export async function readinessOf(stage: ProvisionerStage, node: NodeName): Promise<string> {
-  const { name } = await podOn(stage, node);
+  const { name } = await onlyPodOn(stage, node);
   const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}:9808/proxy/readyz?verbose`;
   return (await stage.cluster.plane.api({ path })).text;
 }

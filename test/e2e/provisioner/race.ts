@@ -1,7 +1,7 @@
+import { filesIn, freeBytes } from "../../node/pool-disks.ts";
 import { HarnessError } from "../../process/errors.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
 import { makeClaim } from "./claims.ts";
-import { filesIn, freeBytes } from "./disks.ts";
 import { makePod, type Use, untilRunning } from "./pods.ts";
 import { roomFor } from "./provisioner-pods.ts";
 import type { ProvisionerStage } from "./stage.ts";

@@ -1,5 +1,5 @@
 import { runCommand } from "../../node/commands.ts";
-import { detachVolumes, makeDisk, mountDisk } from "./disks.ts";
+import { detachVolumes, makeDisk, mountDisk } from "../../node/pool-disks.ts";
 import type { Use } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";
 import { deviceOf } from "./stories.ts";

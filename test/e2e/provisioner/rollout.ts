@@ -3,9 +3,9 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importMooring, rolledOut } from "../../image/rollout.ts";
 import type { NodeCluster } from "../../node/cluster.ts";
+import { poolPath } from "../../node/pool-disks.ts";
 import type { Owner } from "../../process/owner.ts";
 import { kubectl } from "../kubectl.ts";
-import { poolPath } from "./disks.ts";
 
 const MANIFESTS = fileURLToPath(new URL("../../../manifests", import.meta.url));
 const NAME = "mooring.test/mooring";

@@ -1,10 +1,10 @@
 import * as v from "valibot";
 import { STORAGE_PATHS } from "../../csi/objects.ts";
+import { type Disk, detachAbandoned, detachVolumes, makeDisk, mountDisk } from "../../node/pool-disks.ts";
 import type { Owner } from "../../process/owner.ts";
 import { type EventLog, startEventLog } from "../affinity/event-log.ts";
 import { type Log, startLog } from "../protection/log.ts";
 import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";
-import { type Disk, detachAbandoned, detachVolumes, makeDisk, mountDisk } from "./disks.ts";
 import { rollOutProvisioner } from "./rollout.ts";
 
 export const DRIVER = "local.mooring.dev";

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
+import { volumeLoops } from "../../node/pool-disks.ts";
 import type { OwnedChild } from "../../process/child.ts";
 import { HarnessError } from "../../process/errors.ts";
 import { latest, useMounts } from "../scenarios/truth.ts";
 import { deleteClaim, toldOfVolume, untilClaimGone, untilTold, untilVolume } from "./claims.ts";
-import { volumeLoops } from "./disks.ts";
 import { deletePod, fileOf, type Use, untilPodGone } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";
 

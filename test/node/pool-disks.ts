@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { mkdir, readdir, readlink, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { LINK_FOLDER } from "../../../provisioner/protocol.ts";
-import { detachLoop, type LoopDevice, listLoops } from "../../csi/loop-devices.ts";
-import type { RealNode } from "../../node/real-node.ts";
-import { codeOf } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import { LINK_FOLDER } from "../../provisioner/protocol.ts";
+import { detachLoop, type LoopDevice, listLoops } from "../csi/loop-devices.ts";
+import { codeOf } from "../process/errors.ts";
+import type { Owner } from "../process/owner.ts";
+import type { RealNode } from "./real-node.ts";
 
 /** Where the manifests have the pools of a node. */
 const POOLS = "/var/lib/mooring-pools";
@@ -113,9 +113,20 @@ export async function detachVolumes(isOurs: (volume: string) => boolean): Promis
 
 /** Gives back what runs that were killed have left: volumes on disks whose files are gone. */
 export async function detachAbandoned(): Promise<void> {
+  await detachVolumesOn((disk) => ABANDONED_DISK.test(disk));
+}
+
+/** Gives back the volumes on the disks of a run when it ends. To be called before there are nodes: when they are gone, nothing uses them. */
+export function detachAtEnd(owner: Owner): void {
+  owner.defer(() => detachVolumesOn((disk) => disk.startsWith(`${join(owner.folder, DISKS)}/`)));
+}
+
+/** Gives back the loop devices of files on disks of nodes; a disk is known by its own file. */
+async function detachVolumesOn(isOurs: (disk: string) => boolean): Promise<void> {
   const all = listLoops();
-  const disks = all.filter(({ file }) => ABANDONED_DISK.test(file)).map(({ device }) => numberOf(device));
+  const disks = all.filter(({ file }) => isOurs(file)).map(({ device }) => numberOf(device));
   const isOn = ({ fileIdentity }: LoopDevice): boolean => disks.some((disk) => fileIdentity.startsWith(`${disk} `));
+  // One whose last user ends in this moment is gone.
   await Promise.allSettled(all.filter(isOn).map(({ device }) => detachLoop(device)));
 }
 
