@@ -29,7 +29,9 @@ export function wholeTable(text: string): MountTable {
  */
 export function findHolder(text: string, { number, name }: HeldDevice, podUid: string | undefined): MountFinding {
   const { entries, damagedLines } = wholeTable(text);
-  const holder = entries.find((entry) => entry.device === number || isNodeOf(entry, name));
+  const holders = entries.filter((entry) => entry.device === number || isNodeOf(entry, name));
+  // A pod says more than the kubelet's own mount, which comes before it in the table.
+  const holder = holders.find(({ mountPoint }) => podAt(mountPoint) !== undefined) ?? holders[0];
   if (holder !== undefined) return { kind: "held", by: describe(holder) };
   if (damagedLines > 0) return { kind: "unknown", why: "the mount table has lines that cannot be read" };
   if (podUid !== undefined && findKubeletRoots(text, podUid).length === 0)
@@ -49,8 +51,12 @@ const POD = /\/pods\/([\w-]{1,128})\//;
 const BLOCK_POD = /\/volumeDevices\/[^/]+\/([\w-]{1,128})$/;
 const LONGEST_PATH = 512;
 
+function podAt(mountPoint: string): string | undefined {
+  return (POD.exec(mountPoint) ?? BLOCK_POD.exec(mountPoint))?.[1];
+}
+
 function describe({ mountPoint }: MountEntry): string {
-  const pod = (POD.exec(mountPoint) ?? BLOCK_POD.exec(mountPoint))?.[1];
+  const pod = podAt(mountPoint);
   const place = `the mount ${displayPath(mountPoint).slice(0, LONGEST_PATH)}`;
   return pod === undefined ? place : `pod ${pod} by ${place}`;
 }

@@ -30,6 +30,11 @@ describe("findHolder", () => {
       by: `pod 3f0a-1 by the mount ${KUBELET}/pods/3f0a-1/volumes/kubernetes.io~local-volume/pvc-1`,
     },
     {
+      name: "its filesystem in a pod, after the kubelet's own mount",
+      text: `${line("7:3 /", `${KUBELET}/plugins/kubernetes.io/local-volume/mounts/pvc-1`)}${line("7:3 /", `${KUBELET}/pods/3f0a-3/volumes/x/pvc-1`)}`,
+      by: `pod 3f0a-3 by the mount ${KUBELET}/pods/3f0a-3/volumes/x/pvc-1`,
+    },
+    {
       name: "its node, bound for a Block volume",
       text: line("0:6 /loop3", `${KUBELET}/plugins/kubernetes.io~local-volume/volumeDevices/pvc-1/3f0a-2`, "devtmpfs"),
       by: `pod 3f0a-2 by the mount ${KUBELET}/plugins/kubernetes.io~local-volume/volumeDevices/pvc-1/3f0a-2`,
