@@ -4,10 +4,12 @@ import { createSystemClock } from "../common/runtime/clock.ts";
 import { type Attempt, explain, VOLUMES } from "./explain.ts";
 import { type LocalCommand, type LocalFlags, readLocalCommand } from "./local/command-line.ts";
 import { forgetNode, listOrphans, listPools } from "./local/commands.ts";
+import { uninstall } from "./local/uninstall-command.ts";
 import { type Printout, print } from "./print.ts";
 
 type Request = Extract<LocalCommand, { readonly flags: LocalFlags }>;
 
+const clock = createSystemClock();
 /** Ctrl-C ends a removal between two objects, so that it can say what it did. Reading just ends. */
 const interrupted = new AbortController();
 
@@ -17,7 +19,7 @@ async function answer(request: Request): Promise<Printout> {
     const { kubeconfig, context } = request.flags;
     const connection = await connect({ kubeconfig, context, inCluster: false }, process.env);
     attempt = { server: connection.server, asked: VOLUMES };
-    const client = createKubeClient(connection, { clock: createSystemClock(), userAgent: "mooring-cli" });
+    const client = createKubeClient(connection, { clock, userAgent: "mooring-cli" });
     try {
       return await carryOut(request, client);
     } finally {
@@ -33,9 +35,10 @@ async function answer(request: Request): Promise<Printout> {
 async function carryOut(request: Request, client: KubeClient): Promise<Printout> {
   const { signal } = interrupted;
   const asked = { client, output: request.flags.output, signal };
-  if (request.kind === "forget") {
-    process.once("SIGINT", () => interrupted.abort());
-    return await forgetNode(asked, request);
+  if (request.kind === "forget" || request.kind === "uninstall") {
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort());
+    if (request.kind === "forget") return await forgetNode(asked, request);
+    return await uninstall({ ...asked, clock }, request);
   }
   return request.kind === "pools" ? await listPools(asked) : await listOrphans(asked);
 }

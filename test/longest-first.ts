@@ -23,6 +23,7 @@ const LONGEST = [
   "protection-forged",
   "reports",
   "crashes",
+  "local-uninstall",
   "rendered-manifests",
   "attacks/rules",
   "leadership",

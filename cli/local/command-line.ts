@@ -1,7 +1,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type CommandInput, given } from "../command-line.ts";
 
-/** Flags of all three commands. */
+/** Flags of all commands. */
 export interface LocalFlags {
   readonly output: "table" | "json";
   readonly context: string | undefined;
@@ -11,6 +11,7 @@ export interface LocalFlags {
 /** What the command line asks for. */
 export type LocalCommand =
   | { readonly kind: "pools" | "orphans"; readonly flags: LocalFlags }
+  | { readonly kind: "uninstall"; readonly isSure: boolean; readonly flags: LocalFlags }
   | { readonly kind: "forget"; readonly node: string; readonly isSure: boolean; readonly flags: LocalFlags }
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "problem"; readonly text: string };
@@ -37,6 +38,11 @@ const FORGET_HELP = `
 For a node that is gone for good. Lists the PersistentVolumes that would be given up, with their claims and pods; with --yes
 deletes them, and what the node has told of its room. Their data, if the disk still exists, is not touched. Refused while
 the Node object exists or the provisioner's pod of the node is not over. May be run again at any time.`;
+
+const UNINSTALL_HELP = `
+Refuses while there is a volume of the provisioner, and lists them with what deletes each. Without one it lists the objects that
+would go; with --yes it ends the provisioners, looks for volumes once more, and deletes these objects. StorageClasses and
+the pools' directories stay. May be run again at any time.`;
 
 /** Reads the command line of `local`. */
 export function readLocalCommand({ argv }: CommandInput): LocalCommand {
@@ -76,6 +82,9 @@ function createProgram(onCommand: (command: LocalCommand) => void): Command {
     .action((node, options) =>
       onCommand({ kind: "forget", node, isSure: options.yes === true, flags: flagsOf(options) }),
     );
+  withFlags(program.command("uninstall"), { description: "Removes the provisioner.", help: UNINSTALL_HELP })
+    .option("--yes", "delete what is listed")
+    .action((options) => onCommand({ kind: "uninstall", isSure: options.yes === true, flags: flagsOf(options) }));
   return program;
 }
 

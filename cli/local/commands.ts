@@ -11,7 +11,8 @@ import { sizeText } from "./size-text.ts";
 import { readLocalState } from "./source.ts";
 import type { LocalState } from "./state.ts";
 
-interface Asking {
+/** Who is asked, and how the answer is printed. */
+export interface Asking {
   readonly client: KubeClient;
   readonly output: "table" | "json";
   readonly signal: AbortSignal;
@@ -35,7 +36,7 @@ function poolNotices(pools: readonly PoolView[], state: LocalState): readonly st
   ];
 }
 
-function lacking({ missing }: LocalState): readonly string[] {
+export function lacking({ missing }: LocalState): readonly string[] {
   return missing.map((resource) => `You lack the right "list ${resource}": what they would say is missing.`);
 }
 

@@ -1,8 +1,9 @@
-import { outcomeOf, patchObject, type WriteOutcome } from "../../common/kube/apply.ts";
+import { patchObject } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
 import { type Deed, othersFinalizers, type Remains } from "./forget.ts";
 import { hasNode } from "./forget-source.ts";
 import { localVolumeOf } from "./objects.ts";
+import { FIELD_MANAGER, remove } from "./remove.ts";
 import type { LocalVolume, PoolReport } from "./state.ts";
 
 interface ForgetParts {
@@ -10,8 +11,6 @@ interface ForgetParts {
   readonly node: string;
   readonly signal: AbortSignal;
 }
-
-const FIELD_MANAGER = "mooring-cli";
 
 /**
  * Gives up what a node has left behind: each object that was listed, and no other one of its name. It may be ended at any point and begun
@@ -85,19 +84,4 @@ async function removeReport({ client, signal }: ForgetParts, { namespace, name, 
   const deleted = await remove(client, object, signal);
   if (deleted.kind === "gone") return { outcome: "was gone" };
   return deleted.kind === "applied" ? { outcome: "deleted" } : { outcome: "kept", why: deleted.message };
-}
-
-async function remove(
-  client: KubeClient,
-  { path, name, preconditions }: { readonly path: string; readonly name: string; readonly preconditions: object },
-  signal: AbortSignal,
-): Promise<WriteOutcome> {
-  const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions };
-  try {
-    return { kind: "applied", object: await client.request({ method: "DELETE", path, body }, signal) };
-  } catch (error) {
-    const outcome = error instanceof ApiError ? outcomeOf(error, { name }) : undefined;
-    if (outcome === undefined) throw error;
-    return outcome;
-  }
 }

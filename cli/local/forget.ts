@@ -40,7 +40,7 @@ export function othersFinalizers({ finalizers }: Pick<LocalVolume, "finalizers">
 
 /** What became of something that was to be deleted. */
 export interface Deed {
-  readonly kind: "PersistentVolume" | "CSIStorageCapacity";
+  readonly kind: string;
   readonly name: string;
   readonly outcome: "deleted" | "was gone" | "kept" | "not reached";
   readonly why?: string;

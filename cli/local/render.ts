@@ -3,6 +3,8 @@ import type { Deed, Loss } from "./forget.ts";
 import type { Orphans, OrphanView } from "./orphans.ts";
 import type { PoolView } from "./pools.ts";
 import { sizeText } from "./size-text.ts";
+import type { LocalVolume } from "./state.ts";
+import type { Part } from "./uninstall.ts";
 
 /** Names the shape of each list. Fields may be added; one that is renamed, removed or means something else makes it v2. */
 const API_VERSION = "cli.mooring.dev/v1";
@@ -51,13 +53,22 @@ const ORPHANS: readonly ColumnOf<OrphanView>[] = [
 const LOSSES: readonly ColumnOf<Loss>[] = [
   { title: "VOLUME", shorten: cutMiddle, cell: ({ volume }) => volume.name },
   { title: "SIZE", cell: ({ volume }) => sizeText(volume.bytes) },
-  { title: "PHASE", cell: ({ volume }) => (volume.isDeleting ? "Terminating" : volume.phase) },
-  {
-    title: "CLAIM",
-    shorten: cutMiddle,
-    cell: ({ volume: { claim } }) => (claim === undefined ? "" : `${claim.namespace}/${claim.name}`),
-  },
+  { title: "PHASE", cell: ({ volume }) => phaseOf(volume) },
+  { title: "CLAIM", shorten: cutMiddle, cell: ({ volume }) => claimOf(volume) },
   { title: "PODS", shorten: cutMiddle, cell: ({ pods }) => pods?.join(",") ?? "?" },
+];
+
+const VOLUMES: readonly ColumnOf<LocalVolume>[] = [
+  { title: "VOLUME", shorten: cutMiddle, cell: ({ name }) => name },
+  { title: "NODE", shorten: cutMiddle, cell: ({ node }) => node },
+  { title: "SIZE", cell: ({ bytes }) => sizeText(bytes) },
+  { title: "PHASE", cell: phaseOf },
+  { title: "POLICY", cell: ({ policy }) => policy },
+  { title: "CLAIM", shorten: cutMiddle, cell: claimOf },
+];
+
+const PARTS: readonly ColumnOf<Part>[] = [
+  { title: "OBJECT", shorten: cutMiddle, cell: ({ kind, name }) => `${kind}/${name}` },
 ];
 
 const DEEDS: readonly ColumnOf<Deed>[] = [
@@ -65,6 +76,14 @@ const DEEDS: readonly ColumnOf<Deed>[] = [
   { title: "OUTCOME", cell: ({ outcome }) => outcome, isAlarm: ({ outcome }) => outcome === "kept" },
   { title: "WHY", shorten: cutMiddle, cell: ({ why }) => why ?? "" },
 ];
+
+function phaseOf({ isDeleting, phase }: LocalVolume): string {
+  return isDeleting ? "Terminating" : phase;
+}
+
+function claimOf({ claim }: LocalVolume): string {
+  return claim === undefined ? "" : `${claim.namespace}/${claim.name}`;
+}
 
 /** A table; no line at all where there is no row. */
 function text<T>(columns: readonly ColumnOf<T>[], rows: readonly T[], screen: Screen): string {
@@ -74,6 +93,8 @@ function text<T>(columns: readonly ColumnOf<T>[], rows: readonly T[], screen: Sc
 export const poolTable = (pools: readonly PoolView[], screen: Screen): string => text(POOLS, pools, screen);
 export const orphanTable = ({ items }: Orphans, screen: Screen): string => text(ORPHANS, items, screen);
 export const lossTable = (losses: readonly Loss[], screen: Screen): string => text(LOSSES, losses, screen);
+export const volumeTable = (all: readonly LocalVolume[], screen: Screen): string => text(VOLUMES, all, screen);
+export const partTable = (parts: readonly Part[], screen: Screen): string => text(PARTS, parts, screen);
 export const deedTable = (deeds: readonly Deed[], screen: Screen): string => text(DEEDS, deeds, screen);
 
 /** A list for programs: every field is always there, `null` says that it is not known. */

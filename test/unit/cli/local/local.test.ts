@@ -5,6 +5,7 @@ import { orphansOf } from "../../../../cli/local/orphans.ts";
 import { poolsOf } from "../../../../cli/local/pools.ts";
 import { sizeText } from "../../../../cli/local/size-text.ts";
 import type { LocalState, LocalVolume, PoolReport } from "../../../../cli/local/state.ts";
+import { waysOut } from "../../../../cli/local/uninstall.ts";
 
 const GiB = 2 ** 30;
 
@@ -175,6 +176,31 @@ describe("a node", () => {
   });
 });
 
+describe("what deletes a volume and its data", () => {
+  const retain = 'kubectl patch pv pvc-1 -p \'{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}\'';
+  const pvc = "kubectl -n team delete pvc data";
+
+  it.each([
+    { name: "that is bound", changes: {}, commands: [pvc] },
+    { name: "that is bound and retained", changes: { policy: "Retain" }, commands: [retain, pvc] },
+    { name: "that is bound and deleted already", changes: { isDeleting: true }, commands: [pvc] },
+    { name: "that is released and retained", changes: { policy: "Retain", phase: "Released" }, commands: [retain] },
+    { name: "that is released, which the provisioner deletes", changes: { phase: "Released" }, commands: [] },
+    { name: "that no claim has", changes: { phase: "Available" }, commands: ["kubectl delete pv pvc-1"] },
+    { name: "that no claim has, and is deleted", changes: { phase: "Available", isDeleting: true }, commands: [] },
+    { name: "of a node that is gone", changes: { node: "n2" }, commands: ["npm run -s local -- forget n2 --yes"] },
+  ])("$name", ({ changes, commands }) => {
+    expect(waysOut([volume(changes)], new Set(["n1"]))).toEqual(commands);
+  });
+
+  it("is said once for all volumes of a node that is gone, and of none where nodes may not be listed", () => {
+    const both = [volume({ node: "n2" }), volume({ node: "n2", name: "pvc-2" })];
+
+    expect(waysOut(both, new Set(["n1"]))).toHaveLength(1);
+    expect(waysOut([volume({ node: "n2" })], undefined)).toEqual([pvc]);
+  });
+});
+
 describe("sizes", () => {
   it.each([
     { bytes: 0, text: "0" },
@@ -193,6 +219,8 @@ describe("the command line", () => {
   it.each([
     { argv: ["pools"], command: { kind: "pools", flags: { output: "table" } } },
     { argv: ["orphans", "-o", "json"], command: { kind: "orphans", flags: { output: "json" } } },
+    { argv: ["uninstall"], command: { kind: "uninstall", isSure: false } },
+    { argv: ["uninstall", "--yes"], command: { kind: "uninstall", isSure: true } },
     { argv: ["forget", "n1"], command: { kind: "forget", node: "n1", isSure: false } },
     {
       argv: ["forget", "n1", "--yes", "--context", "west"],
@@ -207,6 +235,7 @@ describe("the command line", () => {
     { argv: ["pool"], says: "unknown command 'pool'" },
     { argv: ["pools", "-o", "yaml"], says: "Allowed choices are table, json" },
     { argv: ["pools", "more"], says: "too many arguments" },
+    { argv: ["uninstall", "n1"], says: "too many arguments" },
     { argv: ["forget"], says: "missing required argument 'node'" },
     { argv: ["forget", "a/../b"], says: "A node's name has" },
   ])("$argv is a problem", ({ argv, says }) => {

@@ -1,0 +1,51 @@
+import type { LocalVolume } from "./state.ts";
+
+/** One object of the provisioner. */
+export interface Part {
+  readonly kind: string;
+  readonly name: string;
+  readonly path: string;
+}
+
+const NAME = "mooring-provisioner";
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const POLICIES = ["volumes", "claims", "capacity", "fence"].map((name) => `${NAME}-${name}.mooring.dev`);
+
+export const NAMESPACE: Part = { kind: "Namespace", name: NAME, path: `/api/v1/namespaces/${NAME}` };
+export const DAEMON_SET: Part = {
+  kind: "DaemonSet",
+  name: NAME,
+  path: `/apis/apps/v1/namespaces/${NAME}/daemonsets/${NAME}`,
+};
+
+/**
+ * All objects of the provisioner, in the order in which they go. The account loses its rights before its policies, so that it is never
+ * unconfined. With the namespace goes all that is in it: the DaemonSet, the account, and what nodes have told of their room.
+ */
+export const PARTS: readonly Part[] = [
+  { kind: "ClusterRoleBinding", name: NAME, path: `${RBAC}/clusterrolebindings/${NAME}` },
+  { kind: "ClusterRole", name: NAME, path: `${RBAC}/clusterroles/${NAME}` },
+  NAMESPACE,
+  { kind: "CSIDriver", name: "local.mooring.dev", path: "/apis/storage.k8s.io/v1/csidrivers/local.mooring.dev" },
+  ...["Binding", ""].flatMap((suffix) =>
+    POLICIES.map((name) => {
+      const resource = suffix === "" ? "validatingadmissionpolicies" : "validatingadmissionpolicybindings";
+      return { kind: `ValidatingAdmissionPolicy${suffix}`, name, path: `${ADMISSION}/${resource}/${name}` };
+    }),
+  ),
+];
+
+/** The commands that delete volumes and what is in them; none for one that is being deleted already. */
+export function waysOut(volumes: readonly LocalVolume[], nodes: ReadonlySet<string> | undefined): readonly string[] {
+  return [...new Set(volumes.flatMap((volume) => wayOut(volume, nodes?.has(volume.node) === false)))];
+}
+
+function wayOut({ name, node, phase, policy, claim, isDeleting }: LocalVolume, isNodeGone: boolean): readonly string[] {
+  if (isNodeGone) return [`npm run -s local -- forget ${node} --yes`];
+  const patch = `kubectl patch pv ${name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'`;
+  const retained = policy === "Delete" ? [] : [patch];
+  if (phase === "Bound" && claim !== undefined)
+    return [...retained, `kubectl -n ${claim.namespace} delete pvc ${claim.name}`];
+  return phase === "Released" || isDeleting ? retained : [...retained, `kubectl delete pv ${name}`];
+}
