@@ -6,6 +6,7 @@ import {
   type V1ValidatingAdmissionPolicyBinding,
 } from "@kubernetes/client-node";
 import type { ApiCall } from "../../control-plane/api.ts";
+import type { ClusterApi } from "../../stand-in/cluster-api.ts";
 import { type AttackStage, makeAdmin, podOf } from "./stage.ts";
 
 const MANIFESTS = new URL("../../../manifests/", import.meta.url);
@@ -20,17 +21,18 @@ export interface PolicyFile {
   readonly binding: V1ValidatingAdmissionPolicyBinding;
 }
 
-function readPolicy(file: string | URL): PolicyFile {
-  const objects = loadAllYaml(readFileSync(file, "utf8"));
-  const policy = objects.find(isPolicy);
-  const binding = objects.find(isBinding);
-  if (policy === undefined || binding === undefined) throw new Error(`${file} has no policy, or no binding`);
-  return { name: policy.metadata?.name?.replace(/\.mooring\.dev$/, "") ?? "", policy, binding };
+/** The policies of a file, each with its binding. */
+export function readPolicies(path: string): readonly PolicyFile[] {
+  const objects = loadAllYaml(readFileSync(new URL(path, MANIFESTS), "utf8"));
+  return objects.filter(isPolicy).map((policy) => {
+    const name = policy.metadata?.name ?? "";
+    const binding = objects.filter(isBinding).find(({ spec }) => spec?.policyName === name);
+    if (binding === undefined) throw new Error(`${path}: ${name} has no binding`);
+    return { name: name.replace(/\.mooring\.dev$/, ""), policy, binding };
+  });
 }
 
-const POLICY_FILES = [...FILES, "components/affinity-delete/policy.yaml"].map((path) =>
-  readPolicy(new URL(path, MANIFESTS)),
-);
+const POLICY_FILES = [...FILES, "components/affinity-delete/policy.yaml"].flatMap(readPolicies);
 
 function isPolicy(object: KubernetesObject): object is V1ValidatingAdmissionPolicy {
   return object.kind === "ValidatingAdmissionPolicy";
@@ -46,14 +48,17 @@ export interface Mutant {
   readonly file: PolicyFile;
   /** The message of the rule. */
   readonly rule: string;
-  /** A rule that is left. */
-  readonly other: string;
+  /** A rule that is left, if there is one. */
+  readonly other: string | undefined;
 }
 
-export const MUTANTS: readonly Mutant[] = POLICY_FILES.flatMap((file) => {
+export const MUTANTS: readonly Mutant[] = POLICY_FILES.flatMap(mutantsOf);
+
+/** A policy without one rule, for each of its rules. */
+export function mutantsOf(file: PolicyFile): readonly Mutant[] {
   const messages = (file.policy.spec?.validations ?? []).map(({ message }) => message ?? "");
-  return messages.map((rule, index) => ({ file, index, rule, other: messages[index === 0 ? 1 : 0] ?? "" }));
-});
+  return messages.map((rule, index) => ({ file, index, rule, other: messages[index === 0 ? 1 : 0] }));
+}
 
 /** Who a mutant of a policy is for: accounts that only it knows, which may do everything else. */
 export type MutantAccounts = Readonly<Record<keyof typeof ACCOUNTS, ApiCall>>;
@@ -75,30 +80,36 @@ export async function install(stage: AttackStage, mutant: Mutant): Promise<Mutan
     await makeAdmin(api, `${place}-${account.name}`, account);
     return await stage.plane.apiAs({ ...account, pod: await podOf(api, account, "node-1") });
   };
-  const { policy, binding } = withoutRule(mutant, place);
-  const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
-  await api.create(`${path}ies`, policy);
-  await api.create(`${path}ybindings`, binding);
+  // A fence knows both accounts; what it says of the namespaces of their objects is to stay.
+  const moves = Object.values(ACCOUNTS).map((account) => [account, `${place}:${account.split(":")[1]}`] as const);
+  await installWithoutRule(api, mutant, { place, moves });
   return { agent: await tokens(accounts.agent), aggregator: await tokens(accounts.aggregator) };
 }
 
-function withoutRule(
+/** Where a mutant is installed, and which accounts it is for in place of which. */
+interface Move {
+  readonly place: string;
+  readonly moves: readonly (readonly [from: string, to: string])[];
+}
+
+/** Installs a policy without the rule, or with one that is always kept where there is no other. */
+export async function installWithoutRule(
+  api: ClusterApi,
   { file: { policy, binding }, index }: Mutant,
-  place: string,
-): { readonly policy: object; readonly binding: object } {
-  const validations = (policy.spec?.validations ?? []).filter((_, at) => at !== index);
-  // A fence knows both accounts; what it says of the namespaces of their objects is to stay.
-  const moved = JSON.stringify({ ...policy.spec, validations })
-    .replaceAll(`serviceaccount:${ACCOUNTS.agent}`, `serviceaccount:${place}:mooring-agent`)
-    .replaceAll(`serviceaccount:${ACCOUNTS.aggregator}`, `serviceaccount:${place}:mooring-aggregator`);
+  { place, moves }: Move,
+): Promise<void> {
+  const left = (policy.spec?.validations ?? []).filter((_, at) => at !== index);
+  const validations = left.length === 0 ? [{ expression: "true" }] : left;
+  const moved = moves.reduce(
+    (text, [from, to]) => text.replaceAll(`serviceaccount:${from}`, `serviceaccount:${to}`),
+    JSON.stringify({ ...policy.spec, validations }),
+  );
   const name = `${place}.mooring.dev`;
-  return {
-    policy: { apiVersion: policy.apiVersion, kind: policy.kind, metadata: { name }, spec: JSON.parse(moved) },
-    binding: {
-      apiVersion: binding.apiVersion,
-      kind: binding.kind,
-      metadata: { name },
-      spec: { ...binding.spec, policyName: name },
-    },
-  };
+  const path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
+  const { apiVersion, kind } = policy;
+  await api.create(`${path}ies`, { apiVersion, kind, metadata: { name }, spec: JSON.parse(moved) });
+  await api.create(`${path}ybindings`, {
+    ...{ apiVersion: binding.apiVersion, kind: binding.kind, metadata: { name } },
+    spec: { ...binding.spec, policyName: name },
+  });
 }

@@ -1,13 +1,17 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import * as v from "valibot";
 import type { ApiCall } from "../../control-plane/api.ts";
+import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { borrowControlPlane } from "../../control-plane/lent.ts";
 import type { Owner } from "../../process/owner.ts";
 import { createAccountPod } from "../../stand-in/account-pods.ts";
 import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
 import { APPLY } from "../../stand-in/mooring.ts";
 import { create, dry, patch } from "./attack.ts";
+import { BOUND_CLAIMS_THERE, CLAIMS, CLAIMS_THERE, VOLUMES, VOLUMES_THERE } from "./provisioner-attack.ts";
+import { CAPACITIES, capacityOf, EVENT, EVENTS, volumeOf } from "./provisioner-objects.ts";
 import { makeAdmin, untilRefused } from "./stage.ts";
 import { SHOP } from "./victims.ts";
 
@@ -15,13 +19,14 @@ const COMPONENT = fileURLToPath(new URL("../../../manifests/components/provision
 const ACCOUNT = { namespace: "mooring-provisioner", name: "mooring-provisioner" } as const;
 const run = promisify(execFile);
 
-/** A real API server with the provisioner's account, its roles and its policies, and two nodes. */
+/** A real API server with the provisioner's account, its roles and its policies, two nodes, and everything that may be attacked. */
 export interface ProvisionerStage {
   readonly api: ClusterApi;
+  readonly owner: Owner;
+  readonly plane: ControlPlane;
   readonly onNode1: ApiCall;
   readonly onNode2: ApiCall;
   readonly onNoNode: ApiCall;
-  readonly administrator: ApiCall;
   readonly makeAdmin: () => Promise<void>;
 }
 
@@ -48,84 +53,32 @@ export async function openProvisionerStage(owner: Owner): Promise<ProvisionerSta
     }),
   };
   for (const [policy, ask] of Object.entries(inForce)) await untilRefused({ owner }, () => onNode1(dry(ask)), policy);
+  await makeVictims(api);
   return {
+    owner,
+    plane,
     api,
     onNode1,
     onNode2,
     onNoNode,
-    administrator: plane.api,
     makeAdmin: () => makeAdmin(api, "attack-provisioner", ACCOUNT),
   };
 }
 
-export const CAPACITIES = "/apis/storage.k8s.io/v1/namespaces/mooring-provisioner/csistoragecapacities";
+const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
+
+async function makeVictims(api: ClusterApi): Promise<void> {
+  for (const volume of VOLUMES_THERE) await api.create(VOLUMES, volume);
+  for (const claim of CLAIMS_THERE) await api.create(CLAIMS, claim);
+  for (const claim of BOUND_CLAIMS_THERE) {
+    const { metadata } = v.parse(made, await api.create(CLAIMS, claim));
+    await api.patch(`${CLAIMS}/${metadata.name}`, { spec: { volumeName: `pvc-${metadata.uid}` } });
+  }
+  for (const node of ["node-1", "node-2"]) await api.create(CAPACITIES, capacityOf(node, `local-${node}-there`));
+}
 
 /** A claim that waits for nobody. */
 const STRANGER = {
   metadata: { name: "stranger" },
   spec: { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests: { storage: "1Gi" } } },
 };
-
-/** What the provisioner of node-1 says of a claim. */
-export const EVENT = {
-  metadata: { name: "provisioning" },
-  eventTime: "2026-01-01T00:00:00.000000Z",
-  reportingController: "mooring.dev/provisioner",
-  reportingInstance: "node-1",
-  action: "Provision",
-  reason: "Provisioning",
-  type: "Normal",
-  regarding: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace: "shop", name: "data" },
-};
-export const EVENTS = "/apis/events.k8s.io/v1/namespaces/shop/events";
-
-const UID = "11111111-2222-3333-4444-555555555555";
-
-interface VolumeWish {
-  readonly uid?: string;
-  readonly name?: string;
-  readonly path?: string;
-  readonly by?: string;
-  readonly label?: string;
-  readonly source?: object;
-}
-
-/** The volume that a node's provisioner makes for the claim with this UID. */
-export function volumeOf(
-  node: string,
-  { uid = UID, name = `pvc-${uid}`, path = `/run/mooring/volumes/${name}`, by, label, source }: VolumeWish = {},
-): object {
-  return {
-    metadata: {
-      name,
-      labels: { "local.mooring.dev/node": label ?? node },
-      annotations: { "pv.kubernetes.io/provisioned-by": by ?? "local.mooring.dev" },
-      finalizers: ["external-provisioner.volume.kubernetes.io/finalizer"],
-    },
-    spec: {
-      capacity: { storage: "1Gi" },
-      accessModes: ["ReadWriteOnce"],
-      persistentVolumeReclaimPolicy: "Delete",
-      storageClassName: "local",
-      claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace: "shop", name: "data", uid },
-      ...(source ?? { local: { path, fsType: "ext4" } }),
-      nodeAffinity: {
-        required: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [node] }] },
-          ],
-        },
-      },
-    },
-  };
-}
-
-/** How much room a node says that it has. */
-export function capacityOf(node: string, name = `local-${node}`): object {
-  return {
-    metadata: { name },
-    storageClassName: "local",
-    capacity: "1Gi",
-    nodeTopology: { matchLabels: { "kubernetes.io/hostname": node } },
-  };
-}
