@@ -6,6 +6,7 @@ import {
   describeSettings,
   durationSetting,
   isLoopback,
+  loopbackOnly,
   optionalPath,
   optionalText,
   readSettings,
@@ -146,7 +147,7 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 }
 
 /** What only the settings together show. */
-const RULES: readonly SettingsRule[] = [missingProblems, debugProblems, aggregatorProblems];
+const RULES: readonly SettingsRule[] = [missingProblems, loopbackOnly(AGENT_SETTINGS.debugListen), aggregatorProblems];
 
 function missingProblems({ get }: SettingsReader): readonly string[] {
   if (get(AGENT_SETTINGS.prepareJournal))
@@ -154,11 +155,6 @@ function missingProblems({ get }: SettingsReader): readonly string[] {
   if (get(AGENT_SETTINGS.dryRun)) return [];
   const needed = [AGENT_SETTINGS.node, AGENT_SETTINGS.podUid, AGENT_SETTINGS.aggregatorUrl];
   return needed.filter((one) => get(one) === undefined).map(({ name }) => `--${name} is missing (or use --dry-run)`);
-}
-
-function debugProblems({ get }: SettingsReader): readonly string[] {
-  const { host } = get(AGENT_SETTINGS.debugListen);
-  return isLoopback(host) ? [] : [`--debug-listen ${host} is no loopback address`];
 }
 
 function aggregatorProblems({ get }: SettingsReader): readonly string[] {

@@ -4,6 +4,7 @@ import {
   addressSetting,
   choiceSetting,
   describeSettings,
+  loopbackOnly,
   optionalText,
   readSettings,
   type SettingsInput,
@@ -27,6 +28,10 @@ export const PROVISIONER_SETTINGS = {
   ),
   namespace: textSetting({ name: "namespace", description: "namespace of these objects" }, "mooring-provisioner"),
   listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9812"),
+  debugListen: addressSetting(
+    { name: "debug-listen", description: "loopback address of /debug/log-level" },
+    "127.0.0.1:9813",
+  ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -38,6 +43,8 @@ export interface ProvisionerConfig {
   readonly capacity: boolean;
   readonly namespace: string;
   readonly listen: Address;
+  /** A loopback address. */
+  readonly debugListen: Address;
   readonly logLevel: LogLevel;
 }
 
@@ -49,7 +56,7 @@ export type ProvisionerCommand =
 export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand {
   const settings = Object.values(PROVISIONER_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, [nodeProblems, namespaceProblems]);
+  const { get } = readSettings(settings, input, RULES);
   return {
     kind: "run",
     config: Object.freeze({
@@ -59,6 +66,7 @@ export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand
       capacity: get(PROVISIONER_SETTINGS.capacity) === "on",
       namespace: get(PROVISIONER_SETTINGS.namespace),
       listen: get(PROVISIONER_SETTINGS.listen),
+      debugListen: get(PROVISIONER_SETTINGS.debugListen),
       logLevel: get(PROVISIONER_SETTINGS.logLevel),
     }),
   };
@@ -80,5 +88,7 @@ function namespaceProblems({ get }: SettingsReader): readonly string[] {
   const namespace = get(PROVISIONER_SETTINGS.namespace);
   return NAME.test(namespace) ? [] : [`--namespace "${namespace}" is no name of a namespace`];
 }
+
+const RULES = [nodeProblems, namespaceProblems, loopbackOnly(PROVISIONER_SETTINGS.debugListen)];
 
 const NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

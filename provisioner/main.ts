@@ -23,7 +23,8 @@ async function run(config: ProvisionerConfig, signal: AbortSignal): Promise<void
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const client = createKubeClient(await connect(choice, process.env), { clock, userAgent: "mooring-provisioner" });
   const keeper = createKeeperClient({ clock }, { socket, deadlineMs: KEEPER_DEADLINE_MS });
-  const ports = { clock, random: createSystemRandom(), logger, metrics: createMetrics(), listen, client, keeper };
+  const [random, metrics] = [createSystemRandom(), createMetrics()];
+  const ports = { clock, random, logger, logLevel: logger, metrics, listen, client, keeper };
   try {
     await runProvisioner(config, ports, signal);
   } finally {

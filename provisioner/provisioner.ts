@@ -5,13 +5,15 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Listen } from "../common/runtime/http-server.ts";
 import { createInternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
-import type { Logger } from "../common/runtime/logger.ts";
+import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
+import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import { CapacityPublisher } from "./capacity-publisher.ts";
 import type { ProvisionerConfig } from "./config.ts";
 import type { Keeper } from "./core/keeper.ts";
+import { countRequests } from "./keeper-requests.ts";
 import { createMeasures } from "./measures.ts";
 import { NodeStorage } from "./node-storage.ts";
 import { provisionerHealth } from "./provisioner-health.ts";
@@ -31,6 +33,8 @@ export interface ProvisionerPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Lets the level of the log change while it runs. */
+  readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
   readonly client: KubeClient;
@@ -49,12 +53,13 @@ export async function runProvisioner(
   const provisioner = new Provisioner(config, ports);
   const isDraining = (): boolean => signal.aborted;
   const routes = observabilityRoutes(metrics, { ...provisioner.health, isDraining });
-  const server = await listen(routes, config.listen, logger);
-  logger.info({ health: server.url }, "provisioner started");
+  const health = await listen(routes, config.listen, logger);
+  const debug = await listen(logLevelRoutes(ports), config.debugListen, logger);
+  logger.info({ health: health.url, debug: debug.url }, "provisioner started");
   try {
     await runTogether(provisioner.tasks, signal);
   } finally {
-    await server.close();
+    await Promise.all([health.close(), debug.close()]);
     logger.info({}, "provisioner stopped");
   }
 }
@@ -67,7 +72,8 @@ class Provisioner {
   readonly #reconciler: Reconciler;
   readonly #settling: Settling;
 
-  constructor(config: ProvisionerConfig, ports: ProvisionerPorts) {
+  constructor(config: ProvisionerConfig, given: ProvisionerPorts) {
+    const ports = { ...given, keeper: countRequests(given.metrics, given.keeper) };
     const { client, clock, metrics, keeper } = ports;
     const { node } = config;
     const nowMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();

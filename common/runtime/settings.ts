@@ -150,6 +150,14 @@ export interface SettingsReader {
 /** What only settings together show, as problems; a rule reads no more settings than it is about. */
 export type SettingsRule = (reader: SettingsReader) => readonly string[];
 
+/** The rule that only this machine can reach an address. */
+export function loopbackOnly(setting: Setting<Address>): SettingsRule {
+  return ({ get }) => {
+    const { host } = get(setting);
+    return isLoopback(host) ? [] : [`--${setting.name} ${host || "of every address"} is no loopback address`];
+  };
+}
+
 /** Reads flags and environment. Throws one `MooringError` "config-invalid" that lists every problem, a line each. */
 export function readSettings(
   settings: readonly Setting<unknown>[],

@@ -5,6 +5,7 @@ import {
   choiceSetting,
   countSetting,
   describeSettings,
+  loopbackOnly,
   optionalText,
   readSettings,
   type Setting,
@@ -41,7 +42,10 @@ export const KEEPER_SETTINGS = {
     name: "pod-uid",
     description: "UID of the keeper's own pod, whose token mount proves the mount table; without it nothing is proved",
   }),
-  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9811"),
+  listen: addressSetting(
+    { name: "listen", description: "loopback address of health, metrics and /debug/log-level" },
+    "127.0.0.1:9811",
+  ),
   logLevel: choiceSetting({ name: "log-level", description: "minimum log level" }, LOG_LEVELS, "info"),
 } as const;
 
@@ -49,6 +53,7 @@ export interface KeeperConfig extends KeeperSettings {
   readonly socket: string;
   readonly socketGroup: number | undefined;
   readonly mountInfo: string;
+  /** A loopback address: what has root is not to be reached from outside of its pod. */
   readonly listen: Address;
   readonly logLevel: LogLevel;
 }
@@ -61,7 +66,7 @@ export type KeeperCommand =
 export function readKeeperCommand(input: SettingsInput): KeeperCommand {
   const settings = Object.values(KEEPER_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input);
+  const { get } = readSettings(settings, input, [loopbackOnly(KEEPER_SETTINGS.listen)]);
   const config = Object.freeze({
     pools: get(KEEPER_SETTINGS.pools),
     reservePercent: get(KEEPER_SETTINGS.reserve),

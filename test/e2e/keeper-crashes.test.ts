@@ -231,23 +231,50 @@ function send(bytes: string | Buffer): Promise<string> {
 }
 
 describe("the keeper as a process", () => {
-  it("has health and metrics, and ends by SIGTERM with nothing detached and no socket left", async () => {
+  it("has health, and ends by SIGTERM with nothing detached and no socket left", async () => {
     const volume = newVolume();
     await node.ask(made(volume));
     const before = traces(volume);
     const [, health] = /"health":"([^"]+)"(?!.*"health")/s.exec(node.keeper.tail(100)) ?? [];
 
     const ready = await fetch(`${health}/readyz?verbose`);
-    const metrics = await (await fetch(`${health}/metrics`)).text();
     const exit = node.keeper.exited;
     await node.keeper.stop();
 
     expect([ready.status, await ready.text()]).toEqual([200, expect.stringContaining("[+]pools ok")]);
-    expect(metrics).toMatch(/mooring_keeper_requests_total\{verb="make",outcome="done"\} \d/);
     expect(await exit).toEqual({ code: 0, signal: null });
     expect([traces(volume), existsSync(node.socket)]).toEqual([before, false]);
     await node.restart();
     expect(await node.ask({ verb: "remove", ...about(volume) })).toEqual(REMOVED);
+  });
+
+  it.each([
+    {
+      name: "CAP_SYS_ADMIN",
+      command: "setpriv",
+      args: ["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"],
+      says: "it has no CAP_SYS_ADMIN",
+    },
+    {
+      name: "loop devices in its /dev",
+      command: "unshare",
+      args: ["--mount", "sh", "-c", 'mount -t tmpfs tmpfs /dev && exec "$0" "$@"'],
+      says: "/dev/loop-control cannot be opened (ENOENT)",
+    },
+  ])("ends at once without $name, and says who can give it", async ({ name, command, args, says }) => {
+    const flags = ["--pool", `fast=${node.pool.path}`, "--socket", `${node.socket}-2`, "--listen", "127.0.0.1:0"];
+    const spec = {
+      name: `keeper-without-${name.slice(0, 4)}`,
+      command,
+      args: [...args, process.execPath, MAIN, ...flags],
+    };
+    const poor = owner.child(spec);
+
+    await poor.start();
+    const exit = await poor.exited;
+
+    expect([exit.code, poor.tail()]).toEqual([1, expect.stringContaining(says)]);
+    expect(existsSync(`${node.socket}-2`)).toBe(false);
   });
 
   it("does not take the socket of another that runs", async () => {

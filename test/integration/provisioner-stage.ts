@@ -20,6 +20,7 @@ export const SYSTEM = "mooring-provisioner";
 export const CAPACITIES = `/apis/storage.k8s.io/v1/namespaces/${SYSTEM}/csistoragecapacities`;
 export const GiB = 2 ** 30;
 const LIMIT_MS = 15_000;
+const LISTEN = { host: "127.0.0.1", port: 0 } as const;
 
 /** A provisioner in this process. */
 export interface RunningProvisioner {
@@ -250,7 +251,8 @@ export class ProvisionerStage {
     const client = wrap(createKubeClient(connection, { clock, userAgent: "mooring-provisioner" }));
     const config = {
       ...{ node, socket: "", kubeconfig: undefined, capacity, namespace: SYSTEM, logLevel: "info" as const },
-      listen: { host: "127.0.0.1", port: 0 },
+      listen: LISTEN,
+      debugListen: LISTEN,
     } as const;
     const stopping = new AbortController();
     const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client, keeper, settleMs };

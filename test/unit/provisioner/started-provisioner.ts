@@ -26,6 +26,7 @@ export async function stopProvisioners(): Promise<void> {
   for (const stop of stops.splice(0)) await stop();
 }
 
+const LISTEN = { host: "127.0.0.1", port: 0 } as const;
 const NODE = {
   metadata: { name: "n1", uid: "node-uid", resourceVersion: "3", labels: { "kubernetes.io/hostname": "n1" } },
 };
@@ -38,7 +39,7 @@ export async function startProvisioner(change: Partial<ProvisionerPorts> = {}): 
   const stopping = new AbortController();
   const config = {
     ...{ node: "n1", socket: "", kubeconfig: undefined, capacity: true, namespace: "mooring-provisioner" },
-    ...{ listen: { host: "127.0.0.1", port: 0 }, logLevel: "info" as const },
+    ...{ listen: LISTEN, debugListen: LISTEN, logLevel: "info" as const },
   };
   const ports = { clock, random: createFixedRandom(0.5), logger, metrics, listen, client, keeper, ...change };
   const running = runProvisioner(config, ports, stopping.signal);

@@ -4,13 +4,15 @@ import type { MetricDescription, Metrics } from "../../../common/runtime/metrics
 import { csiMountPoint } from "../../fakes/mount-table.ts";
 import { startAgent, stopAgents, TOKEN } from "../agent/started-agent.ts";
 import { stopAggregators } from "../aggregator/started-aggregator.ts";
+import { stopKeepers } from "../provisioner/keeper/started-keeper.ts";
 import { stopProvisioners } from "../provisioner/started-provisioner.ts";
-import { agentRegistry, aggregatorRegistry, provisionerRegistry } from "./registries.ts";
+import { agentRegistry, aggregatorRegistry, keeperRegistry, provisionerRegistry } from "./registries.ts";
 
 afterEach(async () => {
   await stopAgents();
   await stopAggregators();
   await stopProvisioners();
+  await stopKeepers();
 });
 
 const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
@@ -19,6 +21,7 @@ const PROGRAMS = [
   { program: "an agent", heading: "## Metrics of the agent", registry: agentRegistry },
   { program: "the aggregator", heading: "## Metrics of the aggregator", registry: aggregatorRegistry },
   { program: "the provisioner", heading: "## Metrics of the provisioner", registry: provisionerRegistry },
+  { program: "its keeper", heading: "## Metrics of the keeper", registry: keeperRegistry },
 ] as const;
 
 function row({ name, type, labels, help }: MetricDescription): string {
@@ -133,6 +136,7 @@ describe("an idle program", () => {
     { ...PROGRAMS[0], most: 150 },
     { ...PROGRAMS[1], most: 250 },
     { ...PROGRAMS[2], most: 150 },
+    { ...PROGRAMS[3], most: 50 },
   ])("has few series: $program", async ({ registry, most }) => {
     const count = await seriesOf(await registry());
 

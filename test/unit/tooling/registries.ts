@@ -10,6 +10,7 @@ import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection } from "../../fakes/transport.ts";
 import { startAgent } from "../agent/started-agent.ts";
 import { startAggregator } from "../aggregator/started-aggregator.ts";
+import { startKeeper } from "../provisioner/keeper/started-keeper.ts";
 import { startProvisioner } from "../provisioner/started-provisioner.ts";
 
 /** All metrics of an agent that enforces and has a journal; a caller stops the agents. */
@@ -55,4 +56,9 @@ export async function provisionerRegistry(): Promise<Metrics> {
   const { metrics, clock } = await startProvisioner();
   await clock.advance(5_000);
   return metrics;
+}
+
+/** All metrics of a keeper; a caller stops the keepers. */
+export async function keeperRegistry(): Promise<Metrics> {
+  return (await startKeeper()).metrics;
 }

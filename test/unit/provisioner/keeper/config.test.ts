@@ -50,6 +50,11 @@ describe("readKeeperCommand", () => {
     { name: "one name twice", argv: ["--pool", "a=/x,a=/y"], why: "two pools with the name a" },
     { name: "one path twice", argv: ["--pool", "a=/x,b=/x/"], why: "two pools with the path /x" },
     { name: "all of the disk in reserve", argv: ["--pool", "a=/x", "--reserve", "100"], why: "from 0 to 95" },
+    {
+      name: "to listen for the pod's network",
+      argv: ["--pool", "a=/x", "--listen", ":9811"],
+      why: "no loopback address",
+    },
     { name: "a group by its name", argv: ["--pool", "a=/x", "--socket-group", "disk"], why: "number of a group" },
   ])("refuses $name", ({ argv, why }) => {
     expect(() => read(...argv)).toThrow(why);
