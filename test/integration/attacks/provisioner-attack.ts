@@ -24,14 +24,18 @@ export const claims = (rule: string): string => `mooring-provisioner-claims: a p
 export const capacity = (rule: string): string => `mooring-provisioner-capacity: a provisioner must not ${rule}`;
 export const fence = (rule: string): string => `mooring-provisioner-fence: a provisioner must not ${rule}`;
 
-/** Volumes that are there: of node-1, of node-2, and of another provisioner. */
+/** Volumes that are there: of node-1, of node-2, of another provisioner, with another claim than it was made for, and one somewhere else. */
 export const OWN = `pvc-${uidOf(1)}`;
 export const OTHER_NODES = `pvc-${uidOf(2)}`;
 export const FOREIGN = `pvc-${uidOf(3)}`;
+export const RESTORED = `pvc-${uidOf(4)}`;
+export const FILES = `pvc-${uidOf(5)}`;
 export const VOLUMES_THERE: readonly object[] = [
   volumeOf("node-1", { uid: uidOf(1) }),
   volumeOf("node-2", { uid: uidOf(2) }),
   volumeOf("node-1", { uid: uidOf(3), by: "rancher.io/local-path" }),
+  volumeOf("node-1", { uid: uidOf(6), name: RESTORED }),
+  volumeOf("node-1", { uid: uidOf(5), path: "/var/files" }),
 ];
 
 interface ClaimWish {

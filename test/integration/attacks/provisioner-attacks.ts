@@ -9,6 +9,7 @@ import {
   POOL_NOTES,
   type ProvisionerAttack,
   type ProvisionerWrite,
+  RESTORED,
   uidOf,
   VOLUMES,
 } from "./provisioner-attack.ts";
@@ -25,7 +26,7 @@ const OWNER = { apiVersion: "v1", kind: "ConfigMap", name: "settings", uid: uidO
 
 /** What it has to be able to do. */
 export const ALLOWED: readonly ProvisionerWrite[] = [
-  { name: "makes a volume of its node", ask: create(VOLUMES, volumeOf("node-1", { uid: uidOf(6) })) },
+  { name: "makes a volume of its node", ask: create(VOLUMES, volumeOf("node-1", { uid: uidOf(9) })) },
   {
     name: "says that a volume has grown",
     ask: patch(`${VOLUMES}/${OWN}`, { spec: { capacity: { storage: "2Gi" } } }),
@@ -35,6 +36,11 @@ export const ALLOWED: readonly ProvisionerWrite[] = [
     ask: patch(`${VOLUMES}/${OWN}`, { metadata: { finalizers: ["kubernetes.io/pv-protection"] } }),
   },
   { name: "deletes a volume of its node", ask: remove(`${VOLUMES}/${OWN}`) },
+  { name: "deletes one that has another claim by now", ask: remove(`${VOLUMES}/${RESTORED}`) },
+  {
+    name: "says that one has grown that has another claim by now",
+    ask: patch(`${VOLUMES}/${RESTORED}`, { spec: { capacity: { storage: "2Gi" } } }),
+  },
   { name: "takes its node off a claim that has no volume", ask: patch(`${CLAIMS}/data`, NO_NODE) },
   { name: "says how much room its node has", ask: create(CAPACITIES, capacityOf("node-1")) },
   {

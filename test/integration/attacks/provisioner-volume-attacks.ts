@@ -1,5 +1,14 @@
 import { create, patch, remove } from "./attack.ts";
-import { FOREIGN, OTHER_NODES, OWN, type ProvisionerAttack, uidOf, VOLUMES, volumes } from "./provisioner-attack.ts";
+import {
+  FILES,
+  FOREIGN,
+  OTHER_NODES,
+  OWN,
+  type ProvisionerAttack,
+  uidOf,
+  VOLUMES,
+  volumes,
+} from "./provisioner-attack.ts";
 import { onNodes, volumeOf } from "./provisioner-objects.ts";
 import { RBAC } from "./refusal.ts";
 
@@ -35,7 +44,7 @@ export const ON_VOLUMES: readonly ProvisionerAttack[] = [
   {
     name: "makes a volume of the node's files",
     ask: create(VOLUMES, volumeOf("node-1", { path: "/etc" })),
-    refusedBy: volumes("make a volume at another path"),
+    refusedBy: volumes("touch a volume at another path"),
   },
   {
     name: "makes a volume whose path climbs",
@@ -45,12 +54,12 @@ export const ON_VOLUMES: readonly ProvisionerAttack[] = [
   {
     name: "makes a hostPath volume",
     ask: create(VOLUMES, volumeOf("node-1", { source: { hostPath: { path: "/etc" } } })),
-    refusedBy: volumes("make a volume at another path"),
+    refusedBy: volumes("touch a volume at another path"),
   },
   {
     name: "makes a volume under a name that is not its claim's",
     ask: create(VOLUMES, volumeOf("node-1", { uid: uidOf(7), name: `pvc-${uidOf(8)}` })),
-    refusedBy: volumes("make a volume at another path"),
+    refusedBy: volumes("make a volume under another name"),
   },
   {
     name: "makes a volume in another provisioner's name",
@@ -62,6 +71,11 @@ export const ON_VOLUMES: readonly ProvisionerAttack[] = [
     by: "no node",
     ask: create(VOLUMES, volumeOf("", { uid: uidOf(7) })),
     refusedBy: volumes("act by a token that names no node"),
+  },
+  {
+    name: "deletes a volume of the node's files",
+    ask: remove(`${VOLUMES}/${FILES}`),
+    refusedBy: volumes("touch a volume at another path"),
   },
   { name: "deletes all volumes", ask: remove(VOLUMES), refusedBy: RBAC },
   {
