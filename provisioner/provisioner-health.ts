@@ -65,7 +65,10 @@ function checkNode(node: LocalNode | undefined): CheckResult {
 /** The other pools work: no reason to stop a rollout, and one to look. */
 function checkPools({ pools = [] }: NodeStorage): CheckResult {
   const bad = pools.filter(({ state }) => state !== "ready");
-  if (bad.length > 0) return degraded(bad.map(({ name, state, why = "" }) => `${name} is ${state} ${why}`).join("; "));
+  if (bad.length > 0)
+    return degraded(
+      bad.map(({ name, state, why }) => `${name} is ${state}${why === undefined ? "" : `: ${why}`}`).join("; "),
+    );
   return pools.length === 0 ? degraded("this node has no pool") : { ok: true, detail: `${pools.length} ready` };
 }
 

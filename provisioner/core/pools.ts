@@ -16,7 +16,8 @@ export function planPools(pools: readonly PoolState[], volumes: readonly Pick<Vo
     const named = pool.state === "empty" ? volumes.find((volume) => volume.pool === pool.name) : undefined;
     if (named === undefined) return pool;
     const why = `its folder is empty, but PersistentVolume ${named.name} names it: is its disk mounted?`;
-    return { ...pool, state: "lost", freeBytes: 0, why };
+    // What it would be the size of is another disk.
+    return { ...pool, state: "lost", totalBytes: 0, freeBytes: 0, why };
   });
   return { begin: planned.filter(({ state }) => state === "empty").map(({ name }) => name), pools: planned };
 }

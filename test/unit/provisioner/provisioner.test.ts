@@ -49,7 +49,7 @@ describe("pools and images of a node", () => {
     const { status, text } = await page("/readyz?verbose");
 
     expect(status).toBe(200);
-    expect(text).toContain("[+]pools ok (degraded): default is lost its disk is not mounted");
+    expect(text).toContain("[+]pools ok (degraded): default is lost: its disk is not mounted");
     expect((await page("/metrics")).text).toContain('mooring_pool_state{pool="default",state="lost"} 1');
   });
 

@@ -30,7 +30,7 @@ describe("planPools", () => {
     const { pools } = planPools([poolWith({ state: "empty" })], [volumeWith()]);
 
     expect(pools).toEqual([
-      expect.objectContaining({ freeBytes: 0, why: expect.stringContaining("is its disk mounted?") }),
+      expect.objectContaining({ totalBytes: 0, freeBytes: 0, why: expect.stringContaining("is its disk mounted?") }),
     ]);
   });
 });
