@@ -12,6 +12,7 @@ import {
   deletePod,
   fileOf,
   inPod,
+  lastOf,
   makePod,
   type RunningPod,
   runUse,
@@ -213,7 +214,7 @@ describe("a kubelet that hangs while its pods are deleted by force, and their cl
     const held = copied.claim.volume;
     await untilCopyAlone(held);
     const shown = await pages.look("MooringLocalVolumeDeleteStuck", { node, volume: held });
-    for (const cause of [`VolumeFailedDelete .*${held}`, "^/dev/loop\\d+$", `/proc/\\d+/mountinfo:.*${held}`])
+    for (const cause of [`VolumeFailedDelete .*${held}`, "^/dev/loop\\d+ ", `/proc/\\d+/mountinfo:.* /mnt `])
       expect(shown).toMatch(new RegExp(cause, "m"));
     expect(await filesIn({ node: stage.node(node), pool: "default" })).toContain(`${copied.claim.volume}.img`);
     const endedMs = owner.clock.wallMs();
@@ -299,10 +300,12 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
 /** What runbooks show of a pool that is missing. */
 async function lookAtLost({ claim }: Use): Promise<void> {
   const meant = { node: "node-1", pool: "loose" } as const;
-  expect(await pages.look("MooringPoolLost", meant)).toMatch(/^node-1 +loose +missing.*loose is missing/ms);
+  expect(await pages.look("MooringPoolLost", meant)).toMatch(
+    /^node-1 +loose +missing +0 .*loose is lost: its folder/ms,
+  );
   const shown = await pages.look("MooringLocalVolumesUnavailable", meant);
   expect(shown).toMatch(new RegExp(`^volume without data .*${claim.volume}`, "m"));
-  expect(await pages.look("MooringProvisionerNotReady", meant)).toMatch(/loose is missing/);
+  expect(await pages.look("MooringProvisionerNotReady", meant)).toMatch(/loose is lost: its folder/);
 }
 
 /** Whether the container of a pod runs after the boot. */
@@ -314,7 +317,7 @@ async function runsAgain({ pod }: Use): Promise<boolean> {
 /** Waits until a pod runs again, and reads in it what it wrote before. */
 async function untilOwn(use: Use): Promise<void> {
   await stage.until(`${use.pod.name} runs again`, async () => {
-    if (!(await runsAgain(use))) throw new HarnessError("it does not");
+    if (!(await runsAgain(use))) throw new HarnessError(`it does not: ${lastOf(stage, use.pod.uid)}`);
   });
   expect(await inPod(stage, use.pod, "cat /data/own")).toBe(use.pod.name);
 }
@@ -337,6 +340,12 @@ describe("an image whose PersistentVolume is gone", () => {
     const pod = await untilRunning(stage, "restored");
 
     expect(await inPod(stage, pod, "cat /data/own")).toBe("kept");
+    await changeClaim(stage, claim, sized("48Mi"));
+    await stage.until("a claim that is told of its growth", async () => {
+      expect(JSON.stringify(await stage.api.get("/api/v1/namespaces/default/persistentvolumeclaims/restored"))).toMatch(
+        MAY_RESIZE_EXT4 ? /"capacity":\{"storage":"48Mi"/ : /FileSystemResizePending/,
+      );
+    });
     await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, { spec: { persistentVolumeReclaimPolicy: "Delete" } });
     await endUses(stage, { claim, pod });
     expect(await filesIn({ node: stage.node(node), pool: "default" })).toEqual([]);

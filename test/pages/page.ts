@@ -12,31 +12,33 @@ export interface Page {
 
 /** Reads a page by its path below `docs`. Commands are what stands in a fence without a language, or in one of YAML. */
 export function readPage(path: string): Page {
-  const text = readFileSync(new URL(path, DOCS), "utf8");
+  const blocks = blocksIn(readFileSync(new URL(path, DOCS), "utf8"));
   return {
-    blocks: blocksIn(text),
+    blocks: blocks.map(({ text }) => text),
     block: (heading, n = 0) => {
-      const found = blocksBelow(text, heading)[n];
+      const found = blocks.filter((block) => block.heading === heading)[n];
       if (found === undefined) throw new Error(`${path} has no block ${n} below ${heading}`);
-      return found;
+      return found.text;
     },
   };
 }
 
-/** The commands between a heading and the next one. */
-function blocksBelow(text: string, heading: string): readonly string[] {
-  const begin = `\n${text}`.indexOf(`\n${heading}\n`);
-  if (begin === -1) return [];
-  const [, section = ""] = text.slice(begin).split(/^#+ .*$/m);
-  return blocksIn(section);
+interface Block {
+  /** The last heading before it, written with its `#`. */
+  readonly heading: string;
+  readonly text: string;
 }
 
 /** What stands between two fences, of which the first has no language or is of YAML. */
-function blocksIn(text: string): readonly string[] {
-  const fenced = text.split(/^(```.*)$/m);
-  const blocks: string[] = [];
-  // By fours: text, opening fence, block, closing fence.
-  for (let at = 1; at < fenced.length; at += 4)
-    if (fenced[at] === "```" || fenced[at] === "```yaml") blocks.push(fenced[at + 1]?.slice(1) ?? "");
+function blocksIn(page: string): readonly Block[] {
+  const fenced = page.split(/^(```.*)$/m);
+  const blocks: Block[] = [];
+  let heading = "";
+  // By fours: text, opening fence, block, closing fence. A comment in a block looks like a heading.
+  for (let at = 0; at < fenced.length; at += 4) {
+    heading = [...(fenced[at] ?? "").matchAll(/^#+ .*$/gm)].at(-1)?.[0] ?? heading;
+    if (["```", "```yaml"].includes(fenced[at + 1] ?? ""))
+      blocks.push({ heading, text: fenced[at + 2]?.slice(1) ?? "" });
+  }
   return blocks;
 }

@@ -80,7 +80,8 @@ export async function untilRunning(stage: ProvisionerStage, name: string): Promi
   return running;
 }
 
-function lastOf({ events }: ProvisionerStage, uid: string): string {
+/** The last events on an object. */
+export function lastOf({ events }: ProvisionerStage, uid: string): string {
   return events
     .on(uid)
     .slice(-3)

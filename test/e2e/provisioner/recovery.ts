@@ -13,8 +13,9 @@ import type { ProvisionerStage } from "./stage.ts";
 import { endPod } from "./stories.ts";
 
 const PAGE = readPage("provisioner.md");
-/** Where the page reads an image to. */
-const SAVED = "/root";
+/** Where the page copies an image to; here nothing can be written there. */
+const SAVED = "/root/";
+const SAVED_HERE = "/tmp/";
 
 /** Ends a use so that its image stays, without a PersistentVolume. */
 export async function leaveImage(stage: ProvisionerStage, use: Use): Promise<void> {
@@ -34,8 +35,8 @@ export async function readByHand(
   pages: PageReader,
   { node, volume, file }: { readonly node: NodeName; readonly volume: string; readonly file: string },
 ): Promise<string> {
-  await pages.follow(PAGE.block("### Read an image"), { node, volume });
-  return readFileSync(join(stage.node(node).path(SAVED), volume, file), "utf8").trim();
+  await pages.follow(PAGE.block("### Read an image").replaceAll(SAVED, SAVED_HERE), { node, volume });
+  return readFileSync(join(stage.node(node).path(SAVED_HERE), volume, file), "utf8").trim();
 }
 
 /** Makes the PersistentVolume of an image again, and a claim for it, as the page says. */
