@@ -60,7 +60,7 @@ const image = v.strictObject({
   bytes: size,
   /** `partial`: being made, or what a crash left of that or of a removal; it is never attached. `made`: whole, and no PersistentVolume is known to name it. */
   state: v.picklist(["partial", "made", "published"]),
-  /** `/dev/loopN` while it is attached. */
+  /** `/dev/loopN` while it is attached, which its link is a part of. */
   device: v.optional(v.string()),
 });
 

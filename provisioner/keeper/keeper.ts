@@ -117,25 +117,28 @@ async function begin({ pools }: RemovalParts, name: string): Promise<KeeperReply
   return pool.state === "ready" ? { ok: true, pool } : refuse("pool-lost", `pool ${name}: ${pool.why ?? pool.state}`);
 }
 
-async function images({ pools, loops }: RemovalParts): Promise<ImageState[]> {
+async function images(parts: RemovalParts): Promise<ImageState[]> {
   const all: ImageState[] = [];
-  for (const name of pools.names) {
-    const opened = await pools.open({ pool: name });
+  for (const name of parts.pools.names) {
+    const opened = await parts.pools.open({ pool: name });
     // What is not in a pool that is lost is unknown: its state says so.
     if (!opened.ok) continue;
     await using pool = opened.pool;
-    all.push(...(await imagesIn(pool, loops)));
+    all.push(...(await imagesIn(pool, parts)));
   }
   return all;
 }
 
-async function imagesIn(pool: OpenPool, loops: RemovalParts["loops"]): Promise<readonly ImageState[]> {
+/** One that is attached without its link, since the keeper ended in between, is to be attached again. */
+async function imagesIn(pool: OpenPool, { loops, links }: RemovalParts): Promise<readonly ImageState[]> {
   const found = await pool.images();
   const devices = await loops.devices(found.map((image) => ({ volume: image.volume, path: pool.at(fileOf(image)) })));
-  return found.map(({ volume, state, bytes }) => {
+  const states = found.map(async ({ volume, state, bytes }) => {
     const device = devices.get(volume);
-    return { volume, pool: pool.name, bytes, state, ...(device !== undefined && { device }) };
+    const isLinked = device !== undefined && (await links.leadsTo(volume, device));
+    return { volume, pool: pool.name, bytes, state, ...(isLinked && { device }) };
   });
+  return await Promise.all(states);
 }
 
 /** A failed system call is the caller's to know; anything else that was thrown is a bug, of this request alone. */

@@ -50,7 +50,8 @@ export async function publish(parts: VolumeParts, { volume }: RequestOf<"publish
   if (image.state === "made") await parts.actions.rename(pool.at(fileOf(image)), pool.at(fileOf(published)));
   await parts.actions.sync(pool.at("."));
   const [loop] = await parts.loops.showing({ volume, path: pool.at(fileOf(published)) });
-  return reply(pool, { ...published, bytes: image.bytes }, loop?.device);
+  const isAttached = loop !== undefined && (await parts.links.leadsTo(volume, loop.device));
+  return reply(pool, { ...published, bytes: image.bytes }, isAttached ? loop.device : undefined);
 }
 
 /** Never makes an image. A link that outlived its image must go: its device may soon be another volume's. */

@@ -7,6 +7,8 @@ import { systemCode } from "./system-error.ts";
 export interface VolumeLinks {
   /** Has the volume's link lead to this device. A kubelet sees the former link or the new one, never none. */
   readonly point: (volume: string, device: string) => Promise<void>;
+  /** Whether it does. */
+  readonly leadsTo: (volume: string, device: string) => Promise<boolean>;
   /** Without a link no further use of the volume begins. */
   readonly remove: (volume: string) => Promise<void>;
 }
@@ -17,15 +19,17 @@ interface LinkParts {
 }
 
 export function createVolumeLinks({ files, actions }: LinkParts, folder: string): VolumeLinks {
+  const leadsTo = async (volume: string, device: string): Promise<boolean> =>
+    (await targetOf(files, join(folder, volume))) === device;
   return {
+    leadsTo,
     point: async (volume, device) => {
-      const link = join(folder, volume);
-      if ((await targetOf(files, link)) === device) return;
+      if (await leadsTo(volume, device)) return;
       await actions.makeFolder(folder);
       const fresh = join(folder, `.${volume}.new`);
       await actions.unlink(fresh);
       await actions.symlink(device, fresh);
-      await actions.rename(fresh, link);
+      await actions.rename(fresh, join(folder, volume));
     },
     remove: async (volume) => {
       await actions.unlink(join(folder, `.${volume}.new`));
