@@ -57,7 +57,6 @@ export class ClaimProvisioning {
     const beganAt = clock.monotonicMs();
     try {
       if (await this.#exists(claim, provision, signal)) return;
-      await this.#discardMisplaced(provision, signal);
       const image = await this.#make(claim, provision, signal);
       if (image === undefined) return;
       onRoom();
@@ -77,30 +76,18 @@ export class ClaimProvisioning {
   }
 
   /** No image is made where a PersistentVolume exists: its data could be elsewhere. */
-  async #exists(claim: Claim, { volume }: Provision, signal: AbortSignal): Promise<boolean> {
+  async #exists(claim: Claim, { volume, pool, poolId }: Provision, signal: AbortSignal): Promise<boolean> {
     const { live, node, again } = this.#parts;
     const found = await live.volume(volume, signal);
     if (found === undefined) return false;
-    if (!isOwn(found, node) || found.claim?.uid !== claim.uid)
+    const isOfClaim = isOwn(found, node) && found.claim?.uid === claim.uid;
+    if (!isOfClaim || found.pool !== pool || found.poolId !== poolId)
       throw new MooringError(
         "api-rejected",
-        `PersistentVolume ${volume} exists and is not of this claim and this node`,
+        `PersistentVolume ${volume} exists and is not of this claim, this node and pool "${pool}"`,
       );
     again(volume, COPY_MS);
     return true;
-  }
-
-  /** A class that was made anew may name another pool than the image is in. */
-  async #discardMisplaced({ volume, pool }: Provision, signal: AbortSignal): Promise<void> {
-    const { storage, keeper } = this.#parts;
-    const image = storage.image(volume);
-    if (image === undefined || image.pool === pool) return;
-    const poolId = storage.pools?.find(({ name }) => name === image.pool)?.id;
-    if (poolId === undefined)
-      throw keeperFailure({ message: `the image of ${volume} is in pool ${image.pool}, which is lost` });
-    const reply = await keeper.ask({ verb: "remove", volume, pool: image.pool, poolId }, signal);
-    if (!reply.ok) throw keeperFailure(reply);
-    storage.note(volume, undefined);
   }
 
   /** Nothing where this node cannot have it: then the scheduler is asked for another one. */

@@ -102,8 +102,10 @@ function sizeProblem(
   return undefined;
 }
 
-function inPool(wanted: Omit<Provision, "poolId">, { pools, node }: ProvisioningFacts): Provisioning {
+function inPool(asked: Omit<Provision, "poolId">, { pools, image, node }: ProvisioningFacts): Provisioning {
   if (pools === undefined) return { kind: "wait", why: "the pools of this node are not known" };
+  // A class that was made anew may name another pool by now, but a PersistentVolume that names the image may be on its way.
+  const wanted = { ...asked, pool: image?.pool ?? asked.pool };
   const pool = pools.find(({ name }) => name === wanted.pool);
   if (pool === undefined) return { kind: "reschedule", why: `node ${node?.name ?? ""} has no pool "${wanted.pool}"` };
   const { state, id: poolId } = pool;

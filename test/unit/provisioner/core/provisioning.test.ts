@@ -30,6 +30,16 @@ describe("a claim", () => {
     });
   });
 
+  it("goes on in the pool where its image is, whatever pool the class names by now", () => {
+    const facts = {
+      storageClass: classWith({ parameters: { pool: "two" } }),
+      pools: [poolWith(), poolWith({ name: "two", id: "id-of-two" })],
+      image: imageWith({ state: "made" }),
+    };
+
+    expect(decide({}, facts)).toMatchObject({ provision: { pool: "default", poolId: POOL_ID } });
+  });
+
   it.each([
     { name: "of another provisioner", claim: { provisioner: "csi.example.com" } },
     { name: "without a provisioner", claim: { provisioner: undefined } },
