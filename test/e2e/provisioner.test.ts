@@ -30,8 +30,9 @@ import {
   restoreByHand,
   setProvisionerOn,
 } from "./provisioner/recovery.ts";
+import { rollOutProvisioner } from "./provisioner/rollout.ts";
 import { openPageReader, type PageReader } from "./provisioner/runbooks.ts";
-import { openProvisionerStage, type ProvisionerStage } from "./provisioner/stage.ts";
+import { openProvisionerStage, POOLS, type ProvisionerStage } from "./provisioner/stage.ts";
 import {
   copyMounts,
   deleteByForce,
@@ -42,6 +43,7 @@ import {
   STUBBORN_BLOCK,
   untilWrittenAfter,
 } from "./provisioner/stories.ts";
+import { changeWhileAway, countOf, groundOf, runCounters } from "./provisioner/updates.ts";
 import { freezeKubelet } from "./scenarios/failures/kubelet.ts";
 import { STUBBORN } from "./scenarios/failures/stubborn.ts";
 import { NODES } from "./scenarios/stage.ts";
@@ -350,6 +352,26 @@ describe("an image whose PersistentVolume is gone", () => {
     await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, { spec: { persistentVolumeReclaimPolicy: "Delete" } });
     await endUses(stage, { claim, pod });
     expect(await filesIn({ node: stage.node(node), pool: "default" })).not.toContain(`${volume}.img`);
+  });
+});
+
+describe("an update that brings agents and an aggregator, too", () => {
+  it("running pods write on, what is claimed meanwhile is served, and what is deleted meanwhile goes", async () => {
+    const counters = await runCounters(stage);
+    const ending = await Promise.all(NODES.map((node) => runUse(stage, { name: `ends-${node}`, node })));
+    const ground = await Promise.all(counters.map((use) => groundOf(stage, use)));
+
+    const update = rollOutProvisioner(owner, stage.cluster, { pools: POOLS, hasMooring: true });
+    const changes = ending.map((use) => changeWhileAway(stage, use, `begins-${use.pod.node}`));
+    await Promise.all([update, ...changes]);
+    const counts = await Promise.all(counters.map((use) => countOf(stage, use)));
+    const begun = await Promise.all(NODES.map((node) => untilUse(stage, `begins-${node}`)));
+    await Promise.all(ending.map(({ claim }) => untilVolume(stage, claim.volume, "gone")));
+
+    expect(await Promise.all(counters.map((use) => groundOf(stage, use)))).toEqual(ground);
+    for (const [index, use] of counters.entries())
+      expect(await countOf(stage, use)).toBeGreaterThan(counts[index] ?? Number.NaN);
+    await endUses(stage, ...counters, ...begun);
   });
 });
 

@@ -38,7 +38,8 @@ export async function podOn(
   return pod?.metadata;
 }
 
-async function onlyPodOn(
+/** The pod of the provisioner on a node that is not being deleted. Throws a HarnessError where there is none. */
+export async function provisionerOn(
   stage: ProvisionerStage,
   node: NodeName,
 ): Promise<{ readonly name: string; readonly uid: string }> {
@@ -47,19 +48,28 @@ async function onlyPodOn(
   return pod;
 }
 
+/** Waits until the provisioner with this UID is going or gone. */
+export async function untilGoing({ api, until }: ProvisionerStage, uid: string): Promise<void> {
+  await until(`the end of provisioner ${uid}`, async () => {
+    const { items } = v.parse(pods, await api.get(`/api/v1/namespaces/${NAMESPACE}/pods`));
+    const stays = items.some(({ metadata }) => metadata.uid === uid && metadata.deletionTimestamp === undefined);
+    if (stays) throw new HarnessError("it is there");
+  });
+}
+
 /** Kills the program of a container of the provisioner (SIGKILL); the kubelet starts it again. */
 export async function killContainer(
   stage: ProvisionerStage,
   node: NodeName,
   container: "provisioner" | "keeper",
 ): Promise<void> {
-  const { uid } = await onlyPodOn(stage, node);
+  const { uid } = await provisionerOn(stage, node);
   process.kill(processOfPod(uid, `mooring-${container}`), "SIGKILL");
 }
 
 /** What the provisioner of a node says of its readiness. */
 export async function readinessOf(stage: ProvisionerStage, node: NodeName): Promise<string> {
-  const { name } = await onlyPodOn(stage, node);
+  const { name } = await provisionerOn(stage, node);
   const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}:9808/proxy/readyz?verbose`;
   return (await stage.cluster.plane.api({ path })).text;
 }
