@@ -1,12 +1,19 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesIn, freeBytes, makeDisk, mountDisk, sizesIn, unmountDisk } from "../node/pool-disks.ts";
+import { filesIn, freeBytes, linksOn, makeDisk, mountDisk, sizesIn, unmountDisk } from "../node/pool-disks.ts";
 import { PROVISIONER_RUNBOOKS } from "../pages/provisioner-runbooks.ts";
 import { HarnessError } from "../process/errors.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { settleAccount } from "./provisioner/account.ts";
+import {
+  endMisplaced,
+  faultsOfEnd,
+  misplace,
+  untilLaterClaimGone,
+  untilMounted,
+} from "./provisioner/beside-mooring.ts";
 import { changeClaim, deleteClaim, makeClaim, toldOfVolume, untilTold, untilVolume } from "./provisioner/claims.ts";
 import {
   deletePod,
@@ -57,6 +64,8 @@ const MiB = 2 ** 20;
 const PODS = "/api/v1/namespaces/default/pods";
 /** The provisioner asks each second whether a volume is still in use. */
 const GONE_LIMIT_MS = 2_000;
+/** The claim is let go within as long after the unmount, and the volume goes after it. */
+const HELD_LIMIT_MS = 2 * GONE_LIMIT_MS;
 /** ext4 lets nobody grow it without CAP_SYS_RESOURCE, which this machine's root may lack: then the device alone is looked at. */
 const MAY_RESIZE_EXT4 =
   (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0"}`) & (1n << 24n)) !==
@@ -372,6 +381,54 @@ describe("an update that brings agents and an aggregator, too", () => {
     for (const [index, use] of counters.entries())
       expect(await countOf(stage, use)).toBeGreaterThan(counts[index] ?? Number.NaN);
     await endUses(stage, ...counters, ...begun);
+  });
+});
+
+describe.concurrent("beside agents and an aggregator", () => {
+  it.each([
+    { name: "seen", what: "folder", node: "node-1", isBlock: false },
+    { name: "seen-raw", what: "raw device", node: "node-2", isBlock: true },
+  ] as const)(
+    "the claim of a volume that a pod has as a $what is Mounted, and then Unmounted since its last unmount",
+    async ({ name, node, isBlock }) => {
+      const use = await runUse(stage, { name, node, isBlock });
+
+      await untilMounted(stage, use.claim);
+
+      expect(await faultsOfEnd(stage, use)).toEqual([]);
+      await deleteClaim(stage, use.claim);
+      await untilVolume(stage, use.claim.volume, "gone");
+    },
+  );
+
+  it("a claim that is deleted while a kubelet hangs stays, bound to its volume, until the unmount", async () => {
+    const node = "node-2";
+    const use = await runUse(stage, { name: "held", node, line: STUBBORN });
+    const { volume } = use.claim;
+    await untilMounted(stage, use.claim);
+    {
+      using _frozen = freezeKubelet(stage, node);
+      await deletePod(stage, use.pod, true);
+      await deleteClaim(stage, use.claim);
+      await untilLaterClaimGone(stage, "after-held");
+      await untilWrittenAfter(stage, use, owner.clock.wallMs());
+      expect(stage.claims("default/held").at(-1)?.value).toMatchObject({ phase: "Bound", isDeleting: true });
+      expect(stage.volumes(volume).at(-1)?.value).toBe("Bound");
+    }
+    expect(await outlasted(stage, use)).toBeLessThan(HELD_LIMIT_MS);
+  });
+
+  it("a pod that somebody put on a node without its volume is failed there, and the next one has the volume", async () => {
+    const use = await runUse(stage, { name: "astray", node: "node-1" });
+    await endPod(stage, use);
+
+    const { failed, next } = await misplace(stage, use, "node-2");
+
+    expect([failed.spec.nodeName, next.spec.nodeName]).toEqual(["node-2", "node-1"]);
+    expect((await linksOn(stage.node("node-2"))).has(use.claim.volume)).toBe(false);
+    await endMisplaced(stage, use);
+    await deleteClaim(stage, use.claim);
+    await untilVolume(stage, use.claim.volume, "gone");
   });
 });
 
