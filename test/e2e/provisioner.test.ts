@@ -15,6 +15,7 @@ import {
   untilMounted,
 } from "./provisioner/beside-mooring.ts";
 import { changeClaim, deleteClaim, makeClaim, toldOfVolume, untilTold, untilVolume } from "./provisioner/claims.ts";
+import { askInVain, comeBackEmpty, forget, isUsed } from "./provisioner/empty-nodes.ts";
 import {
   deletePod,
   fileOf,
@@ -26,7 +27,14 @@ import {
   type Use,
   untilRunning,
 } from "./provisioner/pods.ts";
-import { faultsIn, killContainer, provisionerLogs, roomFor, untilReadiness } from "./provisioner/provisioner-pods.ts";
+import {
+  faultsIn,
+  killContainer,
+  metricOf,
+  provisionerLogs,
+  roomFor,
+  untilReadiness,
+} from "./provisioner/provisioner-pods.ts";
 import { race, untilUse } from "./provisioner/race.ts";
 import { cutPower, startWith } from "./provisioner/reboots.ts";
 import {
@@ -279,7 +287,7 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
     await setProvisionerOn(stage, "node-1", false);
 
     const taken = await cutPower(stage, [stays, byHand, away]);
-    await startWith(stage, ["default", "narrow"]);
+    await startWith(stage, "node-1", ["default", "narrow"]);
 
     await attachByHand(pages, "node-1", byHand);
     await untilOwn(byHand);
@@ -333,6 +341,41 @@ async function untilOwn(use: Use): Promise<void> {
   });
   expect(await inPod(stage, use.pod, "cat /data/own")).toBe(use.pod.name);
 }
+
+describe("a node whose Node object is deleted, and that comes back with an empty disk", () => {
+  it("has the volumes of its other disk, makes nothing anew for those that exist, and begins anew when it is forgotten", async () => {
+    const node = "node-2";
+    const whole = await runUse(stage, { node, isKept: true, name: "whole" });
+    const lost = await runUse(stage, { node, isKept: true, name: "lost", storageClass: "loose" });
+    for (const { pod } of [whole, lost]) await inPod(stage, pod, `echo ${pod.name} > /data/own; sync`);
+    const place = { node: stage.node(node), pool: "loose" };
+
+    await comeBackEmpty(stage, node, [whole, lost]);
+
+    await untilOwn(whole);
+    const unavailable = { reason: "VolumeUnavailable", words: 'pool "loose"' };
+    await untilTold(stage, () => toldOfVolume(stage, lost.claim.volume), unavailable);
+    await stage.until("a volume without data in the runbook", async () => {
+      const shown = await pages.look("MooringLocalVolumesUnavailable", { node, pool: "loose" });
+      expect(shown).toMatch(new RegExp(`^volume without data .*${lost.claim.volume}`, "m"));
+    });
+    expect(await metricOf(stage, node, "mooring_unavailable_volumes")).toBe(1);
+    await askInVain(stage, { name: "fresh", storageClass: "loose", node });
+    expect([await runsAgain(lost), isUsed(place)]).toEqual([false, false]);
+
+    await expect(pages.follow("npm run -s local -- forget NODE --yes", { node })).rejects.toThrow("exists");
+    await endUses(stage, whole);
+    await forget(stage, pages, node);
+    expect(stage.volumes(lost.claim.volume).at(-1)?.value).toBe("gone");
+    expect(isUsed(place)).toBe(false);
+    // A kubelet makes its Node object at its start only.
+    await place.node.kubelet.restart();
+
+    const fresh = await untilUse(stage, "fresh");
+    expect([fresh.pod.node, await filesIn(place)]).toEqual([node, [`${fresh.claim.volume}.img`]]);
+    await endUses(stage, fresh);
+  });
+});
 
 describe("an image whose PersistentVolume is gone", () => {
   it("is reported and kept, can be read by hand, and gets a PersistentVolume again", async () => {

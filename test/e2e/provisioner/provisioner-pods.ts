@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { processOfPod } from "../../node/processes.ts";
 import { HarnessError } from "../../process/errors.ts";
+import { valueIn } from "../scenarios/failures/mooring.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
 import type { ClassName, ProvisionerStage } from "./stage.ts";
 
@@ -69,8 +70,17 @@ export async function killContainer(
 
 /** What the provisioner of a node says of its readiness. */
 export async function readinessOf(stage: ProvisionerStage, node: NodeName): Promise<string> {
+  return await askProvisioner(stage, node, "readyz?verbose");
+}
+
+/** A metric of the provisioner of a node; nothing where there is none of that name. */
+export async function metricOf(stage: ProvisionerStage, node: NodeName, metric: string): Promise<number | undefined> {
+  return valueIn(await askProvisioner(stage, node, "metrics"), metric);
+}
+
+async function askProvisioner(stage: ProvisionerStage, node: NodeName, what: string): Promise<string> {
   const { name } = await provisionerOn(stage, node);
-  const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}:9808/proxy/readyz?verbose`;
+  const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}:9808/proxy/${what}`;
   return (await stage.cluster.plane.api({ path })).text;
 }
 

@@ -1,5 +1,6 @@
 import { runCommand } from "../../node/commands.ts";
 import { detachVolumes, makeDisk, mountDisk } from "../../node/pool-disks.ts";
+import type { NodeName } from "../scenarios/stage.ts";
 import type { Use } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";
 import { deviceOf } from "./stories.ts";
@@ -16,10 +17,10 @@ export async function cutPower(stage: ProvisionerStage, uses: readonly [Use, ...
   return device;
 }
 
-/** Starts node-1 with the disks of these pools alone. */
-export async function startWith(stage: ProvisionerStage, pools: readonly string[]): Promise<void> {
-  const node = stage.node("node-1");
+/** Starts a node with the disks of these pools alone. */
+export async function startWith(stage: ProvisionerStage, name: NodeName, pools: readonly string[]): Promise<void> {
+  const node = stage.node(name);
   await node.start();
-  for (const pool of pools) await mountDisk({ node, pool }, stage.disk("node-1", pool));
-  await stage.watchMounts("node-1");
+  for (const pool of pools) await mountDisk({ node, pool }, stage.disk(name, pool));
+  await stage.watchMounts(name);
 }
