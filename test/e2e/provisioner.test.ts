@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { STORAGE_PATHS } from "../csi/objects.ts";
 import { filesIn, freeBytes, linksOn, makeDisk, mountDisk, sizesIn, unmountDisk } from "../node/pool-disks.ts";
 import { PROVISIONER_RUNBOOKS } from "../pages/provisioner-runbooks.ts";
 import { HarnessError } from "../process/errors.ts";
@@ -16,6 +17,7 @@ import {
 } from "./provisioner/beside-mooring.ts";
 import { changeClaim, deleteClaim, makeClaim, toldOfVolume, untilTold, untilVolume } from "./provisioner/claims.ts";
 import { askInVain, comeBackEmpty, forget, isUsed } from "./provisioner/empty-nodes.ts";
+import { deleteAt, setPolicy, untilLetGo } from "./provisioner/meanwhile.ts";
 import {
   deletePod,
   fileOf,
@@ -342,7 +344,7 @@ async function untilOwn(use: Use): Promise<void> {
   expect(await inPod(stage, use.pod, "cat /data/own")).toBe(use.pod.name);
 }
 
-describe("a node whose Node object is deleted, and that comes back with an empty disk", () => {
+describe.concurrent("a node whose Node object is deleted, and that comes back with an empty disk", () => {
   it("has the volumes of its other disk, makes nothing anew for those that exist, and begins anew when it is forgotten", async () => {
     const node = "node-2";
     const whole = await runUse(stage, { node, isKept: true, name: "whole" });
@@ -377,7 +379,7 @@ describe("a node whose Node object is deleted, and that comes back with an empty
   });
 });
 
-describe("an image whose PersistentVolume is gone", () => {
+describe.concurrent("an image whose PersistentVolume is gone", () => {
   it("is reported and kept, can be read by hand, and gets a PersistentVolume again", async () => {
     const node = "node-1";
     const kept = await runUse(stage, { name: "kept", node });
@@ -404,6 +406,49 @@ describe("an image whose PersistentVolume is gone", () => {
     await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, { spec: { persistentVolumeReclaimPolicy: "Delete" } });
     await endUses(stage, { claim, pod });
     expect(await filesIn({ node: stage.node(node), pool: "default" })).not.toContain(`${volume}.img`);
+  });
+});
+
+describe.concurrent("what somebody does to claims and volumes meanwhile", () => {
+  const terms = { node: "node-1", storageClass: "narrow" } as const;
+
+  it("a PersistentVolume that is deleted before its claim serves on, and goes with its image after the claim", async () => {
+    const use = await runUse(stage, { ...terms, name: "volume-first" });
+    const path = `${STORAGE_PATHS.volumes}/${use.claim.volume}`;
+
+    await stage.api.remove(path);
+
+    await inPod(stage, use.pod, "echo on > /data/own; sync");
+    await endUses(stage, use);
+    expect(await filesIn({ node: stage.node("node-1"), pool: "narrow" })).not.toContain(`${use.claim.volume}.img`);
+  });
+
+  it("a volume whose policy becomes Retain while its deletion waits stays, and goes when it becomes Delete again", async () => {
+    const use = await runUse(stage, { ...terms, name: "retained" });
+    const { volume } = use.claim;
+    const copy = await copyMounts(stage, use);
+    await endPod(stage, use);
+    await deleteClaim(stage, use.claim);
+    await untilTold(stage, () => toldOfVolume(stage, volume), { reason: "VolumeFailedDelete" });
+
+    await setPolicy(stage, volume, "Retain");
+    await untilLetGo(stage, volume);
+    await copy.kill();
+
+    // What the provisioner would do now, it has done by then.
+    await endUses(stage, await runUse(stage, { ...terms, name: "after-retained" }));
+    expect(stage.volumes(volume).at(-1)?.value).toBe("Released");
+    expect(await filesIn({ node: stage.node("node-1"), pool: "narrow" })).toContain(`${volume}.img`);
+    await setPolicy(stage, volume, "Delete");
+    await untilVolume(stage, volume, "gone");
+  });
+
+  it("claims that are deleted while their volumes are made leave nothing", async () => {
+    const moments = ["asked for", "an image", "a PersistentVolume"] as const;
+
+    const ends = [...moments, ...moments].map((moment, index) => deleteAt(stage, `never-${index}`, moment));
+
+    expect(await Promise.all(ends)).toHaveLength(6);
   });
 });
 
