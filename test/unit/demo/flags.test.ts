@@ -2,14 +2,15 @@ import { describe, expect, it } from "vitest";
 import { HELP, readFlags } from "../../demo/flags.ts";
 import { HarnessError } from "../../process/errors.ts";
 
-const NOTHING = { node: false, keep: false, help: false };
+const NOTHING = { node: false, provisioner: false, keep: false, help: false };
 
 describe("readFlags", () => {
   it.each([
     { name: "nothing means kubelets that are stood in for, and an end", argv: [], flags: NOTHING },
     { name: "--node means real nodes", argv: ["--node"], flags: { ...NOTHING, node: true } },
+    { name: "--provisioner brings it, too", argv: ["--provisioner"], flags: { ...NOTHING, provisioner: true } },
     { name: "--keep leaves all running", argv: ["--keep"], flags: { ...NOTHING, keep: true } },
-    { name: "both go together", argv: ["--keep", "--node"], flags: { node: true, keep: true, help: false } },
+    { name: "both go together", argv: ["--keep", "--node"], flags: { ...NOTHING, node: true, keep: true } },
     { name: "--help asks for the text", argv: ["--help"], flags: { ...NOTHING, help: true } },
   ])("$name", ({ argv, flags }) => {
     expect(readFlags(argv)).toEqual(flags);
@@ -30,6 +31,6 @@ describe("readFlags", () => {
 
 describe("HELP", () => {
   it("names every flag", () => {
-    for (const flag of Object.keys(NOTHING)) expect(HELP).toMatch(new RegExp(`^ {2}--${flag} `, "m"));
+    for (const flag of Object.keys(NOTHING)) expect(HELP).toMatch(new RegExp(`^ {2}--${flag}(?: |$)`, "m"));
   });
 });
