@@ -38,7 +38,7 @@ import {
   untilReadiness,
 } from "./provisioner/provisioner-pods.ts";
 import { race, untilUse } from "./provisioner/race.ts";
-import { cutPower, startWith } from "./provisioner/reboots.ts";
+import { cutPower, restartKubelet, startWith } from "./provisioner/reboots.ts";
 import {
   attachByHand,
   leaveImage,
@@ -294,6 +294,8 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
     await attachByHand(pages, "node-1", byHand);
     await untilOwn(byHand);
     await setProvisionerOn(stage, "node-1", true);
+    await untilAttached(stays);
+    await restartKubelet(stage, "node-1");
     await untilOwn(stays);
     expect(deviceOf(stays)).not.toBe(taken);
     const unavailable = { reason: "VolumeUnavailable", words: 'pool "loose"' };
@@ -313,6 +315,8 @@ describe("a node that is rebooted, whose loop numbers others have taken", () => 
 
     await unmountDisk(place);
     await mountDisk(place, stage.disk("node-1", "loose"));
+    await untilAttached(away);
+    await restartKubelet(stage, "node-1");
     await untilOwn(away);
     await endUses(stage, stays, byHand, away, rescued);
   });
@@ -328,6 +332,13 @@ async function lookAtLost({ claim }: Use): Promise<void> {
   };
   for (const [runbook, cause] of Object.entries(shown))
     await stage.until(runbook, async () => expect(await pages.look(runbook, meant)).toMatch(cause));
+}
+
+/** Waits until the kubelet of the node could mount the volume. */
+async function untilAttached({ claim: { volume }, pod }: Use): Promise<void> {
+  await stage.until(`the link of ${volume}`, async () => {
+    expect([...(await linksOn(stage.node(pod.node))).keys()]).toContain(volume);
+  });
 }
 
 /** Whether the container of a pod runs after the boot. */

@@ -24,3 +24,10 @@ export async function startWith(stage: ProvisionerStage, name: NodeName, pools: 
   for (const pool of pools) await mountDisk({ node, pool }, stage.disk(name, pool));
   await stage.watchMounts(name);
 }
+
+/** Starts the kubelet of a node anew: it tries a mount again at once, and else after two minutes where it has tried in vain for long. */
+export async function restartKubelet(stage: ProvisionerStage, name: NodeName): Promise<void> {
+  const { kubelet } = stage.node(name);
+  await kubelet.stop();
+  await kubelet.start();
+}
