@@ -5,7 +5,6 @@ import type { BuiltImage } from "../image/image.ts";
 import { rollOut } from "../image/rollout.ts";
 import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
 import { LISTS_PORT, throughForwardedPort } from "../node/forwarded-port.ts";
-import { detachAtEnd } from "../node/pool-disks.ts";
 import { requireNodes } from "../node/preconditions.ts";
 import type { RealNode } from "../node/real-node.ts";
 import { HarnessError } from "../process/errors.ts";
@@ -43,7 +42,6 @@ interface Ground {
  */
 export async function openNodeWorld(owner: Owner, printer: Printer, hasProvisioner: boolean): Promise<World> {
   await requireNodes(owner, missingForImages());
-  if (hasProvisioner) detachAtEnd(owner);
   const cluster = await startNodeCluster(owner, { nodes: 2 });
   const ground = { owner, cluster, api: createClusterApi(cluster.plane.api), nodes: pairOf(cluster.nodes) };
   printer.line("ok", `API server, etcd, controller manager and scheduler at ${cluster.plane.url}`);

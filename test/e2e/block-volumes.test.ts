@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { attachLoop, listLoops } from "../csi/loop-devices.ts";
+import { attachLoop } from "../csi/loop-devices.ts";
 import { kubeletOf, openCsiScene } from "../integration/csi-scene.ts";
+import { listLoops } from "../process/loop-devices.ts";
 
 const STAGING = "plugins/kubernetes.io/csi/volumeDevices/staging/pv-1";
 const TARGET = "plugins/kubernetes.io/csi/volumeDevices/publish/pv-1/u1";

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAttacher } from "../csi/attacher.ts";
 import { type CsiDriver, startCsiDriver } from "../csi/harness.ts";
-import { listLoops } from "../csi/loop-devices.ts";
 import {
   claimObject,
   csiDriverObject,
@@ -17,6 +16,7 @@ import type { RealNode } from "../node/real-node.ts";
 import { WORKLOAD_IMAGE } from "../node/workload.ts";
 import { type MountOracle, startMountOracle } from "../oracle/harness.ts";
 import { detachmentsAt } from "../oracle/record.ts";
+import { listLoops } from "../process/loop-devices.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";

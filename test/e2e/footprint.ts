@@ -1,11 +1,12 @@
 import { deepStrictEqual } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isAbandonedLoop, listLoops, VOLUMES_FOLDER } from "../csi/loop-devices.ts";
+import { isAbandonedLoop } from "../csi/loop-devices.ts";
 import { namesClusterAddress } from "../node/addresses.ts";
 import { runCommand } from "../node/commands.ts";
 import { hierarchiesIn } from "../process/cgroups.ts";
 import { pidsWithEnvironment } from "../process/identity.ts";
+import { listLoops } from "../process/loop-devices.ts";
 import { RUN_VARIABLE } from "../process/run-folder.ts";
 
 /** What of a run is to be seen on this machine, by kind: each empty when nothing is. */
@@ -34,7 +35,7 @@ export async function footprintOf(folder: string): Promise<Footprint> {
     routes: linesWith(await ip("route", "show", "table", "all"), name),
     cgroups: hierarchiesIn(mountInfo).flatMap(({ mountPoint }) => foldersNamed(mountPoint, name)),
     loops: listLoops()
-      .filter((loop) => isAbandonedLoop(loop) || (loop.file.includes(VOLUMES_FOLDER) && loop.file.includes(name)))
+      .filter((loop) => isAbandonedLoop(loop) || loop.file.includes(name))
       .map(({ device, file }) => `${device} ${file}`),
   };
 }

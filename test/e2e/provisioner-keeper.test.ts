@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKeeperClient } from "../../provisioner/sinks/keeper-client.ts";
 import { borrowControlPlane } from "../control-plane/lent.ts";
 import { CLAIMS, ProvisionerStage } from "../integration/provisioner-stage.ts";
-import { runCommand } from "../node/commands.ts";
 import { type Owner, openOwner } from "../process/owner.ts";
 import { closeOnSignals } from "../process/run-owned.ts";
 import { type KeeperNode, loopsOf, settingOf, startKeeperNode } from "./keeper/keeper-node.ts";
@@ -33,10 +32,6 @@ afterAll(async () => {
 async function publish(name: string, storage = "64Mi"): Promise<string> {
   const { metadata } = await stage.createClaim(name, { storageClassName: "fast", storage });
   const volume = `pvc-${metadata.uid}`;
-  owner.defer(async () => {
-    const devices = loopsOf(volume);
-    await Promise.allSettled(devices.map((device) => runCommand({ command: "losetup", args: ["--detach", device] })));
-  });
   await stage.createPod(name);
   await stage.bound(name);
   await stage.until("published", async () => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { runCommand, systemPath } from "../node/commands.ts";
+import { runCommand } from "../node/commands.ts";
 import { HarnessError } from "../process/errors.ts";
-import { findProgram } from "../process/program.ts";
+import { findProgram, systemPath } from "../process/program.ts";
 
 /** Builds images with a store of its own below a folder. */
 export interface Buildah {

@@ -21,12 +21,13 @@ export interface MountNamespace {
 
 /**
  * Opens a namespace that goes with the running test, or when `defer` undoes it: its shell ends with its standard input, also when this process
- * is killed.
+ * is killed. Its folder is in `parent`.
  */
 export async function openMountNamespace(
   defer: (undo: () => Promise<void> | void) => void = onTestFinished,
+  parent = tmpdir(),
 ): Promise<MountNamespace> {
-  const folder = mkdtempSync(join(tmpdir(), "scratch-"));
+  const folder = mkdtempSync(join(parent, "scratch-"));
   defer(() => rmSync(folder, { recursive: true, force: true }));
   const asRoot = process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"];
   const shell = spawn("unshare", [...asRoot, "--mount", "--propagation", "private", "sh"], {

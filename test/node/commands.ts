@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { delimiter } from "node:path";
 import { promisify } from "node:util";
 import { HarnessError } from "../process/errors.ts";
+import { systemPath } from "../process/program.ts";
 
 const OUTPUT_LIMIT = 64 * 1024 * 1024;
 
@@ -35,9 +35,4 @@ export async function runCommand({ command, args }: Command, input = ""): Promis
     const text = error instanceof Error ? error.message : String(error);
     throw new HarnessError(input === "" ? text : `${text.trimEnd()}\ninput:\n${input}`);
   }
-}
-
-/** The folders of programs, with those of the administrator, which a user's shell may lack. */
-export function systemPath(): string {
-  return [process.env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin"].join(delimiter);
 }

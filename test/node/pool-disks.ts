@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { mkdir, readdir, readlink, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { LINK_FOLDER } from "../../provisioner/protocol.ts";
-import { detachLoop, type LoopDevice, listLoops } from "../csi/loop-devices.ts";
+import { detachLoop } from "../csi/loop-devices.ts";
 import { codeOf } from "../process/errors.ts";
+import { listLoops } from "../process/loop-devices.ts";
 import type { Owner } from "../process/owner.ts";
 import type { RealNode } from "./real-node.ts";
 
@@ -11,7 +11,6 @@ import type { RealNode } from "./real-node.ts";
 const POOLS = "/var/lib/mooring-pools";
 /** Disks of nodes lie in a folder of this name in the folder of their run. */
 const DISKS = "mooring-pool-disks";
-const ABANDONED_DISK = new RegExp(`/${DISKS}/[^/]+ \\(deleted\\)$`);
 /** A file of a volume, as it was named when its loop device was made. */
 const VOLUME_FILE = /\/(pvc-[0-9a-f-]{36})\.(?:made|img)(?: \(deleted\))?$/;
 
@@ -109,28 +108,4 @@ export async function detachVolumes(isOurs: (volume: string) => boolean): Promis
   const devices = volumeLoops().filter(({ volume }) => isOurs(volume));
   // One whose last user ends in this moment is gone.
   await Promise.allSettled(devices.map(({ device }) => detachLoop(device)));
-}
-
-/** Gives back what runs that were killed have left: volumes on disks whose files are gone. */
-export async function detachAbandoned(): Promise<void> {
-  await detachVolumesOn((disk) => ABANDONED_DISK.test(disk));
-}
-
-/** Gives back the volumes on the disks of a run when it ends. To be called before there are nodes: when they are gone, nothing uses them. */
-export function detachAtEnd(owner: Owner): void {
-  owner.defer(() => detachVolumesOn((disk) => disk.startsWith(`${join(owner.folder, DISKS)}/`)));
-}
-
-/** Gives back the loop devices of files on disks of nodes; a disk is known by its own file. */
-async function detachVolumesOn(isOurs: (disk: string) => boolean): Promise<void> {
-  const all = listLoops();
-  const disks = all.filter(({ file }) => isOurs(file)).map(({ device }) => numberOf(device));
-  const isOn = ({ fileIdentity }: LoopDevice): boolean => disks.some((disk) => fileIdentity.startsWith(`${disk} `));
-  // One whose last user ends in this moment is gone.
-  await Promise.allSettled(all.filter(isOn).map(({ device }) => detachLoop(device)));
-}
-
-/** `7:0` */
-function numberOf(device: string): string {
-  return readFileSync(`/sys/block/${device.slice("/dev/".length)}/dev`, "utf8").trim();
 }

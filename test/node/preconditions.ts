@@ -4,8 +4,8 @@ import { watchNamespace } from "../oracle/kernel.ts";
 import { createCgroup, hierarchiesIn, removeCgroups } from "../process/cgroups.ts";
 import { explain, HarnessError } from "../process/errors.ts";
 import type { Owner } from "../process/owner.ts";
-import { findProgram } from "../process/program.ts";
-import { runCommand, systemPath } from "./commands.ts";
+import { findProgram, systemPath } from "../process/program.ts";
+import { runCommand } from "./commands.ts";
 import { quote } from "./node-init.ts";
 import { findBusybox } from "./workload.ts";
 

@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { goArchitecture } from "../control-plane/cache.ts";
 import { HarnessError } from "../process/errors.ts";
-import { findProgram } from "../process/program.ts";
+import { findProgram, systemPath } from "../process/program.ts";
 import type { Entry } from "./archive.ts";
-import { systemPath } from "./commands.ts";
 import { type Image, imageArchive } from "./image.ts";
 
 /** The image of the container that holds a pod's namespaces. */

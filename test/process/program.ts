@@ -20,3 +20,8 @@ export function isProgram(path: string): boolean {
     return false;
   }
 }
+
+/** The folders of programs, with those of the administrator, which a user's shell may lack. */
+export function systemPath(): string {
+  return [process.env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin"].join(delimiter);
+}

@@ -5,6 +5,15 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { cgroupOf, removeCgroups, removeCgroupsNow } from "./cgroups.ts";
 import { codeOf } from "./errors.ts";
 import { type Judgement, judge, type ProcessIdentity, type ProcessTable, pidsWithEnvironment } from "./identity.ts";
+import {
+  detachLoops,
+  isOfGoneRun,
+  isOfRun,
+  type LoopDevice,
+  listLoops,
+  shownFiles,
+  withDependents,
+} from "./loop-devices.ts";
 import { childrenOf, ownerOf, RUN_PREFIX, RUN_VARIABLE, removeRunFolder, UNFINISHED_PREFIX } from "./run-folder.ts";
 import { startLimit } from "./starvation.ts";
 
@@ -27,21 +36,24 @@ export function isAbandoned(owner: Judgement | undefined, ageMs: number): boolea
   return owner === undefined ? ageMs > UNFINISHED_LIMIT_MS : owner === "dead";
 }
 
-/** Ends the processes and removes the mounts and folders of runs whose owner is dead; returns the removed folders. */
+/** Ends the processes and removes the mounts, loop devices and folders of runs whose owner is dead; returns the removed folders. */
 export async function sweepRunFolders(sweep: Sweep): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const folder of ownFolders(sweep.parent)) {
     if (!isLeftBehind(sweep, folder)) continue;
     if (await endRun(sweep, folder)) removed.push(folder);
   }
+  // What was still in use when the folder went.
+  giveBackLoops((loop) => isOfGoneRun(loop, sweep.parent));
   return removed;
 }
 
-/** Ends what is left of the run in `folder`: processes, cgroups, mounts, the folder. False when something stays, and the folder with it. */
+/** Ends what is left of the run in `folder`: processes, cgroups, loop devices, mounts, the folder. False when something stays, and the folder with it. */
 export async function endRun(sweep: Sweep, folder: string): Promise<boolean> {
   await endProcesses(sweep, folder);
   const isFree = await removeCgroups(sweep.clock, cgroupOf(folder));
   if (!isFree) sweep.say(`${folder} stays: its cgroups are still in use`);
+  giveBackLoops((loop) => isOfRun(loop, folder));
   if (!unmountBelow(sweep, folder) || !isFree) return false;
   removeRunFolder(folder);
   return true;
@@ -51,6 +63,7 @@ export async function endRun(sweep: Sweep, folder: string): Promise<boolean> {
 export function endRunNow(sweep: Sweep, folder: string): void {
   endProcessesNow(sweep, folder);
   const isFree = removeCgroupsNow(sweep.clock, cgroupOf(folder));
+  giveBackLoops((loop) => isOfRun(loop, folder));
   if (unmountBelow(sweep, folder) && isFree) removeRunFolder(folder);
 }
 
@@ -75,6 +88,11 @@ function endProcessesNow({ table, clock }: Sweep, folder: string): void {
     if (clock.monotonicMs() > until) return;
     Atomics.wait(cell, 0, 0, 5);
   }
+}
+
+/** Gives back loop devices, and those upon them. Nobody but root has made any. */
+function giveBackLoops(isOurs: (device: Pick<LoopDevice, "file">) => boolean): void {
+  if (process.getuid?.() === 0 && shownFiles().some(isOurs)) detachLoops(withDependents(listLoops(), isOurs));
 }
 
 /** Unmounts whatever is mounted below `folder`, so that removing it never reaches into a mount; false when one remains. */

@@ -1,13 +1,14 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { type KeeperRequest, LINK_FOLDER, type PoolState } from "../../../provisioner/protocol.ts";
 import { createKeeperClient, type KeeperAnswer } from "../../../provisioner/sinks/keeper-client.ts";
-import { listLoops } from "../../csi/loop-devices.ts";
 import { type MountNamespace, openMountNamespace } from "../../integration/mount-namespace.ts";
 import { inNamespaces, runCommand } from "../../node/commands.ts";
 import type { OwnedChild } from "../../process/child.ts";
 import { codeOf, HarnessError } from "../../process/errors.ts";
+import { listLoops } from "../../process/loop-devices.ts";
 import type { Owner } from "../../process/owner.ts";
 import { waitUntil } from "../../process/wait.ts";
 
@@ -62,9 +63,7 @@ export interface NodeOptions {
 const DISK = "320M";
 
 export async function startKeeperNode(owner: Owner, options: NodeOptions): Promise<KeeperNode> {
-  await releaseLoops((pid) => !isAlive(pid));
-  const namespace = await openMountNamespace((undo) => owner.defer(undo));
-  owner.defer(() => releaseLoops((pid) => pid === process.pid));
+  const namespace = await openMountNamespace((undo) => owner.defer(undo), owner.folder);
   const folder = dirname(namespace.kubeletRoot);
   const path = join(folder, "pool");
   await namespace.run(`mount -t tmpfs tmpfs /run && mkdir '${path}'`);
@@ -154,34 +153,9 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-let volumes = 0;
-
-/** A new name of a volume; it bears the ID of this process, so that a later run finds what a killed one left. */
+/** A new name of a volume. */
 export function newVolume(): string {
-  volumes += 1;
-  const pid = process.pid.toString(16).padStart(8, "0");
-  return `pvc-7e57aaaa-${pid.slice(0, 4)}-${pid.slice(4)}-0000-${volumes.toString(16).padStart(12, "0")}`;
-}
-
-const OURS = /pvc-7e57aaaa-([0-9a-f]{4})-([0-9a-f]{4})-/;
-
-/** Gives back the loop devices that show volumes of runs with these process IDs. */
-async function releaseLoops(isOver: (pid: number) => boolean): Promise<void> {
-  const devices = listLoops().flatMap(({ device, file }) => {
-    const [, high = "", low = ""] = OURS.exec(file) ?? [];
-    return high !== "" && isOver(Number.parseInt(high + low, 16)) ? [device] : [];
-  });
-  // Another run may be faster.
-  await Promise.allSettled(devices.map((device) => runCommand({ command: "losetup", args: ["--detach", device] })));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
+  return `pvc-${createSystemRandom().id()}`;
 }
 
 /** The loop devices that show this volume, as the kernel lists them. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { type Disk, detachAbandoned, detachVolumes, makeDisk, mountDisk } from "../../node/pool-disks.ts";
+import { type Disk, makeDisk, mountDisk } from "../../node/pool-disks.ts";
 import type { Owner } from "../../process/owner.ts";
 import { type EventLog, startEventLog } from "../affinity/event-log.ts";
 import { type Log, startLog } from "../protection/log.ts";
@@ -69,10 +69,7 @@ const volume = v.object({ status: v.object({ phase: v.optional(v.string(), "") }
 
 /** Builds all of it; it ends with its owner. */
 export async function openProvisionerStage(owner: Owner): Promise<ProvisionerStage> {
-  await detachAbandoned();
   const known = new Set<string>();
-  // Deferred first, so it is done last: when the nodes are gone, nothing uses the volumes any more.
-  owner.defer(() => detachVolumes((one) => known.has(one)));
   const stage = await openStage(owner, { hasMooring: false, hasDrivers: false });
   const { plane } = stage.cluster;
   const readClaim = (object: unknown): SeenClaim => {
