@@ -1,7 +1,7 @@
 import { finalizersOf } from "../engine/api/deletion.ts";
 import { isObject, textAt } from "../engine/api/json.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
-import { onNode } from "./node-deeds.ts";
+import { onNode, SLOW_MS } from "./node-deeds.ts";
 import type { Deed, Of } from "./plan.ts";
 import { claimRef, NAMESPACE, volumeRef, withFinalizers } from "./world/controllers.ts";
 import { bytesOf, CLASSES, type ProvisionerWorld } from "./world/world.ts";
@@ -161,7 +161,9 @@ export function removePod(world: ProvisionerWorld, pod: ApiObject, isForced: boo
   world.pokeAll();
 }
 
-function storm({ sky, engine }: ProvisionerWorld, { fault, probability, ms }: Of<"network">): void {
+function storm(world: ProvisionerWorld, { fault, probability, ms }: Of<"network">): void {
+  const { sky, engine } = world;
+  world.graceMs = SLOW_MS;
   const storm = { kind: fault, from: "", to: "api", probability } as const;
   sky.begin(storm);
   engine.scheduler.after(ms, () => sky.end(storm));

@@ -107,7 +107,7 @@ function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: Ap
   if (phase === "Released" && !isKept && hasPool) yield `not-deleted: ${name} is Released and stays`;
   if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
   if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
-  if (!hasPool || !isKept || !world.retained.has(name) || world.judge.isExcused(name)) return;
+  if (!hasPool || !isKept || world.judge.licences.wasGiven(name) || world.judge.isExcused(name)) return;
   if (!node.hasImage(name)) yield `not-retained: the image of ${name} is gone`;
 }
 

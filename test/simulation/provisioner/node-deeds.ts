@@ -11,6 +11,9 @@ type ForAWhile = Of<
   "kubelet-hangs" | "private-copies" | "update" | "keeper-slow" | "keeper-lost" | "step-clock" | "node-deleted"
 >;
 
+/** Requests take so long at most where they are slow: two to the keeper, or some to the API server. Milliseconds. */
+export const SLOW_MS = 150_000;
+
 /** Does something to a node. */
 export function onNode(world: ProvisionerWorld, deed: DiskDeed | ForAWhile): void {
   const index = deed.index % world.nodes.length;
@@ -75,6 +78,7 @@ function endOf(
       return () => node.dismiss("-new");
     case "keeper-slow":
     case "keeper-lost":
+      world.graceMs = SLOW_MS;
       node.trouble = deed.kind === "keeper-slow" ? "slow" : "lost";
       return () => {
         node.trouble = "none";

@@ -1,5 +1,6 @@
 import type { Disk, Inode } from "../node/disk.ts";
 import type { NodeKernel } from "../node/kernel.ts";
+import { Licences } from "./licences.ts";
 
 /** A rule that a provisioner broke. */
 export class BrokenRule extends Error {
@@ -20,12 +21,20 @@ export function imageName(name: string): { readonly volume: string; readonly end
   return volume === undefined || ending === undefined ? undefined : { volume, ending };
 }
 
+/** On which node something is erased, and when. */
+interface Eraser {
+  readonly kernel: NodeKernel;
+  readonly node: string;
+  readonly nowMs: number;
+}
+
 /**
  * Judges by the truth alone: what kernels and disks have, what pods wrote, and what the API server stores. It shares no code with the product.
  */
 export class Judge {
   broken: BrokenRule | undefined;
   readonly figures: Record<string, number> = {};
+  readonly licences = new Licences();
   /** Volumes in which a pod's data is. */
   readonly #written = new Set<string>();
   /** Volumes whose disk was lost or is an older copy: their data may be gone, and blank what was blank then. */
@@ -57,11 +66,18 @@ export class Judge {
     this.#publishedMs.delete(volume);
   }
 
-  onErase(kernel: NodeKernel, inode: Inode, name: string): void {
-    if (imageName(name)?.ending === undefined) return;
+  onErase(inode: Inode, name: string, { kernel, node, nowMs }: Eraser): void {
+    const image = imageName(name);
+    if (image === undefined) return;
     const [user] = kernel.usersOf(inode);
     if (user !== undefined) this.fail("erased-in-use", `${name} is erased although it is used: ${user}`);
     this.count("images erased");
+    // What is called so was judged when it got the name.
+    if (image.ending === "partial") return;
+    const { untilMs, isThere } = this.licences.of(image.volume, node);
+    const isNew = image.ending === "made" && inode.now.writtenFor === undefined && !isThere;
+    if (!isNew && untilMs < nowMs)
+      this.fail("erased-without-licence", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
   }
 
   /** Every byte that is promised is there: the images have their blocks, and the reserve is left. */

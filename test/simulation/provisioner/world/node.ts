@@ -97,7 +97,8 @@ export class ProvisionerNode {
       const node = keeperPorts({
         ...{ scheduler: engine.scheduler, life, kernel, dice, podUid },
         witness: {
-          onErase: (inode, file) => judge.onErase(kernel, inode, file),
+          onErase: (inode, file) =>
+            judge.onErase(inode, file, { kernel, node: this.name, nowMs: engine.scheduler.nowMs() }),
           onAllocated: (disk, pool) => judge.onAllocated(disk, this.reserveOf(pool)),
         },
       });

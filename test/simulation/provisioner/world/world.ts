@@ -39,8 +39,8 @@ export class ProvisionerWorld {
   doom: { readonly site: string; skip: number } | undefined;
   /** Volumes whose PersistentVolume was taken away by hand, or was deleted with Retain: their images stay, and are reported. */
   readonly forced = new Set<string>();
-  /** Volumes that were to be retained before their claims left them. */
-  readonly retained = new Set<string>();
+  /** What was begun in slow times may be done so much later. Milliseconds. */
+  graceMs = 15_000;
   /** Writes of the provisioners that were stored. */
   writes = 0;
   /** Everything works: the scheduler's copy is not old any more. */
@@ -139,6 +139,8 @@ export class ProvisionerWorld {
       );
       if (by?.startsWith("provisioner")) this.#onWrite(event);
       if (resource === "persistentvolumes") this.#onVolumeEvent(event);
+      if (resource === "persistentvolumes" || resource === "persistentvolumeclaims")
+        this.judge.licences.onChange(this.engine.api, { nowMs: this.now, graceMs: this.graceMs });
       if (resource !== "events") this.pokeAll();
     });
   }
@@ -160,14 +162,14 @@ export class ProvisionerWorld {
       this.forced.add(name);
       this.#checkRetained(object);
     }
-    if (textAt(object, "status", "phase") !== "Released" && isKept(object)) this.retained.add(name);
   }
 
   /** Also where the PersistentVolume goes, what was to be retained stays. */
   #checkRetained(volume: StoreEvent["object"]): void {
     const { name, labels } = volume.metadata;
     const node = this.nodes.find((one) => one.name === textAt(labels, NODE_LABEL));
-    if (node === undefined || !isPoolOf(node, volume) || !this.retained.has(name) || this.judge.isExcused(name)) return;
+    if (node === undefined || !isPoolOf(node, volume) || this.judge.licences.wasGiven(name)) return;
+    if (this.judge.isExcused(name)) return;
     if (!node.hasImage(name)) this.judge.fail("not-retained", `the image of ${name} is gone`);
   }
 
