@@ -85,13 +85,14 @@ export function isOfRun({ file }: Pick<LoopDevice, "file">, folder: string): boo
   return file.includes(`/${basename(folder)}/`);
 }
 
-const RUN_NAME = new RegExp(`/(${RUN_PREFIX}[A-Za-z0-9]{6})/.* \\(deleted\\)$`);
+/** The innermost run: one may be in the folder of another. */
+const RUN_NAME = new RegExp(`^.*/(${RUN_PREFIX}[A-Za-z0-9]{6})/.* \\(deleted\\)$`);
 
 /** Whether a device shows a file of a run whose folder is gone. `parent` is where run folders are, maybe in another run's. */
 export function isOfGoneRun({ file }: Pick<LoopDevice, "file">, parent: string): boolean {
   const name = RUN_NAME.exec(file)?.[1];
   if (name === undefined) return false;
-  const written = file.slice(0, file.indexOf(name) + name.length);
+  const written = file.slice(0, file.lastIndexOf(name) + name.length);
   return !existsSync(written) && !withAncestors(parent).some((folder) => existsSync(join(folder, name)));
 }
 

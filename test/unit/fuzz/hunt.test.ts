@@ -62,9 +62,9 @@ describe("a hunt", () => {
     const line = "36 35 98:0 /mnt1 /root/mnt2 rw,noatime master:1 - ext3 /dev/root rw\n";
     const take = (input: string): void => void parseMountInfo(input, "/root");
     const coverage = startCoverage();
-    const guided = await hunt(targetThat(take, [line]), { ...parts(), coverage }, { runs: 192 });
+    const guided = await hunt(targetThat(take, [line]), { ...parts(), coverage }, { runs: 640 });
     coverage.stop();
-    const blind = await hunt(targetThat(take, [line]), parts(), { runs: 192 });
+    const blind = await hunt(targetThat(take, [line]), parts(), { runs: 640 });
 
     expect(guided.corpus).toBeGreaterThan(5);
     expect(guided.features).toBeGreaterThan(10);
