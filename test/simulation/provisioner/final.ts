@@ -3,7 +3,6 @@ import { textAt } from "../engine/api/json.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import { claimRef, NODE_LABEL, SELECTED, volumeRef } from "./world/controllers.ts";
 import { imageName } from "./world/judge.ts";
-import { isPoolOf } from "./world/named-pool.ts";
 import { LINKS, type ProvisionerNode } from "./world/node.ts";
 import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
@@ -92,7 +91,7 @@ function* volumeProblems(world: ProvisionerWorld): Iterable<string> {
     const node = world.nodes.find((one) => one.name === textAt(volume.metadata.labels, NODE_LABEL));
     if (node === undefined || volume.metadata.name.startsWith("foreign")) continue;
     yield* endProblems(world, node, volume);
-    if (textAt(volume, "status", "phase") === "Bound" && isPoolOf(node, volume))
+    if (textAt(volume, "status", "phase") === "Bound" && world.homes.placeOf(node, volume) !== undefined)
       yield* boundProblems(world, node, volume);
   }
 }
@@ -102,19 +101,19 @@ function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: Ap
   const { name, deletionTimestamp } = volume.metadata;
   const phase = textAt(volume, "status", "phase");
   const isKept = textAt(volume, "spec", "persistentVolumeReclaimPolicy") === "Retain";
-  const hasPool = isPoolOf(node, volume);
+  const hasPool = world.homes.placeOf(node, volume) !== undefined;
   const isOurs = finalizersOf(volume).some((one) => one.startsWith("external-provisioner"));
   if (phase === "Released" && !isKept && hasPool) yield `not-deleted: ${name} is Released and stays`;
   if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
   if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
   if (!hasPool || !isKept || world.judge.licences.wasGiven(name) || world.judge.isExcused(name)) return;
-  if (!node.hasImage(name)) yield `not-retained: the image of ${name} is gone`;
+  if (world.homes.imageOf(node, volume) === undefined) yield `not-retained: the image of ${name} is gone`;
 }
 
 function* boundProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
   const { name } = volume.metadata;
   const isExcused = world.judge.isExcused(name);
-  const isThere = node.hasImage(name);
+  const isThere = world.homes.imageOf(node, volume) !== undefined;
   if (!isThere && !isExcused) yield `image-gone: ${name} is bound, and has no image`;
   if (!isThere) return;
   const number = node.kernel.deviceAt(`${LINKS}/${name}`);

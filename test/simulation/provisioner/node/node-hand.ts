@@ -66,6 +66,7 @@ export class NodeHand extends NodeView {
     const inode = this.inodeAt(this.nameAt(from));
     // Whoever calls it a part says that nobody is to have it any more.
     if (next.endsWith(".partial")) this.parts.witness.onErase(inode, name, pool);
+    if (next === "pool.json") this.parts.witness.onBegin(place, pool);
     const replaced = place.disk.folder(place.folder).names.get(next);
     if (replaced !== undefined && replaced !== inode) this.parts.witness.onErase(replaced, next, pool);
     place.disk.change(place.folder, (names) => {

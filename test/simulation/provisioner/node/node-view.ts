@@ -5,9 +5,10 @@ import type { Scheduler } from "../../engine/scheduler.ts";
 import { BLOCK, type Disk, type Inode } from "./disk.ts";
 import { failed, type Handle, type NodeKernel, type Place } from "./kernel.ts";
 
-/** Told before a file is cut or loses its name, and after an image has got its blocks. */
+/** Told before a file is cut or loses its name, before a folder becomes a pool, and after an image has got its blocks. */
 export interface NodeWitness {
   readonly onErase: (inode: Inode, name: string, pool: string) => void;
+  readonly onBegin: (place: Place, pool: string) => void;
   readonly onAllocated: (disk: Disk, pool: string) => void;
 }
 

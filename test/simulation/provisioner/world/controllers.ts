@@ -7,6 +7,9 @@ import type { Dice } from "../../world/dice.ts";
 export const PROVISIONER = "local.mooring.dev";
 export const SELECTED = "volume.kubernetes.io/selected-node";
 export const NODE_LABEL = "local.mooring.dev/node";
+export const POOL = "local.mooring.dev/pool";
+/** What makes a folder a pool, and tells which. */
+export const POOL_FILE = "pool.json";
 const PV_PROTECTION = "kubernetes.io/pv-protection";
 const ASKED = "volume.kubernetes.io/storage-provisioner";
 const BOUND = "pv.kubernetes.io/bind-completed";

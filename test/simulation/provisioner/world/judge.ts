@@ -1,5 +1,8 @@
+import { textAt } from "../../engine/api/json.ts";
+import type { ApiObject } from "../../engine/api/objects.ts";
 import type { Disk, Inode } from "../node/disk.ts";
-import type { NodeKernel } from "../node/kernel.ts";
+import type { NodeKernel, Place } from "../node/kernel.ts";
+import { NODE_LABEL, POOL, POOL_FILE } from "./controllers.ts";
 import { Licences } from "./licences.ts";
 
 /** A rule that a provisioner broke. */
@@ -28,6 +31,17 @@ interface Eraser {
   readonly nowMs: number;
 }
 
+/** Who begins which pool, and what PersistentVolumes there are. */
+interface Beginner {
+  readonly pool: string;
+  readonly node: string;
+  readonly nowMs: number;
+  readonly volumes: readonly ApiObject[];
+}
+
+/** PersistentVolumes that name a pool are in every copy by then. Milliseconds. */
+const KNOWN_MS = 30_000;
+
 /**
  * Judges by the truth alone: what kernels and disks have, what pods wrote, and what the API server stores. It shares no code with the product.
  */
@@ -41,6 +55,7 @@ export class Judge {
   readonly #excused = new Set<string>();
   /** Since when there is a PersistentVolume of a volume, true time. */
   readonly #publishedMs = new Map<string, number>();
+  readonly #wasPublished = new Set<string>();
 
   count(what: string, by = 1): void {
     this.figures[what] = (this.figures[what] ?? 0) + by;
@@ -58,7 +73,12 @@ export class Judge {
     return this.#excused.has(volume);
   }
 
+  wasPublished(volume: string): boolean {
+    return this.#wasPublished.has(volume);
+  }
+
   onPublished(volume: string, nowMs: number): void {
+    this.#wasPublished.add(volume);
     if (!this.#publishedMs.has(volume)) this.#publishedMs.set(volume, nowMs);
   }
 
@@ -78,6 +98,19 @@ export class Judge {
     const isNew = image.ending === "made" && inode.now.writtenFor === undefined && !isThere;
     if (!isNew && untilMs < nowMs)
       this.fail("erased-without-licence", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
+  }
+
+  /** A folder becomes a pool: never one that is one, and never in the place of one that volumes are in. */
+  onBegin({ disk, folder }: Place, { pool, node, nowMs, volumes }: Beginner): void {
+    if (disk.folder(folder).names.has(POOL_FILE)) this.fail("begun-over", `pool ${pool} of ${node} is begun again`);
+    const named = volumes.find(
+      ({ metadata }) =>
+        textAt(metadata.labels, NODE_LABEL) === node &&
+        textAt(metadata.annotations, POOL) === pool &&
+        nowMs - (this.#publishedMs.get(metadata.name) ?? nowMs) > KNOWN_MS,
+    );
+    if (named !== undefined)
+      this.fail("begun-over", `pool ${pool} of ${node} is begun although ${named.metadata.name} is in it`);
   }
 
   /** Every byte that is promised is there: the images have their blocks, and the reserve is left. */

@@ -11,7 +11,7 @@ import type { Dice } from "../../world/dice.ts";
 import { Disk } from "../node/disk.ts";
 import { keeperPorts } from "../node/keeper-ports.ts";
 import { NodeKernel, type Place } from "../node/kernel.ts";
-import { imageName, type Judge } from "./judge.ts";
+import type { Judge } from "./judge.ts";
 
 export const RESERVE_PERCENT = 20;
 export const LINKS = "/run/mooring/volumes";
@@ -40,6 +40,7 @@ export class ProvisionerNode {
   readonly processes = new Map<string, SimProcess>();
   readonly #parts: { readonly engine: Engine; readonly judge: Judge; readonly dice: Dice };
   readonly #doors = new Map<string, Door>();
+  #upSinceMs = Number.NEGATIVE_INFINITY;
   #ids = 0;
 
   constructor(
@@ -68,13 +69,9 @@ export class ProvisionerNode {
     );
   }
 
-  /** Whether a pool that is there has all of an image of the volume. */
-  hasImage(volume: string): boolean {
-    return [...this.kernel.pools.values()].some(({ disk, folder }) =>
-      [...disk.folder(folder).names.keys()]
-        .map(imageName)
-        .some((one) => one?.volume === volume && one.ending !== "partial"),
-    );
+  /** It is up, and its disks have been what they are for so long. */
+  isSteady(ms: number): boolean {
+    return this.machine.isUp() && this.#parts.engine.scheduler.nowMs() - this.#upSinceMs >= ms;
   }
 
   reserveOf(pool: string): number {
@@ -99,6 +96,11 @@ export class ProvisionerNode {
         witness: {
           onErase: (inode, file) =>
             judge.onErase(inode, file, { kernel, node: this.name, nowMs: engine.scheduler.nowMs() }),
+          onBegin: (place, pool) =>
+            judge.onBegin(place, {
+              ...{ pool, node: this.name, nowMs: engine.scheduler.nowMs() },
+              volumes: engine.api.list("persistentvolumes"),
+            }),
           onAllocated: (disk, pool) => judge.onAllocated(disk, this.reserveOf(pool)),
         },
       });
@@ -156,6 +158,7 @@ export class ProvisionerNode {
     if (this.machine.isUp()) return;
     for (const disk of this.disks) disk.held.clear();
     this.kernel = new NodeKernel(this.places());
+    this.#upSinceMs = this.#parts.engine.scheduler.nowMs();
     this.machine.powerOn();
     this.start();
   }

@@ -7,10 +7,11 @@ import type { CrashSites, SiteVisit } from "../../engine/sites.ts";
 import { createDice, type Dice } from "../../world/dice.ts";
 import { Sky } from "../../world/weather.ts";
 import { claimNameOf, controllerLook, NAMESPACE, NODE_LABEL, PROVISIONER, schedulerLook } from "./controllers.ts";
+import { Homes } from "./homes.ts";
 import { Judge } from "./judge.ts";
 import { LocalKubelet } from "./kubelet.ts";
-import { isPoolOf } from "./named-pool.ts";
 import { type NodeSetup, ProvisionerNode } from "./node.ts";
+import { VolumeRules } from "./volume-rules.ts";
 
 export interface WorldOptions {
   readonly seed: number;
@@ -31,6 +32,7 @@ export const bytesOf = (quantity: string): number => parseBytes(quantity) ?? 0;
 export class ProvisionerWorld {
   readonly engine: Engine;
   readonly judge = new Judge();
+  readonly homes = new Homes();
   readonly nodes: readonly ProvisionerNode[];
   readonly kubelets: readonly LocalKubelet[];
   readonly sky: Sky;
@@ -47,6 +49,7 @@ export class ProvisionerWorld {
   isExact = false;
   /** Events that they told. */
   events = 0;
+  readonly #rules: VolumeRules;
   #uids = 0;
   #isControllerDue = false;
   #isSchedulerDue = false;
@@ -74,6 +77,10 @@ export class ProvisionerWorld {
       (setup, index) => new ProvisionerNode(`n${index + 1}`, setup, { engine: this.engine, judge, dice }),
     );
     this.kubelets = this.nodes.map((node) => new LocalKubelet({ api, scheduler, dice, judge, node, bytesOf }));
+    this.#rules = new VolumeRules({
+      ...{ api, judge, homes: this.homes, now: () => this.now },
+      nodeOf: ({ metadata }) => this.nodes.find(({ name }) => name === textAt(metadata.labels, NODE_LABEL)),
+    });
     for (const one of CLASSES) this.makeClass(one);
     for (const { name } of this.nodes) this.makeNode(name);
     this.#makeForeign();
@@ -152,33 +159,11 @@ export class ProvisionerWorld {
     if (resource !== "events" && name.startsWith("foreign")) this.judge.fail("foreign-touched", `${by} wrote ${name}`);
   }
 
-  #onVolumeEvent({ type, object, previous }: StoreEvent): void {
-    const { name } = object.metadata;
-    const isKept = (one: StoreEvent["previous"]): boolean =>
-      textAt(one, "spec", "persistentVolumeReclaimPolicy") === "Retain";
-    if (type === "ADDED") this.#onVolume(name);
-    if (type === "DELETED") this.judge.onUnpublished(name);
-    if (type === "DELETED" && isKept(previous)) {
-      this.forced.add(name);
-      this.#checkRetained(object);
-    }
-  }
-
-  /** Also where the PersistentVolume goes, what was to be retained stays. */
-  #checkRetained(volume: StoreEvent["object"]): void {
-    const { name, labels } = volume.metadata;
-    const node = this.nodes.find((one) => one.name === textAt(labels, NODE_LABEL));
-    if (node === undefined || !isPoolOf(node, volume) || this.judge.licences.wasGiven(name)) return;
-    if (this.judge.isExcused(name)) return;
-    if (!node.hasImage(name)) this.judge.fail("not-retained", `the image of ${name} is gone`);
-  }
-
-  #onVolume(name: string): void {
-    this.judge.onPublished(name, this.now);
-    this.judge.count("volumes published");
-    const uids = this.engine.api.list("persistentvolumes").map((one) => textAt(one, "spec", "claimRef", "uid"));
-    const twice = uids.find((uid, index) => uid !== "" && uids.indexOf(uid) !== index);
-    if (twice !== undefined) this.judge.fail("two-volumes", `claim ${twice} has two PersistentVolumes`);
+  #onVolumeEvent(event: StoreEvent): void {
+    const { type, object, previous } = event;
+    this.#rules.onEvent(event);
+    if (type === "DELETED" && textAt(previous, "spec", "persistentVolumeReclaimPolicy") === "Retain")
+      this.forced.add(object.metadata.name);
   }
 
   #makeForeign(): void {

@@ -1,0 +1,74 @@
+import { textAt } from "../../engine/api/json.ts";
+import type { ApiObject, JsonObject } from "../../engine/api/objects.ts";
+import type { Disk, Inode } from "../node/disk.ts";
+import type { Place } from "../node/kernel.ts";
+import { POOL, POOL_FILE } from "./controllers.ts";
+import { imageName } from "./judge.ts";
+import type { ProvisionerNode } from "./node.ts";
+
+/** Where the image of a volume was when its PersistentVolume came, and the file that told which pool it was. */
+interface Home {
+  readonly disk: Disk;
+  readonly folder: string;
+  /** Copies of a disk keep the number. */
+  readonly poolFile: number;
+}
+
+/** Where volumes are at home, by what disks had, not by what the product wrote. */
+export class Homes {
+  readonly #known = new Map<string, Home>();
+
+  /** A PersistentVolume came: what is wrong with the place that it names. */
+  onVolume(node: ProvisionerNode, { metadata }: ApiObject): string | undefined {
+    const pool = textAt(metadata.annotations, POOL);
+    const place = node.kernel.pools.get(pool);
+    const file = place && fileOf(place, POOL_FILE);
+    if (place === undefined || file === undefined) return `${node.name} has no pool "${pool}"`;
+    if (!isHeld(file.now.text, textAt(metadata.annotations, "local.mooring.dev/pool-id")))
+      return `its pool has another ID: ${file.now.text}`;
+    if (wholeImage(place, metadata.name) === undefined) return `pool "${pool}" of ${node.name} has no image of it`;
+    this.#known.set(metadata.name, { disk: place.disk, folder: place.folder, poolFile: file.number });
+    return undefined;
+  }
+
+  /** The pool that the volume is at home in, where it is there and no other one is in its place. */
+  placeOf(node: ProvisionerNode, { metadata }: ApiObject): Place | undefined {
+    const place = node.kernel.pools.get(textAt(metadata.annotations, POOL));
+    const file = place && fileOf(place, POOL_FILE);
+    if (place === undefined || file === undefined) return undefined;
+    const home = this.#known.get(metadata.name);
+    if (home === undefined)
+      return isHeld(file.now.text, textAt(metadata.annotations, "local.mooring.dev/pool-id")) ? place : undefined;
+    const isHome = home.disk === place.disk && home.folder === place.folder && home.poolFile === file.number;
+    return isHome ? place : undefined;
+  }
+
+  /** Its whole image, where its pool is there and has one. */
+  imageOf(node: ProvisionerNode, volume: ApiObject): Inode | undefined {
+    const place = this.placeOf(node, volume);
+    return place && wholeImage(place, volume.metadata.name);
+  }
+}
+
+/** The text of a pool's file has this ID. */
+function isHeld(text: string, id: string): boolean {
+  const value: JsonObject = JSON.parse(text);
+  return value.id === id;
+}
+
+function fileOf({ disk, folder }: Place, name: string): Inode | undefined {
+  return disk.folder(folder).names.get(name);
+}
+
+function wholeImage({ disk, folder }: Place, volume: string): Inode | undefined {
+  const files = [...disk.folder(folder).names];
+  return files.find(([file]) => {
+    const image = imageName(file);
+    return image?.volume === volume && image.ending !== "partial";
+  })?.[1];
+}
+
+/** What of a volume would be there after a power cut at its worst. */
+export function durableFiles({ disk, folder }: Place, volume: string): readonly (readonly [string, Inode])[] {
+  return [...disk.folder(folder).durable].filter(([file]) => imageName(file)?.volume === volume);
+}
