@@ -3,8 +3,8 @@ import { isObject, textAt } from "../engine/api/json.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import { onNode, SLOW_MS } from "./node-deeds.ts";
 import type { Deed, Of } from "./plan.ts";
-import { claimRef, NAMESPACE, volumeRef, withFinalizers } from "./world/controllers.ts";
-import { bytesOf, CLASSES, type ProvisionerWorld } from "./world/world.ts";
+import { CLASSES, claimRef, NAMESPACE, volumeRef, withFinalizers } from "./world/controllers.ts";
+import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
 function nth<T>(list: readonly T[], index: number): T | undefined {
   return list.length === 0 ? undefined : list[index % list.length];

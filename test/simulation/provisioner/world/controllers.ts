@@ -1,7 +1,7 @@
 import type { SimApi } from "../../engine/api/api.ts";
 import { finalizersOf, unprotected } from "../../engine/api/deletion.ts";
 import { at, isObject, textAt } from "../../engine/api/json.ts";
-import type { ApiObject, JsonObject } from "../../engine/api/objects.ts";
+import type { ApiObject, Json, JsonObject } from "../../engine/api/objects.ts";
 import type { Dice } from "../../world/dice.ts";
 
 export const PROVISIONER = "local.mooring.dev";
@@ -14,6 +14,12 @@ const PV_PROTECTION = "kubernetes.io/pv-protection";
 const ASKED = "volume.kubernetes.io/storage-provisioner";
 const BOUND = "pv.kubernetes.io/bind-completed";
 export const NAMESPACE = "default";
+
+export const CLASSES = [
+  { name: "local", pool: "one", reclaimPolicy: "Delete" },
+  { name: "kept", pool: "one", reclaimPolicy: "Retain" },
+  { name: "other", pool: "two", reclaimPolicy: "Delete" },
+] as const;
 
 export interface ControllerParts {
   readonly api: SimApi;
@@ -46,6 +52,24 @@ export function claimRef(name: string) {
 
 export function volumeRef(name: string) {
   return { resource: "persistentvolumes", name } as const;
+}
+
+function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+/** Its node affinity lets the volume be used on the node. */
+export function isFor(volume: ApiObject, node: string): boolean {
+  const terms = listAt(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms");
+  return terms.some((term) => {
+    const expressions = listAt(term, "matchExpressions");
+    const isMet = (one: Json): boolean =>
+      textAt(one, "key") === "kubernetes.io/hostname" &&
+      textAt(one, "operator") === "In" &&
+      listAt(one, "values").includes(node);
+    return expressions.length > 0 && expressions.every(isMet);
+  });
 }
 
 /** The claim of a pod. */
@@ -158,8 +182,9 @@ function placePod(
   pod: ApiObject,
   { claim, nodes }: { readonly claim: ApiObject; readonly nodes: readonly string[] },
 ): void {
-  const nodeName = textAt(api.get(volumeRef(textAt(claim, "spec", "volumeName")))?.metadata.labels, NODE_LABEL);
-  if (textAt(claim, "status", "phase") !== "Bound" || !nodes.includes(nodeName)) return;
+  const volume = api.get(volumeRef(textAt(claim, "spec", "volumeName")));
+  const nodeName = nodes.find((node) => volume !== undefined && isFor(volume, node));
+  if (textAt(claim, "status", "phase") !== "Bound" || nodeName === undefined) return;
   const ref = { resource: "pods", namespace: NAMESPACE, name: pod.metadata.name } as const;
   api.update(ref, (now) => ({ ...now, spec: { ...part(now, "spec"), nodeName } }));
 }

@@ -140,7 +140,8 @@ export class Judge {
 
   onWritten(inode: Inode, volume: string): void {
     inode.now = { ...inode.now, writtenFor: volume };
-    inode.synced = inode.now;
+    // Its size and its blocks are as durable as the keeper has made them.
+    inode.synced = { ...inode.synced, writtenFor: volume };
     this.#written.add(volume);
   }
 }

@@ -5,7 +5,7 @@ import type { Scheduler } from "../../engine/scheduler.ts";
 import type { Dice } from "../../world/dice.ts";
 import type { Inode } from "../node/disk.ts";
 import type { Mount, NodeKernel } from "../node/kernel.ts";
-import { claimNameOf, claimRef, NAMESPACE, NODE_LABEL, setStatus, volumeRef } from "./controllers.ts";
+import { claimNameOf, claimRef, isFor, NAMESPACE, setStatus, volumeRef } from "./controllers.ts";
 import type { Judge } from "./judge.ts";
 import { LINKS, type ProvisionerNode } from "./node.ts";
 
@@ -81,11 +81,7 @@ export class LocalKubelet {
     const claim = api.get(claimRef(claimNameOf(pod)));
     const volume = api.get(volumeRef(textAt(claim, "spec", "volumeName")));
     if (claim === undefined || volume === undefined || textAt(claim, "status", "phase") !== "Bound") return;
-    if (
-      textAt(volume.metadata.labels, NODE_LABEL) !== node.name ||
-      textAt(volume, "spec", "claimRef", "uid") !== claim.metadata.uid
-    )
-      return;
+    if (!isFor(volume, node.name) || textAt(volume, "spec", "claimRef", "uid") !== claim.metadata.uid) return;
     const running: Running = {
       kernel: node.kernel,
       volume: volume.metadata.name,

@@ -1,9 +1,13 @@
+import { parseBytes } from "../../../../common/storage/quantity.ts";
 import type { SimApi, StoreEvent } from "../../engine/api/api.ts";
-import { textAt } from "../../engine/api/json.ts";
+import { finalizersOf } from "../../engine/api/deletion.ts";
+import { at, isEqual, textAt } from "../../engine/api/json.ts";
 import type { ApiObject } from "../../engine/api/objects.ts";
-import type { Homes } from "./homes.ts";
-import type { Judge } from "./judge.ts";
-import type { ProvisionerNode } from "./node.ts";
+import { CLASSES, claimRef, isFor, NODE_LABEL } from "./controllers.ts";
+import { durableFiles, type Homes } from "./homes.ts";
+import { imageName, type Judge } from "./judge.ts";
+import { FINALIZER } from "./licences.ts";
+import { LINKS, type ProvisionerNode } from "./node.ts";
 
 /** Requests are not on their way for longer. Milliseconds. */
 const ON_ITS_WAY_MS = 30_000;
@@ -14,6 +18,45 @@ interface RuleParts {
   readonly homes: Homes;
   readonly nodeOf: (volume: ApiObject) => ProvisionerNode | undefined;
   readonly now: () => number;
+}
+
+function capacityOf(volume: ApiObject | undefined): number {
+  return parseBytes(textAt(volume, "spec", "capacity", "storage")) ?? 0;
+}
+
+function hasOurs(volume: ApiObject | undefined): volume is ApiObject {
+  return volume !== undefined && finalizersOf(volume).includes(FINALIZER);
+}
+
+/** What of a new PersistentVolume is not as its claim and its class ask. */
+function wrongFields(api: SimApi, volume: ApiObject): readonly string[] {
+  const { name, labels } = volume.metadata;
+  const claim = api.get(claimRef(textAt(volume, "spec", "claimRef", "name")));
+  const uid = textAt(volume, "spec", "claimRef", "uid");
+  const policy = textAt(volume, "spec", "persistentVolumeReclaimPolicy");
+  const storageClass = textAt(volume, "spec", "storageClassName");
+  const isBlock = textAt(volume, "spec", "volumeMode") === "Block";
+  const isFine = {
+    "a name": name === `pvc-${uid}`,
+    "a path": textAt(volume, "spec", "local", "path") === `${LINKS}/${name}`,
+    "an affinity": isFor(volume, textAt(labels, NODE_LABEL)),
+    "a filesystem": textAt(volume, "spec", "local", "fsType") === (isBlock ? "" : "ext4"),
+    "a finalizer": hasOurs(volume) === (policy === "Delete"),
+    "a policy": policy === CLASSES.find((one) => one.name === storageClass)?.reclaimPolicy,
+    ...(claim?.metadata.uid === uid && claimFields(volume, claim)),
+  };
+  return Object.entries(isFine).flatMap(([what, isRight]) => (isRight ? [] : [what]));
+}
+
+function claimFields(volume: ApiObject, claim: ApiObject): Readonly<Record<string, boolean>> {
+  const isSame = (field: string): boolean => isEqual(at(volume, "spec", field), at(claim, "spec", field));
+  const wanted = parseBytes(textAt(claim, "spec", "resources", "requests", "storage")) ?? 0;
+  return {
+    "a class": isSame("storageClassName"),
+    "a mode": isSame("volumeMode"),
+    "access modes": isSame("accessModes"),
+    "a capacity": capacityOf(volume) >= wanted,
+  };
 }
 
 /** What is judged of a PersistentVolume at the moment when it comes, changes or goes. */
@@ -27,7 +70,10 @@ export class VolumeRules {
   onEvent({ type, object, previous, by }: StoreEvent): void {
     const { judge } = this.#parts;
     const { name } = object.metadata;
-    if (type === "ADDED" && by !== undefined) this.#onAdded(object);
+    const isTheirs = by?.startsWith("provisioner") === true;
+    if (type === "ADDED" && isTheirs) this.#onAdded(object);
+    if (type === "MODIFIED" && isTheirs && capacityOf(object) > capacityOf(previous)) this.#checkDurable(object);
+    if (isTheirs && hasOurs(previous) && (type === "DELETED" || !hasOurs(object))) this.#checkErased(previous);
     if (type === "DELETED") {
       judge.onUnpublished(name);
       this.#checkRetained(previous ?? object);
@@ -48,6 +94,36 @@ export class VolumeRules {
     if (wasThere || node === undefined || !node.isSteady(ON_ITS_WAY_MS)) return;
     const problem = homes.onVolume(node, volume);
     if (problem !== undefined) judge.fail("wrong-home", `${name} is published, and ${problem}`);
+    this.#checkDurable(volume);
+    const wrong = wrongFields(api, volume);
+    if (wrong.length > 0) judge.fail("wrong-object", `${name} has ${wrong.join(", ")} that nobody asked for`);
+  }
+
+  /** What a PersistentVolume says outlives a power cut. */
+  #checkDurable(volume: ApiObject): void {
+    const { judge, homes, nodeOf } = this.#parts;
+    const { name } = volume.metadata;
+    const node = nodeOf(volume);
+    const place = node && homes.placeOf(node, volume);
+    if (place === undefined || judge.isExcused(name) || judge.licences.wasGiven(name)) return;
+    const bytes = capacityOf(volume);
+    const isDurable = durableFiles(place, name).some(
+      ([file, { synced }]) =>
+        imageName(file)?.ending !== "partial" && synced.bytes >= bytes && synced.allocatedBytes >= bytes,
+    );
+    if (!isDurable) judge.fail("not-durable", `${name} is told with ${bytes} bytes before they are on the disk`);
+  }
+
+  /** What is deleted does not come back after a power cut. */
+  #checkErased(volume: ApiObject): void {
+    const { judge, homes, nodeOf } = this.#parts;
+    const { name } = volume.metadata;
+    const node = nodeOf(volume);
+    const place = node && homes.placeOf(node, volume);
+    const isKept = textAt(volume, "spec", "persistentVolumeReclaimPolicy") !== "Delete";
+    if (place === undefined || isKept || judge.isExcused(name)) return;
+    const [file] = durableFiles(place, name);
+    if (file !== undefined) judge.fail("not-durable", `${name} is called deleted, and ${file[0]} is still on the disk`);
   }
 
   /** Also where the PersistentVolume goes, what was to be retained stays. */

@@ -6,7 +6,15 @@ import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { CrashSites, SiteVisit } from "../../engine/sites.ts";
 import { createDice, type Dice } from "../../world/dice.ts";
 import { Sky } from "../../world/weather.ts";
-import { claimNameOf, controllerLook, NAMESPACE, NODE_LABEL, PROVISIONER, schedulerLook } from "./controllers.ts";
+import {
+  CLASSES,
+  claimNameOf,
+  controllerLook,
+  NAMESPACE,
+  NODE_LABEL,
+  PROVISIONER,
+  schedulerLook,
+} from "./controllers.ts";
 import { Homes } from "./homes.ts";
 import { Judge } from "./judge.ts";
 import { LocalKubelet } from "./kubelet.ts";
@@ -19,12 +27,6 @@ export interface WorldOptions {
   readonly sites?: CrashSites | undefined;
   readonly tell?: ((line: string) => void) | undefined;
 }
-
-export const CLASSES = [
-  { name: "local", pool: "one", reclaimPolicy: "Delete" },
-  { name: "kept", pool: "one", reclaimPolicy: "Retain" },
-  { name: "other", pool: "two", reclaimPolicy: "Delete" },
-] as const;
 
 export const bytesOf = (quantity: string): number => parseBytes(quantity) ?? 0;
 
