@@ -40,6 +40,8 @@ export async function remove(
   const refusal = await release(parts, { volume, loop: shown[0] });
   if (refusal !== undefined) return refusal;
   if (files.length > 0) await erase(parts, { volume, files }, pool);
+  // Also where nothing is left: a crash may have come between the unlinking and this, and a power cut would bring the image back.
+  await parts.actions.sync(pool.at("."));
   return { ok: true, removed: files.length > 0 };
 }
 
@@ -66,7 +68,6 @@ async function erase(
   for (const name of files) if (name !== partial) await actions.rename(pool.at(name), pool.at(partial));
   await actions.truncate(pool.at(partial), 0);
   await actions.unlink(pool.at(partial));
-  await actions.sync(pool.at("."));
 }
 
 /** The devices that show any file of the volume, also one that was deleted by hand and keeps its room until its device lets it go. */

@@ -35,6 +35,17 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     ],
   })),
   {
+    name: "a keeper that ends between the unlinking of an image and the sync of its folder",
+    seed: 40510,
+    nodes: [{ pools: ["one", "two"].map((name) => ({ name, disk: 1 })), diskMib: [32, 42, 32] }],
+    deeds: [
+      { ...CLAIM, thenMs: 6_000 },
+      { kind: "crash-at", site: "fsync/before", skip: 0, thenMs: 0 },
+      { kind: "delete-claim", index: 0, thenMs: 0 },
+      { kind: "end-pod", index: 0, isForced: true, thenMs: 20_000 },
+    ],
+  },
+  {
     name: "a PersistentVolume that is on its way while the provisioner ends and the class gets another pool",
     seed: 993,
     nodes: [{ pools: ["one", "two"].map((name, index) => ({ name, disk: index + 1 })), diskMib: [40, 40, 40] }],
