@@ -155,8 +155,10 @@ function isBad({ spec }: ApiObject): boolean {
 
 /** A claim that could be placed is bound, and one that could not has no node. */
 function* waitingProblems(world: ProvisionerWorld, claim: ApiObject): Iterable<string> {
-  const { name, annotations } = claim.metadata;
+  const { name, annotations, uid } = claim.metadata;
   if (textAt(claim, "spec", "volumeName") !== "") return;
+  // Kubernetes binds no claim to a volume that is being deleted, and the volume is not Released while its claim is there: people decide.
+  if (world.engine.api.get(volumeRef(`pvc-${uid}`))?.metadata.deletionTimestamp !== undefined) return;
   if (textAt(annotations, SELECTED) !== "") yield `not-decided: ${name} waits with a node selected`;
   if (world.podsOf(name).length === 0) return;
   const wanted = bytesOf(textAt(claim, "spec", "resources", "requests", "storage"));
