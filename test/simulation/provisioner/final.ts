@@ -130,6 +130,12 @@ function* growthProblems(world: ProvisionerWorld, node: ProvisionerNode, volume:
   const bytes = bytesOf(textAt(volume, "spec", "capacity", "storage"));
   const missing = bytesOf(textAt(claim, "spec", "resources", "requests", "storage")) - bytes;
   const { free, slack } = roomOf(node, textAt(annotations, "local.mooring.dev/pool"));
+  const told = bytesOf(textAt(claim, "status", "capacity", "storage"));
+  const isPending = textAt(claim, "status", "allocatedResourceStatuses", "storage") === "NodeResizePending";
+  const isBlock = textAt(volume, "spec", "volumeMode") === "Block";
+  // A filesystem grows with its next mount.
+  if (claim !== undefined && told < bytes && (isBlock || !isPending))
+    yield `not-told: the claim of ${name} has ${told} bytes in its status, its volume ${bytes}`;
   if (missing > 0 && free - slack >= missing) yield `not-grown: ${name} lacks ${missing} bytes, and there are ${free}`;
 }
 

@@ -124,6 +124,19 @@ export class Judge {
     this.count("images reserved or grown");
   }
 
+  /** A link leads to a device: whoever follows it must find it ready. */
+  onDevice(
+    kernel: NodeKernel,
+    { number, inode, volume }: { readonly number: number; readonly inode: Inode; readonly volume: string },
+  ): void {
+    if (kernel.loop(number).discards !== "0")
+      this.fail("discards", `the device of ${volume} takes discards, which give its blocks away`);
+    const shown = [...kernel.loops.values()].filter(
+      ({ backing }) => backing?.kind === "image" && backing.inode === inode,
+    );
+    if (shown.length > 1) this.fail("two-devices", `${shown.length} loop devices show the image of ${volume}`);
+  }
+
   /** A kubelet or a pod begins to use what the link of a volume leads to. */
   onUse(inode: Inode, { volume, capacityBytes }: { readonly volume: string; readonly capacityBytes: number }): void {
     const { writtenFor, bytes } = inode.now;

@@ -198,6 +198,7 @@ export class LocalKubelet {
     const number = kernel.deviceAt(`${LINKS}/${volume}`);
     const backing = number === undefined ? undefined : kernel.loop(number).backing;
     if (number === undefined || backing?.kind !== "image") throw new Error("the device is not there");
+    this.#parts.judge.onDevice(kernel, { number, inode: backing.inode, volume });
     return { number, inode: backing.inode };
   }
 
