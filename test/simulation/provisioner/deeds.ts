@@ -164,6 +164,8 @@ export function removePod(world: ProvisionerWorld, pod: ApiObject, isForced: boo
 function storm(world: ProvisionerWorld, { fault, probability, ms }: Of<"network">): void {
   const { sky, engine } = world;
   world.graceMs = SLOW_MS;
+  // What is forbidden is tried again after five minutes, and again.
+  if (fault === "forbidden-writes") world.patienceMs = 720_000;
   const storm = { kind: fault, from: "", to: "api", probability } as const;
   sky.begin(storm);
   engine.scheduler.after(ms, () => sky.end(storm));

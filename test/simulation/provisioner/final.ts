@@ -6,8 +6,14 @@ import { imageName } from "./world/judge.ts";
 import { LINKS, type ProvisionerNode } from "./world/node.ts";
 import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
-/** What is not right when everything has worked for long enough; nothing when all is. */
-export function wrongAtLast(world: ProvisionerWorld): { readonly rule: string; readonly detail: string } | undefined {
+/** A rule that is not kept yet, and by what. */
+export interface Problem {
+  readonly rule: string;
+  readonly detail: string;
+}
+
+/** What is not right when everything has worked for long enough. */
+export function wrongAtLast(world: ProvisionerWorld): readonly Problem[] {
   const problems = [
     ...world.nodes.flatMap((node) => [
       ...imageProblems(world, node),
@@ -17,10 +23,10 @@ export function wrongAtLast(world: ProvisionerWorld): { readonly rule: string; r
     ...volumeProblems(world),
     ...claimProblems(world),
   ];
-  const [first] = problems;
-  if (first === undefined) return undefined;
-  const [rule = "", ...detail] = first.split(": ");
-  return { rule, detail: detail.join(": ") };
+  return problems.map((text) => {
+    const [rule = "", ...detail] = text.split(": ");
+    return { rule, detail: detail.join(": ") };
+  });
 }
 
 function* imageProblems(world: ProvisionerWorld, node: ProvisionerNode): Iterable<string> {
@@ -134,7 +140,7 @@ function* growthProblems(world: ProvisionerWorld, node: ProvisionerNode, volume:
   const isPending = textAt(claim, "status", "allocatedResourceStatuses", "storage") === "NodeResizePending";
   const isBlock = textAt(volume, "spec", "volumeMode") === "Block";
   // A filesystem grows with its next mount.
-  if (claim !== undefined && told < bytes && (isBlock || !isPending))
+  if (textAt(claim, "status", "phase") === "Bound" && told < bytes && (isBlock || !isPending))
     yield `not-told: the claim of ${name} has ${told} bytes in its status, its volume ${bytes}`;
   if (missing > 0 && free - slack >= missing) yield `not-grown: ${name} lacks ${missing} bytes, and there are ${free}`;
 }

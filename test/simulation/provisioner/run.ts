@@ -1,6 +1,6 @@
 import type { CrashSites } from "../engine/sites.ts";
 import { doDeed, removePod } from "./deeds.ts";
-import { claimsThere, wrongAtLast } from "./final.ts";
+import { claimsThere, type Problem, wrongAtLast } from "./final.ts";
 import { bringBack, comesBack } from "./node-deeds.ts";
 import type { ProvisionerPlan } from "./plan.ts";
 import { BrokenRule } from "./world/judge.ts";
@@ -28,6 +28,8 @@ export interface ProvisionerRunOptions {
 
 /** All that was tried again later has been, within so long: the back-off ends at five minutes, and a request at one. Milliseconds. */
 const SETTLES_MS = 1_000_000;
+/** What waits for room is tried again later. */
+const WAITS: ReadonlySet<string> = new Set(["not-bound", "not-grown"]);
 const LOOKS_MS = 10_000;
 /** Longer than from one resync to the next. Milliseconds. */
 const BACKS_OFF_MS = 310_000;
@@ -51,9 +53,9 @@ export async function runProvisionerPlan(
     }
     tell?.(`${Math.round(world.now)} everything works again`);
     heal(world);
-    await settle(world);
+    await settle(world, () => world.patienceMs);
     endHalf(world);
-    await settle(world);
+    await settle(world, (rule) => (WAITS.has(rule) ? world.patienceMs : 0));
     await rest(world, plan.seed % LONG_REST_EVERY === 0 ? RESTS_MS.long : RESTS_MS.usual);
   } catch (error) {
     const broken =
@@ -96,18 +98,27 @@ function heal(world: ProvisionerWorld): void {
   world.pokeAll();
 }
 
-/** Waits until all is right, but not for ever. */
-async function settle(world: ProvisionerWorld): Promise<void> {
+/** Waits until all is right, but not for ever, and for no single thing as long as until the next resync. */
+async function settle(world: ProvisionerWorld, patienceMs: (rule: string) => number): Promise<void> {
   // What was begun before everything worked may still end.
   await pass(world, 90_000);
   const untilMs = world.now + SETTLES_MS;
-  let wrong = wrongAtLast(world);
-  while (wrong !== undefined && world.now < untilMs) {
+  let since = new Map<string, number>();
+  for (let wrong = wrongAtLast(world); wrong.length > 0; wrong = wrongAtLast(world)) {
+    since = new Map(wrong.map((problem) => [keyOf(problem), since.get(keyOf(problem)) ?? world.now]));
+    const late = wrong.find((one) => {
+      const sinceMs = since.get(keyOf(one)) ?? world.now;
+      return world.now >= untilMs || world.now - sinceMs > patienceMs(one.rule);
+    });
+    if (late !== undefined) throw new BrokenRule(late.rule, late.detail);
     world.pokeAll();
     await pass(world, LOOKS_MS);
-    wrong = wrongAtLast(world);
   }
-  if (wrong !== undefined) throw new BrokenRule(wrong.rule, wrong.detail);
+}
+
+/** Figures in it change while it is the same problem. */
+function keyOf({ rule, detail }: Problem): string {
+  return `${rule} ${detail.replaceAll(/ \d+\b/g, "")}`;
 }
 
 function endHalf(world: ProvisionerWorld): void {

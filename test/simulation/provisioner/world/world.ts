@@ -45,6 +45,8 @@ export class ProvisionerWorld {
   readonly forced = new Set<string>();
   /** What was begun in slow times may be done so much later. Milliseconds. */
   graceMs = 15_000;
+  /** Whatever is tried again has been within so long. Milliseconds. */
+  patienceMs = 420_000;
   /** Writes of the provisioners that were stored. */
   writes = 0;
   /** Everything works: the scheduler's copy is not old any more. */
