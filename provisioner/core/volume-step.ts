@@ -113,15 +113,13 @@ function growthStep(
   { capacityBytes = 0, volumeMode }: Volume,
   { image, claim }: { readonly image: ImageState; readonly claim: Claim },
 ): VolumeStep {
-  const { requestBytes = 0 } = claim;
-  if (requestBytes > capacityBytes) {
-    const bytes = imageBytes(requestBytes);
-    if (bytes > LARGEST_BYTES)
-      return { kind: "refuse-growth", why: `it asks for more than ${quantityOf(LARGEST_BYTES)}` };
-    return image.bytes < bytes ? { kind: "grow", bytes } : { kind: "record-capacity", bytes };
-  }
-  // While this is set, the kubelet grows the filesystem, and says so in the claim's capacity.
-  if (claim.resizeStatus !== undefined || claim.capacityBytes === undefined) return NOTHING;
-  if (claim.capacityBytes >= requestBytes) return NOTHING;
-  return { kind: "tell-claim", bytes: capacityBytes, isDone: volumeMode === "Block" };
+  const { requestBytes = 0, capacityBytes: toldBytes, resizeStatus } = claim;
+  // While the status is set, the kubelet grows the filesystem, and says so in the claim's capacity. What is there already does not wait for more.
+  if (resizeStatus === undefined && toldBytes !== undefined && toldBytes < Math.min(requestBytes, capacityBytes))
+    return { kind: "tell-claim", bytes: capacityBytes, isDone: volumeMode === "Block" };
+  if (requestBytes <= capacityBytes) return NOTHING;
+  const bytes = imageBytes(requestBytes);
+  if (bytes > LARGEST_BYTES)
+    return { kind: "refuse-growth", why: `it asks for more than ${quantityOf(LARGEST_BYTES)}` };
+  return image.bytes < bytes ? { kind: "grow", bytes } : { kind: "record-capacity", bytes };
 }

@@ -46,6 +46,17 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     ],
   },
   {
+    name: "a claim that asks for more than there is room for before it is told that it has grown",
+    seed: 70438,
+    nodes: [{ pools: [{ name: "one", disk: 1 }], diskMib: [40, 10, 20] }],
+    deeds: [
+      { ...CLAIM, thenMs: 20_000 },
+      { kind: "crash-at", site: "apply persistentvolumeclaims/status/before", skip: 0, thenMs: 0 },
+      { kind: "grow-claim", index: 0, thenMs: 40 },
+      { kind: "grow-claim", index: 0, thenMs: 10_000 },
+    ],
+  },
+  {
     name: "a PersistentVolume that is on its way while the provisioner ends and the class gets another pool",
     seed: 993,
     nodes: [{ pools: ["one", "two"].map((name, index) => ({ name, disk: index + 1 })), diskMib: [40, 40, 40] }],

@@ -167,6 +167,12 @@ describe("a volume that is to grow", () => {
       expected: { kind: "tell-claim", bytes: 2 * GiB, isDone: true },
     },
     {
+      name: "is told what it has before it gets more",
+      facts: { claim: { ...larger, requestBytes: 3 * GiB }, images: grown },
+      volume: { capacityBytes: 2 * GiB },
+      expected: { kind: "tell-claim", bytes: 2 * GiB, isDone: false },
+    },
+    {
       name: "is left to the kubelet while it grows the filesystem",
       facts: { claim: { ...larger, resizeStatus: "NodeResizeInProgress" }, images: grown },
       volume: { capacityBytes: 2 * GiB },
