@@ -51,7 +51,8 @@ function belongs(world: ProvisionerWorld, node: ProvisionerNode, file: string): 
   if (known !== undefined && textAt(known.metadata.labels, NODE_LABEL) === node.name) return true;
   if (ending === "img") return world.forced.has(volume) || world.judge.isExcused(volume);
   const claim = api.list("persistentvolumeclaims").find(({ metadata }) => `pvc-${metadata.uid}` === volume);
-  return known === undefined && claim !== undefined && claim.metadata.deletionTimestamp === undefined;
+  if (known !== undefined || claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false;
+  return textAt(claim.metadata.annotations, SELECTED) === node.name;
 }
 
 function* linkProblems({ kernel, name }: ProvisionerNode): Iterable<string> {
@@ -113,15 +114,28 @@ function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: Ap
   if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
   if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
   if (!hasPool || !isKept || world.judge.licences.wasGiven(name) || world.judge.isExcused(name)) return;
-  if (world.homes.imageOf(node, volume) === undefined) yield `not-retained: the image of ${name} is gone`;
+  const problem = contentProblem(world, node, volume);
+  if (problem !== undefined) yield `not-retained: ${problem}`;
+}
+
+/** What a pod wrote is there, in an image that is whole and called so. */
+function contentProblem(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): string | undefined {
+  const { name } = volume.metadata;
+  const image = world.homes.imageOf(node, volume);
+  if (image === undefined) return `the image of ${name} is gone`;
+  const { bytes, writtenFor } = image.inode.now;
+  if (image.ending !== "img") return `the image of ${name} is still called ${image.ending}`;
+  if (world.judge.wasWritten(name) && writtenFor !== name) return `the data of ${name} is gone`;
+  const capacity = bytesOf(textAt(volume, "spec", "capacity", "storage"));
+  return bytes < capacity ? `the image of ${name} has ${bytes} bytes of ${capacity}` : undefined;
 }
 
 function* boundProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
   const { name } = volume.metadata;
   const isExcused = world.judge.isExcused(name);
-  const isThere = world.homes.imageOf(node, volume) !== undefined;
-  if (!isThere && !isExcused) yield `image-gone: ${name} is bound, and has no image`;
-  if (!isThere) return;
+  const problem = contentProblem(world, node, volume);
+  if (problem !== undefined && !isExcused) yield `image-gone: ${name} is bound, and ${problem}`;
+  if (world.homes.imageOf(node, volume) === undefined) return;
   const number = node.kernel.deviceAt(`${LINKS}/${name}`);
   if (number === undefined) yield `not-attached: ${name} is bound, and ${node.name} does not have it attached`;
   if (number === undefined || isExcused) return;

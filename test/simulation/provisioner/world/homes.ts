@@ -44,7 +44,7 @@ export class Homes {
   }
 
   /** Its whole image, where its pool is there and has one. */
-  imageOf(node: ProvisionerNode, volume: ApiObject): Inode | undefined {
+  imageOf(node: ProvisionerNode, volume: ApiObject): WholeImage | undefined {
     const place = this.placeOf(node, volume);
     return place && wholeImage(place, volume.metadata.name);
   }
@@ -60,12 +60,17 @@ function fileOf({ disk, folder }: Place, name: string): Inode | undefined {
   return disk.folder(folder).names.get(name);
 }
 
-function wholeImage({ disk, folder }: Place, volume: string): Inode | undefined {
-  const files = [...disk.folder(folder).names];
-  return files.find(([file]) => {
+interface WholeImage {
+  readonly inode: Inode;
+  readonly ending: string;
+}
+
+function wholeImage({ disk, folder }: Place, volume: string): WholeImage | undefined {
+  const images = [...disk.folder(folder).names].flatMap(([file, inode]) => {
     const image = imageName(file);
-    return image?.volume === volume && image.ending !== "partial";
-  })?.[1];
+    return image?.volume === volume && image.ending !== "partial" ? [{ inode, ending: image.ending }] : [];
+  });
+  return images[0];
 }
 
 /** What of a volume would be there after a power cut at its worst. */

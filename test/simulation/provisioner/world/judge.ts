@@ -73,6 +73,10 @@ export class Judge {
     return this.#excused.has(volume);
   }
 
+  wasWritten(volume: string): boolean {
+    return this.#written.has(volume);
+  }
+
   wasPublished(volume: string): boolean {
     return this.#wasPublished.has(volume);
   }
