@@ -22,7 +22,9 @@ export function onNode(world: ProvisionerWorld, deed: DiskDeed | ForAWhile): voi
   switch (deed.kind) {
     case "fill-disk": {
       const disk = node.disks[deed.index % node.disks.length];
-      if (disk !== undefined) disk.otherBytes = Math.floor((disk.freeBytes + disk.otherBytes) * deed.share);
+      if (disk === undefined) break;
+      disk.otherBytes = Math.floor((disk.freeBytes + disk.otherBytes) * deed.share);
+      disk.filledMs = world.now;
       break;
     }
     case "kill":

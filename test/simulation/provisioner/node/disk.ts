@@ -36,6 +36,8 @@ export class Disk {
   readonly bytes: number;
   /** What files of others take. */
   otherBytes = 0;
+  /** When that changed last, true time. */
+  filledMs = Number.NEGATIVE_INFINITY;
   /** Files that a loop device shows: they keep their blocks without a name, too. */
   readonly held = new Set<Inode>();
   readonly #folders = new Map<string, Folder>();

@@ -101,7 +101,7 @@ export class ProvisionerNode {
               ...{ pool, node: this.name, nowMs: engine.scheduler.nowMs() },
               volumes: engine.api.list("persistentvolumes"),
             }),
-          onAllocated: (disk, pool) => judge.onAllocated(disk, this.reserveOf(pool)),
+          onAllocated: (disk, pool) => judge.onAllocated(disk, this.reserveOf(pool), engine.scheduler.nowMs()),
         },
       });
       const errors = {
