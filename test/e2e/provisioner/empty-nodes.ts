@@ -1,16 +1,21 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { detachVolumes, makeDisk, mountDisk, type PoolPlace, poolPath } from "../../node/pool-disks.ts";
 import { HarnessError } from "../../process/errors.ts";
 import { deleteNode } from "../scenarios/failures/deleted-nodes.ts";
 import type { NodeName } from "../scenarios/stage.ts";
-import { makeClaim, untilTold } from "./claims.ts";
-import { makePod, type Use } from "./pods.ts";
+import { deleteClaim, makeClaim, untilTold, untilVolume } from "./claims.ts";
+import { deletePod, makePod, type Use } from "./pods.ts";
 import { podOn } from "./provisioner-pods.ts";
 import { startWith } from "./reboots.ts";
 import type { PageReader } from "./runbooks.ts";
 import type { ProvisionerStage } from "./stage.ts";
 
+const RUNBOOK = new URL("../../../docs/runbooks/MooringLocalVolumesUnavailable.md", import.meta.url);
+/** What the runbook says in its text of a volume that stays Released. */
+const BY_HAND = [...readFileSync(RUNBOOK, "utf8").matchAll(/`(kubectl \w+ pv pvc-UID [^`]*)`/g)].map(
+  ([, command = ""]) => command,
+);
 const made = v.object({ metadata: v.object({ uid: v.string() }) });
 
 /** Cuts the power of a node, deletes its Node object, and boots it with an empty disk for the pool `loose`. */
@@ -40,6 +45,16 @@ export async function askInVain(
   const { metadata } = v.parse(made, await stage.api.get(`/api/v1/namespaces/default/pods/${name}`));
   const about = { reason: "FailedScheduling", words: "did not have enough free storage" };
   await untilTold(stage, () => stage.events.on(metadata.uid), about);
+}
+
+/** Gives up a volume whose disk was replaced, as the runbook says: its pod, its claim, and by hand what stays Released. */
+export async function giveUp(stage: ProvisionerStage, pages: PageReader, { claim, pod }: Use): Promise<void> {
+  const { volume } = claim;
+  await deletePod(stage, pod);
+  await deleteClaim(stage, claim);
+  await untilVolume(stage, volume, "Released");
+  await pages.follow(BY_HAND.join("\n"), { node: pod.node, volume });
+  await untilVolume(stage, volume, "gone");
 }
 
 /** Gives up a node as the page says: deletes its Node object, waits until the provisioner's pod is gone, forgets it, and deletes the claims that are named. */

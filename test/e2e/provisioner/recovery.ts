@@ -6,6 +6,7 @@ import { HarnessError } from "../../process/errors.ts";
 import { kubectl } from "../kubectl.ts";
 import type { NodeName } from "../scenarios/stage.ts";
 import { deleteClaim, type MadeClaim, untilBound, untilClaim, untilVolume } from "./claims.ts";
+import { setPolicy } from "./meanwhile.ts";
 import { runUse, type Use } from "./pods.ts";
 import { podOn } from "./provisioner-pods.ts";
 import type { PageReader } from "./runbooks.ts";
@@ -20,9 +21,8 @@ const SAVED_HERE = "/tmp/";
 /** Ends a use so that its image stays, without a PersistentVolume. */
 export async function leaveImage(stage: ProvisionerStage, use: Use): Promise<void> {
   const { volume } = use.claim;
-  const retain = { spec: { persistentVolumeReclaimPolicy: "Retain" } };
   await endPod(stage, use);
-  await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, retain);
+  await setPolicy(stage, volume, "Retain");
   await deleteClaim(stage, use.claim);
   await untilVolume(stage, volume, "Released");
   await kubectl(stage.cluster, "delete", "pv", volume);

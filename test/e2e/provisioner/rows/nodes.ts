@@ -2,9 +2,11 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { filesIn, linksOn, makeDisk, mountDisk, unmountDisk } from "../../../node/pool-disks.ts";
 import { HarnessError } from "../../../process/errors.ts";
+import type { NodeName } from "../../scenarios/stage.ts";
 import { changeClaim, toldOfVolume, untilTold } from "../claims.ts";
-import { askInVain, comeBackEmpty, forget, isUsed } from "../empty-nodes.ts";
+import { askInVain, comeBackEmpty, forget, giveUp, isUsed } from "../empty-nodes.ts";
 import { MAY_RESIZE_EXT4, sized } from "../growth.ts";
+import { setPolicy } from "../meanwhile.ts";
 import { inPod, lastOf, makePod, runUse, type Use, untilRunning } from "../pods.ts";
 import { metricOf, roomFor, untilReadiness } from "../provisioner-pods.ts";
 import { untilUse } from "../race.ts";
@@ -71,10 +73,11 @@ export function nodeRows(): void {
       const node = "node-2";
       const whole = await runUse(stage, { node, isKept: true, name: "whole" });
       const lost = await runUse(stage, { node, isKept: true, name: "lost", storageClass: "loose" });
+      const givenUp = await runUse(stage, { node, isKept: true, name: "given-up", storageClass: "loose" });
       for (const { pod } of [whole, lost]) await inPod(stage, pod, `echo ${pod.name} > /data/own; sync`);
       const place = { node: stage.node(node), pool: "loose" };
 
-      await comeBackEmpty(stage, node, [whole, lost]);
+      await comeBackEmpty(stage, node, [whole, lost, givenUp]);
 
       await untilOwn(whole);
       const unavailable = { reason: "VolumeUnavailable", words: 'pool "loose"' };
@@ -83,7 +86,9 @@ export function nodeRows(): void {
         const shown = await pages.look("MooringLocalVolumesUnavailable", { node, pool: "loose" });
         expect(shown).toMatch(new RegExp(`^volume without data .*${lost.claim.volume}`, "m"));
       });
-      expect(await metricOf(stage, node, "mooring_unavailable_volumes")).toBe(1);
+      await untilUnavailable(node, 2);
+      await giveUp(stage, pages, givenUp);
+      await untilUnavailable(node, 1);
       await askInVain(stage, { name: "fresh", storageClass: "loose", node });
       expect([await runsAgain(lost), isUsed(place)]).toEqual([false, false]);
 
@@ -125,9 +130,7 @@ export function nodeRows(): void {
           JSON.stringify(await stage.api.get("/api/v1/namespaces/default/persistentvolumeclaims/restored")),
         ).toMatch(MAY_RESIZE_EXT4 ? /"capacity":\{"storage":"48Mi"/ : /FileSystemResizePending/);
       });
-      await stage.api.patch(`/api/v1/persistentvolumes/${volume}`, {
-        spec: { persistentVolumeReclaimPolicy: "Delete" },
-      });
+      await setPolicy(stage, volume, "Delete");
       await endUses(stage, { claim, pod });
       expect(await filesIn({ node: stage.node(node), pool: "default" })).not.toContain(`${volume}.img`);
     });
@@ -150,6 +153,13 @@ async function lookAtLost({ claim }: Use): Promise<void> {
 async function untilAttached({ claim: { volume }, pod }: Use): Promise<void> {
   await stage.until(`the link of ${volume}`, async () => {
     expect([...(await linksOn(stage.node(pod.node))).keys()]).toContain(volume);
+  });
+}
+
+/** Waits until a provisioner counts so many volumes without their data. */
+async function untilUnavailable(node: NodeName, count: number): Promise<void> {
+  await stage.until(`${count} unavailable volumes`, async () => {
+    expect(await metricOf(stage, node, "mooring_unavailable_volumes")).toBe(count);
   });
 }
 
