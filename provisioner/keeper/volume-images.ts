@@ -22,7 +22,7 @@ export interface VolumeParts {
 type ImageReply = { readonly ok: true; readonly image: ImageState };
 type Answer = Promise<ImageReply | KeeperRefusal>;
 
-/** Reserves a new image and attaches it. Whatever a former try left is completed: only a whole image loses the ending `.partial`. */
+/** Reserves a new image and attaches it, yet without its link: nothing is to write to it before a PersistentVolume is known to name it. Whatever a former try left is completed: only a whole image loses the ending `.partial`. */
 export async function make(parts: VolumeParts, request: RequestOf<"make">, pool: OpenPool): Answer {
   const { volume } = request;
   const bytes = imageBytes(request.bytes);
@@ -32,7 +32,7 @@ export async function make(parts: VolumeParts, request: RequestOf<"make">, pool:
     if (elsewhere !== undefined) return refuse("failed", `the volume is in pool ${elsewhere} already`);
     const refusal = await reserve(parts, { volume, bytes }, pool);
     if (refusal !== undefined) return refusal;
-    return await attachTo(parts, pool, { volume, state: "made", bytes });
+    return await show(parts, pool, { volume, state: "made", bytes });
   }
   if (image.state === "published" && image.bytes < bytes)
     return refuse("failed", `the image is published with ${image.bytes} bytes, ${bytes} are asked for: use grow`);
@@ -40,18 +40,17 @@ export async function make(parts: VolumeParts, request: RequestOf<"make">, pool:
   if (refusal !== undefined) return refusal;
   // A crash may have come between the rename and this.
   await parts.actions.sync(pool.at("."));
-  return await attachTo(parts, pool, { ...image, bytes: Math.max(image.bytes, bytes) });
+  return await show(parts, pool, { ...image, bytes: Math.max(image.bytes, bytes) });
 }
 
+/** A PersistentVolume names the image: from now on it is never deleted for want of one, and may be used. */
 export async function publish(parts: VolumeParts, { volume }: RequestOf<"publish">, pool: OpenPool): Answer {
   const image = await find(pool, volume);
   if (image === undefined || image.state === "partial") return notFound(pool, volume);
   const published = { volume, state: "published" } as const;
   if (image.state === "made") await parts.actions.rename(pool.at(fileOf(image)), pool.at(fileOf(published)));
   await parts.actions.sync(pool.at("."));
-  const [loop] = await parts.loops.showing({ volume, path: pool.at(fileOf(published)) });
-  const isAttached = loop !== undefined && (await parts.links.leadsTo(volume, loop.device));
-  return reply(pool, { ...published, bytes: image.bytes }, isAttached ? loop.device : undefined);
+  return await attachTo(parts, pool, { ...published, bytes: image.bytes });
 }
 
 /** Never makes an image. A link that outlived its image must go: its device may soon be another volume's. */
@@ -142,6 +141,15 @@ async function extend(
     }
     return undefined;
   });
+}
+
+async function show(
+  { loops, links }: VolumeParts,
+  pool: OpenPool,
+  image: Pick<PoolImage, "volume" | "state" | "bytes">,
+): Promise<ImageReply> {
+  const device = await loops.attach({ volume: image.volume, path: pool.at(fileOf(image)) });
+  return reply(pool, image, (await links.leadsTo(image.volume, device)) ? device : undefined);
 }
 
 async function attachTo(

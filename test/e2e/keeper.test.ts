@@ -16,10 +16,12 @@ function about({ pool }: KeeperNode, volume: string) {
   return { volume, pool: pool.name, poolId: pool.id };
 }
 
-/** Makes a volume; fails when the keeper refuses. */
+/** Makes a volume that may be used; fails when the keeper refuses. */
 async function made(node: KeeperNode, mib: number): Promise<{ volume: string; device: string }> {
   const volume = newVolume();
-  const answer = await node.ask({ verb: "make", ...about(node, volume), bytes: mib * MIB });
+  const image = await node.ask({ verb: "make", ...about(node, volume), bytes: mib * MIB });
+  if (!image.ok) throw new Error(image.message);
+  const answer = await node.ask({ verb: "publish", ...about(node, volume) });
   if (!answer.ok) throw new Error(answer.message);
   return { volume, device: answer.image.device ?? "" };
 }
@@ -43,7 +45,6 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
       pool: "fast",
       bytes: 16 * MIB,
       state: "made",
-      device: expect.stringMatching(/^\/dev\/loop\d+$/),
     };
     const twice = async (request: KeeperRequest): Promise<readonly unknown[]> => [
       await node.ask(request),
@@ -57,12 +58,15 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     ]);
     const [device = "", ...more] = loopsOf(volume);
     expect(more).toEqual([]);
-    expect(node.linkOf(volume)).toBe(device);
+    expect(device).toMatch(/^\/dev\/loop\d+$/);
+    // A pod cannot write to it before a PersistentVolume is known to name it.
+    expect(node.linkOf(volume)).toBeUndefined();
     expect(node.files().toSorted()).toEqual(["pool.json", `${volume}.made`]);
 
     const published = { ok: true, image: { ...image, state: "published", device } };
     expect(await twice({ verb: "publish", ...about(node, volume) })).toEqual([published, published]);
     expect(node.files()).toContain(`${volume}.img`);
+    expect(node.linkOf(volume)).toBe(device);
 
     const grown = { ok: true, image: { ...published.image, bytes: 32 * MIB } };
     expect(await twice({ verb: "grow", ...about(node, volume), bytes: 32 * MIB })).toEqual([grown, grown]);
@@ -99,7 +103,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     const { volume } = await made(node, 64);
     const before = await poolState(node);
 
-    await node.shell(`fallocate --punch-hole --offset 0 --length 32M '${node.pool.path}/${volume}.made'`);
+    await node.shell(`fallocate --punch-hole --offset 0 --length 32M '${node.pool.path}/${volume}.img'`);
     await node.shell("sync");
     const after = await poolState(node);
 
@@ -158,8 +162,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
 
     const refused = answers.flatMap((answer) => (answer.ok ? [] : [answer.code]));
     expect(refused).toEqual(Array.from({ length: 10 }, () => "no-space"));
-    const devices = answers.flatMap((answer) => (answer.ok ? [answer.image.device] : []));
-    expect(new Set(devices).size).toBe(10);
+    expect(new Set(volumes.flatMap(loopsOf)).size).toBe(10);
     const blocks = await node.print(`stat --format=%b '${node.pool.path}'/*.made`);
     for (const count of blocks.trim().split("\n")) expect(Number(count) * 512).toBeGreaterThanOrEqual(bytes);
     expect(node.files()).toHaveLength(11);
@@ -226,7 +229,7 @@ describe("a volume in use", () => {
     const { during, image, after } = await removeAround(volume, { begin: begin(link, at), end: end(at) });
 
     expect(during).toEqual({ ok: false, code: "in-use", message: expect.stringContaining(by(at)) });
-    expect(image).toMatchObject({ images: [{ volume, state: "made", device: expect.any(String) }] });
+    expect(image).toMatchObject({ images: [{ volume, state: "published", device: expect.any(String) }] });
     expect(after).toEqual(REMOVED);
   });
 
@@ -262,7 +265,7 @@ describe("a volume in use", () => {
 
   it("is not removed while two loop devices show it", async () => {
     const { volume } = await made(node, 16);
-    const second = (await node.print(`losetup --find --show '${node.pool.path}/${volume}.made'`)).trim();
+    const second = (await node.print(`losetup --find --show '${node.pool.path}/${volume}.img'`)).trim();
 
     const during = await remove(node, volume);
     await node.shell(`losetup --detach ${second}`);
@@ -274,7 +277,7 @@ describe("a volume in use", () => {
   it("is removed with all of its files, where one was copied by hand", async () => {
     const { volume } = await made(node, 16);
     await node.shell(
-      `cd '${node.pool.path}' && cp ${volume}.made ${volume}.img && cp ${volume}.made ${volume}.partial && cd /`,
+      `cd '${node.pool.path}' && cp ${volume}.img ${volume}.made && cp ${volume}.img ${volume}.partial && cd /`,
     );
 
     expect(await remove(node, volume)).toEqual(REMOVED);
@@ -285,7 +288,7 @@ describe("a volume in use", () => {
   it("gives the room back also when its file was deleted by hand", async () => {
     const { freeBytes } = await poolState(node);
     const { volume } = await made(node, 64);
-    await node.shell(`rm '${node.pool.path}/${volume}.made'`);
+    await node.shell(`rm '${node.pool.path}/${volume}.img'`);
 
     expect(await remove(node, volume)).toEqual({ ok: true, removed: false });
 
@@ -382,7 +385,7 @@ describe("a pool", () => {
       const refusal = { ok: false, code: "pool-lost", message: expect.stringContaining(why) };
       expect(asked).toEqual([refusal, refusal, refusal]);
       expect(await poolState(node)).toMatchObject({ state: "lost", freeBytes: 0, why: expect.stringContaining(why) });
-      expect(files).toContain(`${volume}.made`);
+      expect(files).toContain(`${volume}.img`);
       expect(loopsOf(volume)).toHaveLength(1);
     },
     120_000,
