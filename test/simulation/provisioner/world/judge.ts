@@ -101,8 +101,7 @@ export class Judge {
     // What is called so was judged when it got the name.
     if (image.ending === "partial") return;
     const { untilMs, isThere } = this.licences.of(image.volume, node);
-    // Laxer than it could be: a pod may have written into it between the attachment and the publishing.
-    const isNew = image.ending === "made" && !isThere;
+    const isNew = image.ending === "made" && !isThere && inode.now.writtenFor === undefined;
     if (!isNew && untilMs < nowMs)
       this.fail("erased-without-licence", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
   }
