@@ -98,7 +98,7 @@ function deedText(deeds: readonly Deed[], output: Output): Pick<Printout, "text"
   return { text: output === "json" ? jsonList("UninstalledList", deeds) : deedTable(deeds, screenOf(false)) };
 }
 
-/** What nobody can name any more once the objects are gone in which the nodes have told of it. */
+/** What cannot be named any more once the objects are gone in which the nodes have told of it. */
 function imageNotices(state: LocalState): readonly string[] {
   const { items, more } = orphansOf(state);
   const images = items.filter(({ kind }) => kind === "image without volume");

@@ -98,7 +98,7 @@ async function isNamespaceGone(ports: UninstallPorts, uid: string): Promise<bool
 }
 
 /**
- * Ends all provisioners, so that nobody makes a volume any more. If they do not end, or a volume was made until then, they are started again
+ * Ends all provisioners, so that none makes a volume any more. If they do not end, or a volume was made until then, they are started again
  * and the answer is why.
  */
 export async function stopProvisioners(ports: UninstallPorts): Promise<Halt | undefined> {
