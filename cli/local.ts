@@ -38,7 +38,8 @@ async function carryOut(request: Request, client: KubeClient): Promise<Printout>
   if (request.kind === "forget" || request.kind === "uninstall") {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort());
     if (request.kind === "forget") return await forgetNode(asked, request);
-    return await uninstall({ ...asked, clock }, request);
+    const tell = (line: string) => process.stderr.write(`${line}\n`);
+    return await uninstall({ ...asked, clock, tell }, request);
   }
   return request.kind === "pools" ? await listPools(asked) : await listOrphans(asked);
 }

@@ -1,6 +1,5 @@
 import * as v from "valibot";
 import type { KubeClient } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
 import { PROVISIONERS } from "../../common/storage/local-volumes.ts";
 import { ifAllowed } from "../if-allowed.ts";
 import { listPages } from "../list-pages.ts";
@@ -15,7 +14,14 @@ import { sizeText } from "./size-text.ts";
 import { readLocalState } from "./source.ts";
 import type { LocalState, LocalVolume } from "./state.ts";
 import { waysOut } from "./uninstall.ts";
-import { deleteParts, type FoundPart, findParts, stopProvisioners, whatStays } from "./uninstall-run.ts";
+import {
+  deleteParts,
+  type FoundPart,
+  findParts,
+  stopProvisioners,
+  type UninstallPorts,
+  whatStays,
+} from "./uninstall-run.ts";
 
 type Output = Asking["output"];
 
@@ -26,10 +32,10 @@ const KEEPING = [
 
 /** Removes the provisioner unless it has volumes; without `isSure` it says what it would do. */
 export async function uninstall(
-  { client, clock, output, signal }: Asking & { readonly clock: Clock },
+  { client, clock, output, signal, tell }: Asking & Pick<UninstallPorts, "clock" | "tell">,
   { isSure }: { readonly isSure: boolean },
 ): Promise<Printout> {
-  const ports = { client, clock, signal };
+  const ports = { client, clock, signal, tell };
   const state = await readLocalState(client, signal);
   if (state.volumes.length > 0) return refused(state, output);
   const found = await findParts(ports);
@@ -117,5 +123,8 @@ async function classNotices(client: KubeClient, signal: AbortSignal): Promise<re
   const classes = await ifAllowed("storageclasses", [], () => listPages(client, { path, project }, signal));
   const names = (classes ?? []).flatMap((one) => (PROVISIONERS.includes(one.provisioner) ? one.metadata.name : []));
   if (names.length === 0) return [];
-  return ["StorageClasses that nobody serves without it:", `  kubectl delete storageclass ${names.join(" ")}`];
+  return [
+    "StorageClasses that it served, and that make no volume without it:",
+    `  kubectl delete storageclass ${names.join(" ")}`,
+  ];
 }

@@ -13,7 +13,11 @@ export interface UninstallPorts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Says at once what is waited for. */
+  readonly tell: (line: string) => void;
 }
+
+type Asking = Pick<UninstallPorts, "client" | "signal">;
 
 /** A part that is there. */
 export interface FoundPart extends Part {
@@ -37,16 +41,13 @@ const object = v.object({
   metadata: v.object({ uid: v.string(), deletionTimestamp: v.nullish(v.string()) }),
 });
 
-export async function findParts({ client, signal }: UninstallPorts): Promise<readonly FoundPart[]> {
+export async function findParts({ client, signal }: Asking): Promise<readonly FoundPart[]> {
   const found: FoundPart[] = [];
   for (const part of PARTS) found.push(...[(await find({ client, signal }, part)) ?? []].flat());
   return found;
 }
 
-async function find(
-  { client, signal }: Pick<UninstallPorts, "client" | "signal">,
-  part: Part,
-): Promise<FoundPart | undefined> {
+async function find({ client, signal }: Asking, part: Part): Promise<FoundPart | undefined> {
   try {
     const { metadata } = v.parse(object, await client.request({ method: "GET", path: part.path }, signal));
     return { ...part, uid: metadata.uid, isDeleting: Boolean(metadata.deletionTimestamp) };
@@ -84,6 +85,7 @@ async function drop(
       if (deleted.kind !== "applied") return { kind, name, outcome: "kept", why: deleted.message };
     }
     if (isTrial || kind !== NAMESPACE.kind) return { kind, name, outcome: "deleted" };
+    ports.tell("Waiting for the namespace to go, at most two minutes.");
     if (await isNamespaceGone(ports, uid)) return { kind, name, outcome: "deleted" };
     return { kind, name, outcome: "kept", why: "it is still being deleted: its conditions say what keeps it" };
   } catch (error) {
@@ -118,6 +120,7 @@ export async function stopProvisioners(ports: UninstallPorts): Promise<Halt | un
 
 async function haltOf(ports: UninstallPorts): Promise<Halt | undefined> {
   const { client, signal } = ports;
+  ports.tell("Waiting for the provisioner's pods to end, at most two minutes.");
   const haveEnded = await within(ports, async () => (await listPods(client, signal)).length === 0);
   if (signal.aborted) return { why: "it was interrupted", volumes: [] };
   if (!haveEnded) {
@@ -128,7 +131,7 @@ async function haltOf(ports: UninstallPorts): Promise<Halt | undefined> {
   return volumes.length === 0 ? undefined : { why: "volumes were made meanwhile", volumes };
 }
 
-async function selectNodes(ports: Pick<UninstallPorts, "client" | "signal">, value: "true" | null): Promise<void> {
+async function selectNodes(ports: Asking, value: "true" | null): Promise<void> {
   const daemonSet = await find(ports, DAEMON_SET);
   if (daemonSet === undefined) return;
   const target = { apiVersion: "apps/v1", ...daemonSet };

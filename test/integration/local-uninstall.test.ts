@@ -19,6 +19,7 @@ const ORPHAN = "pvc-0b7a1c52-6d0e-4c56-9f7c-3a6f3b2f0a11";
 const DAEMON_SET = `/apis/apps/v1/namespaces/${SYSTEM}/daemonsets/mooring-provisioner`;
 const COMPONENTS = ["provisioner", "provisioner-network-policy", "provisioner-critical-pods-quota"];
 const STOPPED = "local.mooring.dev/uninstall";
+const WAITING = "Waiting for the provisioner's pods to end, at most two minutes.\n";
 
 let owner: Owner;
 let signals: Disposable;
@@ -263,7 +264,10 @@ describe("uninstall, interrupted while the provisioners end", () => {
     interrupt();
     const { code, stderr } = await ended;
 
-    expect({ code, stderr }).toEqual({ code: 130, stderr: "The provisioner runs as before: it was interrupted.\n" });
+    expect({ code, stderr }).toEqual({
+      code: 130,
+      stderr: `${WAITING}The provisioner runs as before: it was interrupted.\n`,
+    });
     expect(JSON.stringify(await stage.api.get(DAEMON_SET))).not.toContain(STOPPED);
     await endPods();
     await podOnNode();
@@ -323,7 +327,7 @@ describe("uninstall, without a volume", () => {
     await endPods();
     const ended = await running;
 
-    expect(ended).toMatchObject({ code: 0 });
+    expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining(WAITING) });
     expect(await provisionerTraces()).toEqual([]);
     expect(await tracesIn(plane)).toEqual(expect.arrayContaining([...byName(await kustomize(base)).keys()]));
     expect([...keeper.images.keys()]).toEqual([ORPHAN]);
