@@ -11,7 +11,7 @@ const WORKERS = 5;
 
 /**
  * What takes so long hangs, also on a machine that does other things as well. How soon something has to happen is for the rows to say, of the
- * time that the machine gave (test/process/starvation.ts).
+ * time that the machine gave (test/rig/process/starvation.ts).
  */
 const HANGS_MS = 300_000;
 
@@ -94,7 +94,36 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      // The same for long: `npm run prove` alone runs these.
+      // The instruments' own tests: `npm run test:rig` alone runs these, after a change of an instrument and each night.
+      {
+        test: {
+          name: "rig",
+          include: [
+            "test/rig/tests/unit/**/*.test.ts",
+            "test/rig/tests/cluster/*.test.ts",
+            "test/bench/tests/**/*.test.ts",
+          ],
+          globalSetup: "test/integration/global-setup.ts",
+          env,
+          testTimeout: HANGS_MS,
+          hookTimeout: HANGS_MS,
+          isolate: false,
+          maxWorkers: WORKERS,
+        },
+      },
+      // Those that need real nodes, as root.
+      {
+        test: {
+          name: "rig-node",
+          include: ["test/rig/tests/node/*.test.ts"],
+          globalSetup: "test/e2e/global-setup.ts",
+          testTimeout: 3 * HANGS_MS,
+          hookTimeout: 3 * HANGS_MS,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      // Real nodes for long: `npm run prove` alone runs these.
       {
         test: {
           name: "e2e-long",

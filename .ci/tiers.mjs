@@ -9,7 +9,7 @@ const reportFile = "test-results.json";
 const commands = [
   { script: "test", tiers: ["unit", "integration"] },
   // The probe prints a JSON list of what keeps this machine from running the tier.
-  { script: "test:e2e", tiers: ["e2e"], packages: ".ci/e2e-packages", probe: "test/node/probe.ts" },
+  { script: "test:e2e", tiers: ["e2e"], packages: ".ci/e2e-packages", probe: "test/rig/node/probe.ts" },
 ];
 
 async function runTiers({ script, tiers, packages, probe }) {

@@ -1,8 +1,8 @@
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { freePort } from "../control-plane/ports.ts";
-import type { OwnedChild } from "../process/child.ts";
-import type { StandInKubelet } from "../stand-in/kubelet.ts";
-import type { Stage } from "../stand-in/stage.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import type { StandInKubelet } from "../rig/stand-in/kubelet.ts";
+import type { Stage } from "../rig/stand-in/stage.ts";
 import { answered, startInPod } from "./pod-process.ts";
 import { connections, cpuMs, residentMiB } from "./process-figures.ts";
 

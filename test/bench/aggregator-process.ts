@@ -1,12 +1,12 @@
 import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { freePort } from "../control-plane/ports.ts";
-import type { OwnedChild } from "../process/child.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
 import { answered, bundled, startInPod } from "./pod-process.ts";
 import { withNiceness } from "./priority.ts";

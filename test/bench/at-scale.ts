@@ -1,8 +1,8 @@
 import { getPriority, setPriority } from "node:os";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { type MeasuredAggregator, startAggregator } from "./aggregator-process.ts";
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
 import { type ClusterForm, type LoadedCluster, openLoadedCluster } from "./cluster/data-folder.ts";

@@ -3,9 +3,9 @@ import { Readable } from "node:stream";
 import { object, parse, string, unknown } from "valibot";
 import { connect } from "../../common/kube/connection.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 /** Sees every change of a claim as it is stored. */
 export interface ClaimWatch {

@@ -1,7 +1,7 @@
 import { array, looseObject, optional, parse, string } from "valibot";
-import { waitUntil } from "../process/wait.ts";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { NAMESPACE, volumeOf } from "../stand-in/stage.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { NAMESPACE, volumeOf } from "../rig/stand-in/stage.ts";
 import { forEachIndex } from "./cluster/concurrency.ts";
 import {
   CLAIMS,

@@ -7,11 +7,11 @@ import * as v from "valibot";
 import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { APPLY, DEMO_PACE } from "../stand-in/mooring.ts";
+import { startControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { APPLY, DEMO_PACE } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
   claimObject,
@@ -21,7 +21,7 @@ import {
   startMooring,
   volumeObject,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
 import { forEachIndex } from "./cluster/concurrency.ts";
 

@@ -1,5 +1,5 @@
 import type { Printer } from "../demo/print.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { deleteMounted, deleteUnused, writesPerUse } from "./deletion-runs.ts";
 import { type Mode, openScene, refusals, type Scene } from "./deletion-scene.ts";
 import { percentile, summary } from "./statistics.ts";

@@ -1,7 +1,7 @@
 // What both programs under comparison have in common: what they follow, and how they tell what they see.
 import { createServer } from "node:http";
-import type { Seen } from "../faults/direct.ts";
-import type { Delivery } from "../faults/ledger.ts";
+import type { Seen } from "../rig/faults/direct.ts";
+import type { Delivery } from "../rig/faults/ledger.ts";
 
 /** A collection to follow. */
 export interface ToFollow {

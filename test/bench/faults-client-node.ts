@@ -8,8 +8,8 @@ import {
   type ObjectCache,
 } from "@kubernetes/client-node";
 import { createSystemClock } from "../../common/runtime/clock.ts";
-import { readSeen } from "../faults/direct.ts";
-import type { Delivery } from "../faults/ledger.ts";
+import { readSeen } from "../rig/faults/direct.ts";
+import type { Delivery } from "../rig/faults/ledger.ts";
 import { type ChildTask, pathOf, show, type ToFollow, tell } from "./faults-child.ts";
 
 /** "Restart informer after 5sec", says the example. */

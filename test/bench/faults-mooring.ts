@@ -5,7 +5,7 @@ import { createInformer } from "../../common/kube/informer.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { createLogger } from "../../common/runtime/logger.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { readSeen } from "../faults/direct.ts";
+import { readSeen } from "../rig/faults/direct.ts";
 import { type ChildTask, pathOf, show, tell } from "./faults-child.ts";
 
 const task: ChildTask = JSON.parse(process.argv[2] ?? "");

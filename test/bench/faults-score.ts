@@ -1,5 +1,5 @@
-import type { Seen } from "../faults/direct.ts";
-import type { Delivery } from "../faults/ledger.ts";
+import type { Seen } from "../rig/faults/direct.ts";
+import type { Delivery } from "../rig/faults/ledger.ts";
 
 /** What a follower got wrong; all counts of objects. */
 export interface Score {

@@ -1,12 +1,12 @@
 import type { Printer } from "../demo/print.ts";
 import { createFakeRandom } from "../fakes/random.ts";
-import { type Fault, PROXY_FAULT_KINDS, type ProxyFaultKind, WORLD_FAULTS } from "../faults/fault.ts";
-import { Mutator, type Population } from "../faults/mutator.ts";
-import { faultSchedule } from "../faults/schedule.ts";
-import { rage } from "../faults/storm.ts";
-import { startWorld, type World } from "../faults/world.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Fault, PROXY_FAULT_KINDS, type ProxyFaultKind, WORLD_FAULTS } from "../rig/faults/fault.ts";
+import { Mutator, type Population } from "../rig/faults/mutator.ts";
+import { faultSchedule } from "../rig/faults/schedule.ts";
+import { rage } from "../rig/faults/storm.ts";
+import { startWorld, type World } from "../rig/faults/world.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import type { ToFollow } from "./faults-child.ts";
 import { Contender, type ContenderPlan, type Figures } from "./faults-contender.ts";
 

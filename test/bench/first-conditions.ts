@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import type { OwnedChild } from "../process/child.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 
 /** When each claim first became what is waited for, from the making of this on. */

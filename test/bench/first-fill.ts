@@ -1,9 +1,9 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
 import type { Printer } from "../demo/print.ts";
-import type { OwnedChild } from "../process/child.ts";
-import type { Owner } from "../process/owner.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
+import { startControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { startAggregator } from "./aggregator-process.ts";
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
 import { forEachIndex } from "./cluster/concurrency.ts";

@@ -1,5 +1,5 @@
 import type { Printer } from "../demo/print.ts";
-import type { Stage } from "../stand-in/stage.ts";
+import type { Stage } from "../rig/stand-in/stage.ts";
 import { startPodAgent } from "./agent-process.ts";
 import { bundled, UNBUNDLED } from "./pod-process.ts";
 import { residentMiB } from "./process-figures.ts";

@@ -10,7 +10,7 @@ import { createMetrics, type Metrics } from "../../common/runtime/metrics.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { holdsOf, knownHold, nodeState, releaseOf } from "../fakes/node-states.ts";
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { parseExposition, total } from "./exposition.ts";
 import { percentile } from "./statistics.ts";
 

@@ -5,8 +5,8 @@ import { createInformer } from "../../common/kube/informer.ts";
 import { createLogger } from "../../common/runtime/logger.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import { HarnessError } from "../process/errors.ts";
-import { describeClaim, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { describeClaim, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 
 const LIMIT_MS = 30_000;
 

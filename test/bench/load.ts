@@ -1,12 +1,12 @@
 import { setPriority } from "node:os";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
-import { freePort } from "../control-plane/ports.ts";
 import type { Printer } from "../demo/print.ts";
-import type { OwnedChild } from "../process/child.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { startAggregator } from "./aggregator-process.ts";
 import { forEachIndex } from "./cluster/concurrency.ts";
 import { nodeObject } from "./cluster/nodes.ts";

@@ -3,9 +3,9 @@
 // transitions, scale, restart).
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
-import type { Owner } from "../process/owner.ts";
-import { runOwned } from "../process/run-owned.ts";
-import { buildCluster, makeClaims, type Stage, startMooring } from "../stand-in/stage.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
+import { buildCluster, makeClaims, type Stage, startMooring } from "../rig/stand-in/stage.ts";
 import { benchDeletions } from "./deletions.ts";
 import { benchFaults } from "./faults.ts";
 import { benchFirstFill } from "./first-fill.ts";

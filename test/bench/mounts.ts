@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readHolds } from "../../agent/core/holds.ts";
 import type { Printer } from "../demo/print.ts";
-import { NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+import { NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 import { type MeasuredAgent, startPodAgent } from "./agent-process.ts";
 import { bundled } from "./pod-process.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";

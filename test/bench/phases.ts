@@ -1,4 +1,4 @@
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import type { MeasuredAggregator } from "./aggregator-process.ts";
 import { observedBetween, quantileBound, total } from "./exposition.ts";
 import { cpuMs, peakMiB, queuedMs, resetPeak, residentMiB } from "./process-figures.ts";

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { array, object, parse, string } from "valibot";
 import { bundle } from "../../.ci/bundle.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import type { OwnedChild } from "../process/child.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { withNiceness } from "./priority.ts";
 
 const project = new URL("../..", import.meta.url).pathname;

@@ -2,7 +2,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { createLogger } from "../../common/runtime/logger.ts";
 import { decodeNodeMessage, isReport, MAX_REPORT_BYTES, type NodeReport } from "../../common/storage/node-report.ts";
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 /** Takes an agent's reports in the aggregator's place, and tells when one shows what is waited for. */
 export interface Receiver {

@@ -1,5 +1,5 @@
 import type { Printer } from "../demo/print.ts";
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import {
   phaseOf,
   type ScaleOptions,

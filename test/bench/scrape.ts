@@ -5,7 +5,7 @@ import { registerStorageMetrics, type StorageSources } from "../../aggregator/st
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { Printer } from "../demo/print.ts";
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { claimWith, NOON, statusWith, volumeWith } from "../unit/aggregator/world.ts";
 import { percentile } from "./statistics.ts";
 

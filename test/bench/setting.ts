@@ -1,4 +1,4 @@
-import { HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 
 /** What the variable of this name says. Throws a HarnessError unless that is a number from 0 on. */
 export function numberSetting(name: string, fallback: number, env: NodeJS.ProcessEnv = process.env): number {

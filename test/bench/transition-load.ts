@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Claim } from "../../common/storage/claim.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 import { type ClaimPlace, claimPlace, type Sizes } from "./cluster/layout.ts";
 import type { Fleet } from "./fleet/fleet.ts";

@@ -1,7 +1,7 @@
 import { setPriority } from "node:os";
 import type { Printer } from "../demo/print.ts";
-import type { Owner } from "../process/owner.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { startAggregator } from "./aggregator-process.ts";
 import { watchClaims } from "./claim-watch.ts";
 import { openLoadedCluster } from "./cluster/data-folder.ts";

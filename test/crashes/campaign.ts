@@ -1,5 +1,5 @@
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { lastOf } from "./judged.ts";
 import { Killer } from "./killer.ts";
 import { LINES } from "./lines.ts";

@@ -1,8 +1,8 @@
 import type { V1PersistentVolumeSpec } from "@kubernetes/client-node";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { ClusterApi } from "../stand-in/cluster-api.ts";
-import type { StandInVolume } from "../stand-in/kubelet-paths.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
+import type { StandInVolume } from "../rig/stand-in/kubelet-paths.ts";
 import { CLAIMS, type CrashClaim } from "./lines.ts";
 
 /** The namespace of the claims and their pods. */

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import * as v from "valibot";
-import type { ControlPlane, ControlPlaneOptions } from "../control-plane/control-plane.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { ControlPlane, ControlPlaneOptions } from "../rig/control-plane/control-plane.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 /** What the API server needs, so that its store can be read without it: JSON instead of protobuf, and no history that is dropped. */
 export const READABLE: NonNullable<ControlPlaneOptions["args"]> = {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { explain, HarnessError } from "../process/errors.ts";
+import { explain, HarnessError } from "../rig/process/errors.ts";
 import type { CampaignSize } from "./plan.ts";
 
 export const HELP = `Kills agents, aggregators and the API server at random moments of real uses of claims, and judges what was published.

@@ -1,4 +1,4 @@
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import type { Mortal } from "./process.ts";
 import type { Kill, Victim } from "./record.ts";
 

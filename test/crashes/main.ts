@@ -2,9 +2,9 @@
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { runOwned } from "../process/run-owned.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
 import { wage } from "./campaign.ts";
 import { figureRows } from "./figures.ts";
 import { type CrashFlags, HELP, readFlags } from "./flags.ts";

@@ -1,14 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { freePort } from "../control-plane/ports.ts";
-import type { Owner } from "../process/owner.ts";
-import { agentAccountOn } from "../stand-in/account-pods.ts";
-import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
-import type { ClusterApi } from "../stand-in/cluster-api.ts";
-import { createClusterApi } from "../stand-in/cluster-api.ts";
-import type { StandInKubelet } from "../stand-in/kubelet.ts";
-import { applyManifests } from "../stand-in/mooring.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { agentAccountOn } from "../rig/stand-in/account-pods.ts";
+import { AGGREGATOR_POD } from "../rig/stand-in/aggregator-pod.ts";
+import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
+import { createClusterApi } from "../rig/stand-in/cluster-api.ts";
+import type { StandInKubelet } from "../rig/stand-in/kubelet.ts";
+import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { createProgram, type Mortal } from "./process.ts";
 
 const NAMESPACE = "mooring";

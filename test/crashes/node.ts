@@ -1,8 +1,8 @@
-import type { ApiCall } from "../control-plane/api.ts";
-import type { Owner } from "../process/owner.ts";
-import type { ClusterApi } from "../stand-in/cluster-api.ts";
-import { type NewPod, StandInKubelet, type StandInPod } from "../stand-in/kubelet.ts";
-import { publishPath, stagingPath, subPathOf } from "../stand-in/kubelet-paths.ts";
+import type { ApiCall } from "../rig/control-plane/api.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
+import { type NewPod, StandInKubelet, type StandInPod } from "../rig/stand-in/kubelet.ts";
+import { publishPath, stagingPath, subPathOf } from "../rig/stand-in/kubelet-paths.ts";
 import { type Mounter, startMounter } from "./mounter/mounter.ts";
 import type { Span } from "./record.ts";
 

@@ -1,6 +1,6 @@
 import type { Random } from "../../common/runtime/random.ts";
 import { createFakeRandom } from "../fakes/random.ts";
-import { shuffled } from "../faults/schedule.ts";
+import { shuffled } from "../rig/faults/schedule.ts";
 import { LINES, type Line, type NodeIndex } from "./lines.ts";
 import type { Victim } from "./record.ts";
 

@@ -1,8 +1,8 @@
-import { describeExit } from "../process/child.ts";
-import { HarnessError } from "../process/errors.ts";
-import { fileOf, type MooringProgram } from "../process/mooring-program.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import { describeExit } from "../rig/process/child.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { fileOf, type MooringProgram } from "../rig/process/mooring-program.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import type { Span } from "./record.ts";
 
 const START_LIMIT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { createConnection, createServer, type Socket } from "node:net";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 /** One address in front of the replicas, as a Service has it: each new connection goes to where `leader` says at that moment. */
 export interface LeaderService {

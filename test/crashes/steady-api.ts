@@ -1,7 +1,7 @@
 import { object, parse, string } from "valibot";
-import type { ApiAnswer, ApiCall, ApiRequest } from "../control-plane/api.ts";
-import { explain, HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
+import type { ApiAnswer, ApiCall, ApiRequest } from "../rig/control-plane/api.ts";
+import { explain, HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 const LIMIT_MS = 60_000;
 const AGAIN_MS = 200;

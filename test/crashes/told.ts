@@ -1,5 +1,5 @@
-import type { Owner } from "../process/owner.ts";
-import { startLimit } from "../process/starvation.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { startLimit } from "../rig/process/starvation.ts";
 import { judge } from "./judge.ts";
 import { earliestEnd } from "./judged.ts";
 import type { CrashRecord, TrueUse } from "./record.ts";

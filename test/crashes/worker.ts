@@ -1,4 +1,4 @@
-import type { Owner } from "../process/owner.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { NAMESPACE, NODES, volumeOf } from "./claims.ts";
 import type { Killer } from "./killer.ts";
 import { LINES, type Line } from "./lines.ts";

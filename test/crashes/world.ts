@@ -1,8 +1,8 @@
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
-import type { Part } from "../control-plane/part.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { createClusterApi } from "../stand-in/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { Part } from "../rig/control-plane/part.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { createClusterApi } from "../rig/stand-in/cluster-api.ts";
 import { makeClaims, NAMESPACE, NODES } from "./claims.ts";
 import { followStore, READABLE } from "./etcd-log.ts";
 import { Leadership } from "./leadership.ts";

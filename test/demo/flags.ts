@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { explain, HarnessError } from "../process/errors.ts";
+import { explain, HarnessError } from "../rig/process/errors.ts";
 
 export const HELP = `Plays Mooring's main job on a real API server, step by step, and checks each step.
 

@@ -1,7 +1,7 @@
 // The story of Mooring on a real API server with real mounts: each step is checked, the first that does not hold ends it.
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { runOwned } from "../process/run-owned.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
 import { type DemoFlags, HELP, readFlags } from "./flags.ts";
 import { localVolume } from "./local-volume.ts";
 import { openNodeWorld } from "./node-world.ts";

@@ -1,7 +1,7 @@
 import { array, boolean, number, object, optional, parse, string } from "valibot";
-import { processOfPod } from "../node/processes.ts";
-import { HarnessError } from "../process/errors.ts";
-import { waitUntil } from "../process/wait.ts";
+import { processOfPod } from "../rig/node/processes.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import type { MooringPart, World } from "./world.ts";
 
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring/leases/mooring-aggregator";

@@ -1,13 +1,13 @@
 import { statSync } from "node:fs";
 import { array, boolean, object, optional, parse, string } from "valibot";
-import type { CsiDriver, FaultHandle } from "../csi/harness.ts";
-import type { MountOperation } from "../csi/record.ts";
-import type { RealNode } from "../node/real-node.ts";
-import { WORKLOAD_IMAGE } from "../node/workload.ts";
-import { HarnessError } from "../process/errors.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { Moment } from "../stand-in/kubelet.ts";
-import { NAMESPACE } from "../stand-in/stage.ts";
+import type { CsiDriver, FaultHandle } from "../rig/csi/harness.ts";
+import type { MountOperation } from "../rig/csi/record.ts";
+import type { RealNode } from "../rig/node/real-node.ts";
+import { WORKLOAD_IMAGE } from "../rig/node/workload.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { Moment } from "../rig/stand-in/kubelet.ts";
+import { NAMESPACE } from "../rig/stand-in/stage.ts";
 import type { NewPod, PodInUse, World } from "./world.ts";
 
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;

@@ -1,8 +1,8 @@
 import { object, parse, string } from "valibot";
-import { HarnessError } from "../process/errors.ts";
-import { waitUntil } from "../process/wait.ts";
-import { kubectl, protectionInForce } from "../stand-in/protection.ts";
-import { NAMESPACE, readClaim } from "../stand-in/stage.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { kubectl, protectionInForce } from "../rig/stand-in/protection.ts";
+import { NAMESPACE, readClaim } from "../rig/stand-in/stage.ts";
 import { awaitClaim, check, isMounted, mountClaim, type Scene, show } from "./telling.ts";
 import type { PodInUse, World } from "./world.ts";
 

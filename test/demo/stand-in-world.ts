@@ -1,9 +1,9 @@
-import type { Owner } from "../process/owner.ts";
-import { watchStarvation } from "../process/starvation.ts";
-import type { StandInKubelet } from "../stand-in/kubelet.ts";
-import { type Program, runClaimsCommand } from "../stand-in/mooring.ts";
-import { applyProtection, ENFORCING } from "../stand-in/protection.ts";
-import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring, volumeOf } from "../stand-in/stage.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { watchStarvation } from "../rig/process/starvation.ts";
+import type { StandInKubelet } from "../rig/stand-in/kubelet.ts";
+import { type Program, runClaimsCommand } from "../rig/stand-in/mooring.ts";
+import { applyProtection, ENFORCING } from "../rig/stand-in/protection.ts";
+import { buildCluster, makeClaims, NAMESPACE, type Stage, startMooring, volumeOf } from "../rig/stand-in/stage.ts";
 import type { Printer } from "./print.ts";
 import { CLAIMS } from "./story.ts";
 import type { MooringPart, NewPod, PodInUse, World } from "./world.ts";

@@ -1,4 +1,4 @@
-import { NAMESPACE, readClaim } from "../stand-in/stage.ts";
+import { NAMESPACE, readClaim } from "../rig/stand-in/stage.ts";
 import { LEFT_MOUNTED, PROTECTED, protectedClaim } from "./protected-claim.ts";
 import { awaitClaim, check, checkUnmount, isMounted, isUnmounted, mountClaim, type Scene, show } from "./telling.ts";
 import type { Power } from "./world.ts";

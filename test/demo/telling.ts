@@ -1,9 +1,9 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Moment } from "../stand-in/kubelet.ts";
-import { claimThat } from "../stand-in/stage.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Moment } from "../rig/stand-in/kubelet.ts";
+import { claimThat } from "../rig/stand-in/stage.ts";
 import type { Printer } from "./print.ts";
 import type { NewPod, PodInUse, World } from "./world.ts";
 

@@ -1,9 +1,9 @@
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import type { RealNode } from "../node/real-node.ts";
-import type { Owner } from "../process/owner.ts";
-import type { Starvation } from "../process/starvation.ts";
-import type { ClusterApi } from "../stand-in/cluster-api.ts";
-import type { Moment } from "../stand-in/kubelet.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { RealNode } from "../rig/node/real-node.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import type { Starvation } from "../rig/process/starvation.ts";
+import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
+import type { Moment } from "../rig/stand-in/kubelet.ts";
 
 /** A node of the story. */
 export type Place = 0 | 1;

@@ -1,12 +1,12 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findBinaries } from "../control-plane/binaries.ts";
 import { importMooring } from "../image/rollout.ts";
-import type { NodeCluster } from "../node/cluster.ts";
-import { CTR_FLAGS } from "../node/real-node.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
-import type { Owner } from "../process/owner.ts";
+import { findBinaries } from "../rig/control-plane/binaries.ts";
+import type { NodeCluster } from "../rig/node/cluster.ts";
+import { CTR_FLAGS } from "../rig/node/real-node.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 const MANIFESTS = fileURLToPath(new URL("../../manifests", import.meta.url));
 /** The image that docs/install.md names. */

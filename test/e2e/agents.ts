@@ -1,4 +1,4 @@
-import { HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 import { kubectl } from "./kubectl.ts";
 import { agentOn, type MooringPod, metricsOf, valueIn } from "./scenarios/failures/mooring.ts";
 import { NODES, type NodeName, type Stage } from "./scenarios/stage.ts";

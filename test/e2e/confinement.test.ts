@@ -1,11 +1,11 @@
 import { array, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rollOut } from "../image/rollout.ts";
-import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
-import { WORKLOAD_IMAGE } from "../node/workload.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type NodeCluster, startNodeCluster } from "../rig/node/cluster.ts";
+import { WORKLOAD_IMAGE } from "../rig/node/workload.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { SEARCH } from "./search.ts";
 

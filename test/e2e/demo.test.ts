@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type SpawnedDemo, spawnDemo } from "../demo/spawned.ts";
 import { buildImage } from "../image/image.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { firewallOfClusters, footprintOf, NO_FOOTPRINT } from "./footprint.ts";
 
 let owner: Owner;

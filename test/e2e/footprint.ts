@@ -1,13 +1,13 @@
 import { deepStrictEqual } from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isAbandonedLoop } from "../csi/loop-devices.ts";
-import { namesClusterAddress } from "../node/addresses.ts";
-import { runCommand } from "../node/commands.ts";
-import { hierarchiesIn } from "../process/cgroups.ts";
-import { pidsWithEnvironment } from "../process/identity.ts";
-import { listLoops } from "../process/loop-devices.ts";
-import { RUN_VARIABLE } from "../process/run-folder.ts";
+import { isAbandonedLoop } from "../rig/csi/loop-devices.ts";
+import { namesClusterAddress } from "../rig/node/addresses.ts";
+import { runCommand } from "../rig/node/commands.ts";
+import { hierarchiesIn } from "../rig/process/cgroups.ts";
+import { pidsWithEnvironment } from "../rig/process/identity.ts";
+import { listLoops } from "../rig/process/loop-devices.ts";
+import { RUN_VARIABLE } from "../rig/process/run-folder.ts";
 
 /** What of a run is to be seen on this machine, by kind: each empty when nothing is. */
 export interface Footprint {

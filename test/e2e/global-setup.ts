@@ -1,9 +1,9 @@
-import { findBinaries } from "../control-plane/binaries.ts";
-import { OPTIONAL_PARTS } from "../control-plane/control-plane.ts";
-import { NODE_PROGRAMS } from "../node/cluster.ts";
-import { requireNodes } from "../node/preconditions.ts";
-import { ownTier } from "../process/own-tier.ts";
-import type { Owner } from "../process/owner.ts";
+import { findBinaries } from "../rig/control-plane/binaries.ts";
+import { OPTIONAL_PARTS } from "../rig/control-plane/control-plane.ts";
+import { NODE_PROGRAMS } from "../rig/node/cluster.ts";
+import { requireNodes } from "../rig/node/preconditions.ts";
+import { ownTier } from "../rig/process/own-tier.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { checkNothingLeft, firewallOfClusters } from "./footprint.ts";
 
 /**

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { duration } from "../control-plane/progress.ts";
-import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
 import { readPage } from "../pages/page.ts";
 import type { Reader } from "../pages/reader.ts";
 import { allObjects, tracesIn } from "../pages/traces.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { duration } from "../rig/control-plane/progress.ts";
+import { type NodeCluster, startNodeCluster } from "../rig/node/cluster.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { openAdministrator } from "./administrator.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { localVolume, type PodSpec, pod } from "./objects.ts";

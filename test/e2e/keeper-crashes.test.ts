@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeeperRequest, MAX_REQUEST_BYTES } from "../../provisioner/protocol.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
 import {
   type KeeperNode,
   loopsOf,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KeeperRequest } from "../../provisioner/protocol.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { type KeeperNode, loopsOf, newVolume, poolState, settingOf, startKeeperNode } from "./keeper/keeper-node.ts";
 
 const MIB = 2 ** 20;

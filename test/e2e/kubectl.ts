@@ -1,4 +1,4 @@
-import { runCommand } from "../node/commands.ts";
+import { runCommand } from "../rig/node/commands.ts";
 
 /** What `kubectl` of a cluster is run with. */
 export interface KubectlTarget {

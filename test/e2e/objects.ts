@@ -1,4 +1,4 @@
-import { WORKLOAD_IMAGE } from "../node/workload.ts";
+import { WORKLOAD_IMAGE } from "../rig/node/workload.ts";
 
 /** A pod that runs a line of shell. */
 export interface PodSpec {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKeeperClient } from "../../provisioner/sinks/keeper-client.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
 import { CLAIMS, ProvisionerStage } from "../integration/provisioner-stage.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { type KeeperNode, loopsOf, settingOf, startKeeperNode } from "./keeper/keeper-node.ts";
 
 const MiB = 2 ** 20;

@@ -2,13 +2,13 @@ import { readFileSync, statSync } from "node:fs";
 import { array, looseObject, object, optional, parse, record, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { residentMiB } from "../bench/process-figures.ts";
-import { size } from "../control-plane/progress.ts";
 import type { BuiltImage } from "../image/image.ts";
 import { rolledOut, rollOut, WORKLOADS } from "../image/rollout.ts";
-import { type NodeCluster, startNodeCluster } from "../node/cluster.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { size } from "../rig/control-plane/progress.ts";
+import { type NodeCluster, startNodeCluster } from "../rig/node/cluster.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { localVolume, pod } from "./objects.ts";
 

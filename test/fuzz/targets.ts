@@ -1,4 +1,4 @@
-import { HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 import type { FuzzTarget } from "./target.ts";
 import { annotations, apiObjects, headers, selectors } from "./targets/api-objects.ts";
 import { journalFile, journalLog, journalRows } from "./targets/journal.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { runCommand } from "../node/commands.ts";
-import { HarnessError } from "../process/errors.ts";
-import { findProgram, systemPath } from "../process/program.ts";
+import { runCommand } from "../rig/node/commands.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { findProgram, systemPath } from "../rig/process/program.ts";
 
 /** Builds images with a store of its own below a folder. */
 export interface Buildah {

@@ -12,9 +12,9 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { withLock } from "../control-plane/build-lock.ts";
-import { readSettings } from "../control-plane/settings.ts";
-import type { Owner } from "../process/owner.ts";
+import { withLock } from "../rig/control-plane/build-lock.ts";
+import { readSettings } from "../rig/control-plane/settings.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { createBuildah } from "./buildah.ts";
 import { contentHash, contextFiles } from "./context.ts";
 import { type BaseFile, baseFiles, writeBase } from "./node-base.ts";

@@ -1,7 +1,7 @@
 // Builds Mooring's image and prints its name, its archive and what makes up its size.
 import { statSync } from "node:fs";
-import { size } from "../control-plane/progress.ts";
-import { runOwned } from "../process/run-owned.ts";
+import { size } from "../rig/control-plane/progress.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
 import { buildImage } from "./image.ts";
 
 await runOwned(async (owner) => {

@@ -1,8 +1,8 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runCommand } from "../node/commands.ts";
-import { HarnessError } from "../process/errors.ts";
+import { runCommand } from "../rig/node/commands.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 
 const modules = fileURLToPath(new URL("../../node_modules", import.meta.url));
 

@@ -1,9 +1,9 @@
 import { constants, copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { NodeCluster } from "../node/cluster.ts";
-import { runCommand } from "../node/commands.ts";
-import type { Owner } from "../process/owner.ts";
+import type { NodeCluster } from "../rig/node/cluster.ts";
+import { runCommand } from "../rig/node/commands.ts";
+import type { Owner } from "../rig/process/owner.ts";
 import { type BuiltImage, buildImage } from "./image.ts";
 
 const MANIFESTS = fileURLToPath(new URL("../../manifests", import.meta.url));

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { reportPath } from "../../common/storage/answer-version.ts";
 import { decodeReportAnswer, type NodeReport, type ReportAnswer } from "../../common/storage/node-report.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 const NAMESPACES = "/api/v1/namespaces";

@@ -12,17 +12,17 @@ import { listen } from "../../common/runtime/http-server.ts";
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import { startControlPlane } from "../control-plane/control-plane.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
 import { createFakeTransport, json } from "../fakes/transport.ts";
-import { type FaultProxy, startFaultProxy } from "../faults/proxy.ts";
-import { createScaledClock } from "../faults/scaled-clock.ts";
-import { readIdentity } from "../faults/upstream.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { ClusterApi } from "../stand-in/cluster-api.ts";
-import { APPLY } from "../stand-in/mooring.ts";
+import { startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type FaultProxy, startFaultProxy } from "../rig/faults/proxy.ts";
+import { createScaledClock } from "../rig/faults/scaled-clock.ts";
+import { readIdentity } from "../rig/faults/upstream.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
+import { APPLY } from "../rig/stand-in/mooring.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
 /** How many times as fast as the real one the agents' clock goes. What an agent has read is soon too old for it on a busy machine. */

@@ -12,9 +12,9 @@ import { listen, type Route } from "../../common/runtime/http-server.ts";
 import { decodeNodeMessage, isReport, type NodeReport } from "../../common/storage/node-report.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import { countStarvation, startStopwatch } from "../process/starvation.ts";
-import { waitUntil } from "../process/wait.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import { countStarvation, startStopwatch } from "../rig/process/starvation.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -5,8 +5,8 @@ import { loadYaml } from "@kubernetes/client-node";
 import { array, object, optional, parse, record, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { read } from "../../.ci/chart.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { ALERT_SCENES, type AlertScene } from "./alert-scenes.ts";
 import { tool } from "./manifest-tools.ts";
 

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 const CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";

@@ -10,8 +10,8 @@ import {
 import { looseObject, parse } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPage } from "../pages/page.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { byName, CHART, helmTemplate, kustomize, MANIFESTS, overlay, tool } from "./manifest-tools.ts";
 
 let owner: Owner;

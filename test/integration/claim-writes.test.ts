@@ -2,9 +2,9 @@ import { array, looseObject, object, optional, parse, record, string } from "val
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, CLAIMS, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 const SINCE = "mooring.dev/unused-since";

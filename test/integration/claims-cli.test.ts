@@ -8,7 +8,7 @@ import { connect } from "../../common/kube/connection.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import type { LastUse } from "../../common/storage/claim-status.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import { fileOf } from "../process/mooring-program.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
 import { type ClaimsCluster, createClaimsCluster } from "./claims-cluster.ts";
 import { writeKubeconfig, writePlugin } from "./kubeconfig-files.ts";
 

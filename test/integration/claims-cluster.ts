@@ -5,7 +5,7 @@ import { connect } from "../../common/kube/connection.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, writeClaimStatus } from "../../common/storage/claim-status.ts";
-import { waitUntil } from "../process/wait.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 const LIMIT_MS = 30_000;
 const token = object({ status: object({ token: string() }) });

@@ -6,8 +6,8 @@ import type { CrashRecord } from "../crashes/record.ts";
 import { shortfalls } from "../crashes/shortfall.ts";
 import { storyOf } from "../crashes/story.ts";
 import { openCrashWorld } from "../crashes/world.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 
 /** A share of what `npm run prove -- crashes` does; the seed is one whose plan is soon over. */
 const SIZE: CampaignSize = {

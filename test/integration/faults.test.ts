@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { type CampaignReport, wage } from "../faults/campaign.ts";
-import { type Fault, PROXY_FAULT_KINDS, type ProxyFaultKind, RARE_FAULTS, WORLD_FAULTS } from "../faults/fault.ts";
-import { spreadOf } from "../faults/pacing.ts";
-import { faultSchedule } from "../faults/schedule.ts";
-import { startWorld } from "../faults/world.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type CampaignReport, wage } from "../rig/faults/campaign.ts";
+import { type Fault, PROXY_FAULT_KINDS, type ProxyFaultKind, RARE_FAULTS, WORLD_FAULTS } from "../rig/faults/fault.ts";
+import { spreadOf } from "../rig/faults/pacing.ts";
+import { faultSchedule } from "../rig/faults/schedule.ts";
+import { startWorld } from "../rig/faults/world.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 
 /** Seconds take 20 ms: back-off, deadlines and silences of minutes then fit into a test. The API server knows nothing of it. */
 const SPEED = 50;

@@ -11,7 +11,7 @@ import {
   type X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
-import type { KeyPair } from "../control-plane/certificates.ts";
+import type { KeyPair } from "../rig/control-plane/certificates.ts";
 
 const ALGORITHM = {
   name: "RSASSA-PKCS1-v1_5",

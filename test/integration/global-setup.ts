@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
-import { findBinaries } from "../control-plane/binaries.ts";
-import { type ControlPlane, FIRST_DATA, startControlPlane } from "../control-plane/control-plane.ts";
-import { HarnessError } from "../process/errors.ts";
-import { BUNDLE } from "../process/mooring-program.ts";
-import { ownTier } from "../process/own-tier.ts";
-import type { Owner } from "../process/owner.ts";
+import { findBinaries } from "../rig/control-plane/binaries.ts";
+import { type ControlPlane, FIRST_DATA, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import { BUNDLE } from "../rig/process/mooring-program.ts";
+import { ownTier } from "../rig/process/own-tier.ts";
+import type { Owner } from "../rig/process/owner.ts";
 
 const run = promisify(execFile);
 

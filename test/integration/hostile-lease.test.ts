@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 import { type Replica, Replicas } from "./replicas.ts";
 

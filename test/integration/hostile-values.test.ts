@@ -4,10 +4,10 @@ import { connect } from "../../common/kube/connection.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { NodeReport } from "../../common/storage/node-report.ts";
 import { CENTURY_MS } from "../../common/storage/timestamp.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { createAggregator, type Program } from "../stand-in/mooring.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { createAggregator, type Program } from "../rig/stand-in/mooring.ts";
 import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
 import { CHANGES, type HostileChange, somePairs } from "./hostile-rows.ts";
 

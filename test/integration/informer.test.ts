@@ -10,12 +10,12 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
 import { type FreezingProxy, startFreezingProxy } from "../fakes/freezing-proxy.ts";
 import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 /** Some dozens, which the server makes itself: enough for a list of several frames. */

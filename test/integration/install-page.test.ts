@@ -1,13 +1,13 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { borrowControlPlane } from "../control-plane/lent.ts";
 import { readPage } from "../pages/page.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
 import { type Cluster, tracesIn } from "../pages/traces.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 
 const page = readPage("install.md");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { array, object, parse, string } from "valibot";
 import { inject, onTestFinished } from "vitest";
-import { kubeconfig } from "../control-plane/kubeconfig.ts";
+import { kubeconfig } from "../rig/control-plane/kubeconfig.ts";
 
 const EXEC_API = "client.authentication.k8s.io/v1";
 

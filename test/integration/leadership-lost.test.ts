@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { countStarvation } from "../process/starvation.ts";
+import { countStarvation } from "../rig/process/starvation.ts";
 import { startHoldingProxy } from "./holding-proxy.ts";
 import { isReferenced, isUnused, LeadershipStage, put, WRITTEN } from "./leadership-stage.ts";
 

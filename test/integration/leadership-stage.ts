@@ -1,10 +1,10 @@
 import * as v from "valibot";
 import { expect } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { startStopwatch } from "../process/starvation.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { startStopwatch } from "../rig/process/starvation.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 import { type Replica, Replicas } from "./replicas.ts";
 

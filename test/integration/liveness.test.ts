@@ -2,13 +2,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { freePort } from "../control-plane/ports.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
-import type { OwnedChild } from "../process/child.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { startStopwatch } from "../process/starvation.ts";
-import { waitUntil } from "../process/wait.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { startStopwatch } from "../rig/process/starvation.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 /** A kubelet waits for an answer for 10 s in the manifests; here nobody has to where there is none. */
 const PROBE_LIMIT_MS = 1_500;

@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
 import { createFakeKeeper, type FakeKeeper } from "../fakes/keeper.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { createAccountPod } from "../stand-in/account-pods.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { createAccountPod } from "../rig/stand-in/account-pods.ts";
 import { CAPACITIES, GiB, ProvisionerStage, type RunningProvisioner, SYSTEM, VOLUMES } from "./provisioner-stage.ts";
 
 const ORPHAN = "pvc-0b7a1c52-6d0e-4c56-9f7c-3a6f3b2f0a11";

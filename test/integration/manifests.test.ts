@@ -12,11 +12,11 @@ import {
 } from "@kubernetes/client-node";
 import { boolean, object, parse } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accepted } from "../control-plane/api.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { accepted } from "../rig/control-plane/api.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { byName, kustomize, MANIFESTS } from "./manifest-tools.ts";
 
 const run = promisify(execFile);

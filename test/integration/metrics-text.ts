@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 
 /** What promtool has to say of metrics as they are scraped, and the code with which it ends. */
 async function lint(metrics: string): Promise<{ readonly code: unknown; readonly said: string }> {

@@ -9,7 +9,7 @@ import { createWakeUp } from "../../agent/sources/wake-up.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { startStopwatch } from "../process/starvation.ts";
+import { startStopwatch } from "../rig/process/starvation.ts";
 import { type MountNamespace, openMountNamespace } from "./mount-namespace.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };

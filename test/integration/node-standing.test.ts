@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeReport } from "../../common/storage/node-report.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 /** Times of seconds instead of minutes; the rules are the same. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { array, looseObject, object, optional, parse, record, string, unknown } from "valibot";
-import { type ApiCall, accepted } from "../control-plane/api.ts";
+import { type ApiCall, accepted } from "../rig/control-plane/api.ts";
 
 const Paths = object({ paths: record(string(), object({ serverRelativeURL: string() })) });
 const Kinds = array(object({ group: string(), version: string(), kind: string() }));

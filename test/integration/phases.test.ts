@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { array, type InferOutput, looseObject, nullable, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, CLAIMS, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 const VOLUMES = "/api/v1/persistentvolumes";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { claimThat } from "../stand-in/stage.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { claimThat } from "../rig/stand-in/stage.ts";
 import { enforce, openProtectionScene, type ProtectionScene, pathOf, takeFinalizerAway } from "./protection-scene.ts";
 
 /** What holds claims goes on without the aggregator, without kube-controller-manager, and with an API server that comes back. */

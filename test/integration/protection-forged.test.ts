@@ -2,11 +2,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiCall } from "../control-plane/api.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { claimThat, NAMESPACE } from "../stand-in/stage.ts";
+import type { ApiCall } from "../rig/control-plane/api.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { claimThat, NAMESPACE } from "../rig/stand-in/stage.ts";
 import { enforce, openProtectionScene, type ProtectionScene, pathOf } from "./protection-scene.ts";
 
 /** What a stolen token, a forged condition and a wrong clock do to claims that are deleted: what SECURITY.md and docs/protection.md say. */

@@ -3,10 +3,10 @@ import { promisify } from "node:util";
 import { looseObject, object, optional, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { APPLY } from "../stand-in/mooring.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { APPLY } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
   claimThat,
@@ -16,7 +16,7 @@ import {
   type Stage,
   startMooring,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 
 /** Real mounts, agents, aggregator and kube-controller-manager: what keeps a claim here is what a node has mounted. */

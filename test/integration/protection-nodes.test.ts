@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { claimThat } from "../stand-in/stage.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { claimThat } from "../rig/stand-in/stage.ts";
 import { enforce, openProtectionScene, type ProtectionScene, pathOf } from "./protection-scene.ts";
 
 /** Real mounts and programs; what nodes and agents do to a claim that is deleted while it is mounted. */

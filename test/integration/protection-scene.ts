@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { array, looseObject, object, optional, parse, string } from "valibot";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { APPLY, DEMO_PACE } from "../stand-in/mooring.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { APPLY, DEMO_PACE } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
   claimThat,
@@ -14,7 +14,7 @@ import {
   type Stage,
   startMooring,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 import { MANIFESTS, type Printed } from "./manifest-tools.ts";
 
 const run = promisify(execFile);

@@ -1,10 +1,10 @@
 import { array, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { applyProtection, auditOnly, ENFORCING, kubectl, protectionInForce } from "../stand-in/protection.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { applyProtection, auditOnly, ENFORCING, kubectl, protectionInForce } from "../rig/stand-in/protection.ts";
 import {
   buildCluster,
   claimThat,
@@ -14,7 +14,7 @@ import {
   type Stage,
   startMooring,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 
 /** What people see of protection, with real mounts, agents, an aggregator of its own account, and kube-controller-manager. */
 

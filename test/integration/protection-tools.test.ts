@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { claimObject, claimThat, NAMESPACE, volumeObject } from "../stand-in/stage.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { claimObject, claimThat, NAMESPACE, volumeObject } from "../rig/stand-in/stage.ts";
 import { tool } from "./manifest-tools.ts";
 import { enforce, openProtectionScene, type ProtectionScene, pathOf } from "./protection-scene.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { claimObject, claimThat, NAMESPACE, volumeObject } from "../stand-in/stage.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { claimObject, claimThat, NAMESPACE, volumeObject } from "../rig/stand-in/stage.ts";
 import { enforce, openProtectionScene, type ProtectionScene } from "./protection-scene.ts";
 
 /** Where Mooring sees no mounts a deleted claim goes as it goes without Mooring: with the last pod that names it. */

@@ -1,10 +1,10 @@
 import { looseObject, number, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { claimObject, claimThat, NAMESPACE, volumeObject, volumeOf } from "../stand-in/stage.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { claimObject, claimThat, NAMESPACE, volumeObject, volumeOf } from "../rig/stand-in/stage.ts";
 import { enforce, openProtectionScene, type ProtectionScene } from "./protection-scene.ts";
 
 /** A StatefulSet whose claims go with it, on the real controllers; pods are placed by the test. */

@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { array, looseObject, object, optional, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { APPLY } from "../stand-in/mooring.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { APPLY } from "../rig/stand-in/mooring.ts";
 import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
 import { overlay } from "./manifest-tools.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ApiRequest, KubeClient } from "../../common/kube/client.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
 import { createFakeKeeper, type FakeKeeper } from "../fakes/keeper.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { CLAIMS, GiB, ProvisionerStage, type RunningProvisioner, VOLUMES } from "./provisioner-stage.ts";
 
 const POOLS = [

@@ -6,11 +6,11 @@ import { createMetrics, type Metrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Keeper } from "../../provisioner/core/keeper.ts";
 import { runProvisioner } from "../../provisioner/provisioner.ts";
-import type { ControlPlane } from "../control-plane/control-plane.ts";
 import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { type ClusterApi, createClusterApi } from "../stand-in/cluster-api.ts";
+import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { type ClusterApi, createClusterApi } from "../rig/stand-in/cluster-api.ts";
 
 export const VOLUMES = "/api/v1/persistentvolumes";
 export const CLASSES = "/apis/storage.k8s.io/v1/storageclasses";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { borrowControlPlane } from "../control-plane/lent.ts";
 import { createFakeKeeper, FAKE_POOL_ID, type FakeKeeper } from "../fakes/keeper.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import {
   CLAIMS,
   type ClaimSpec,

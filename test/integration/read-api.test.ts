@@ -5,15 +5,15 @@ import { array, boolean, looseObject, nullable, number, object, parse, string } 
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { freePort } from "../control-plane/ports.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { StandInPod } from "../stand-in/kubelet.ts";
-import { applyManifests, createAgent, DEMO_PACE, type Program } from "../stand-in/mooring.ts";
-import { buildCluster, claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../stand-in/stage.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { applyManifests, createAgent, DEMO_PACE, type Program } from "../rig/stand-in/mooring.ts";
+import { buildCluster, claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 
 const CLAIMS = ["orders", "shared", "left", "quiet", "idle"];
 const LIMIT_MS = 30_000;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { byName, helmTemplate, kustomize, MANIFESTS, type Printed, tool } from "./manifest-tools.ts";
 import { writeSchemas } from "./openapi-schemas.ts";
 

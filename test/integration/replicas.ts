@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { array, object, optional, parse, record, string } from "valibot";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { freePort } from "../control-plane/ports.ts";
-import type { OwnedChild } from "../process/child.ts";
-import { fileOf } from "../process/mooring-program.ts";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
-import { AGGREGATOR_POD } from "../stand-in/aggregator-pod.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import type { OwnedChild } from "../rig/process/child.ts";
+import { fileOf } from "../rig/process/mooring-program.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { AGGREGATOR_POD } from "../rig/stand-in/aggregator-pod.ts";
 import type { BareCluster } from "./bare-cluster.ts";
 
 const NAMESPACE = "mooring";

@@ -4,8 +4,8 @@ import type { ClientRequest } from "node:http";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
 import { boolean, object, optional, parse, record, string } from "valibot";
-import type { Owner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import type { BareCluster, RunningAggregator } from "./bare-cluster.ts";
 
 export const AGENTS = "mooring-agents";

@@ -8,9 +8,9 @@ import { connect } from "../../common/kube/connection.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_RELEASES } from "../../common/storage/node-report.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { releaseOf, reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 import {

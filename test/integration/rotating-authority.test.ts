@@ -7,10 +7,10 @@ import { createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { readText } from "../../common/kube/transport.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
-import { type CertificateAuthority, createAuthority } from "../control-plane/certificates.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { createProjectedVolume } from "../fakes/projected-volume.ts";
-import { waitUntil } from "../process/wait.ts";
+import { type CertificateAuthority, createAuthority } from "../rig/control-plane/certificates.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 
 const never = new AbortController().signal;
 const waiter = { clock: createSystemClock(), signal: never };

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
-import { freePort } from "../control-plane/ports.ts";
 import { formatMountLine, tokenMountPoint } from "../fakes/mount-table.ts";
-import { fileOf, type MooringProgram } from "../process/mooring-program.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { waitUntil } from "../process/wait.ts";
+import { freePort } from "../rig/control-plane/ports.ts";
+import { fileOf, type MooringProgram } from "../rig/process/mooring-program.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../common/kube/connection.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { realAsker, simulatedAsker } from "../simulation/conformance/asker.ts";
 import { askAll } from "../simulation/conformance/script.ts";
 import type { Seen } from "../simulation/conformance/session.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { missingForImages } from "../image/buildah.ts";
-import { adviceOn } from "../node/preconditions.ts";
+import { adviceOn } from "../rig/node/preconditions.ts";
 import { type Started, startNode } from "../unit/tooling/started.ts";
 
 const TIERS = fileURLToPath(new URL("../../.ci/tiers.mjs", import.meta.url));
@@ -57,7 +57,7 @@ function runTiers({ test = PASSES, e2e = E2E_PASSES, probe = NOTHING_MISSING }: 
     "runner.mjs": RUNNER,
     "test.mjs": test,
     "test:e2e.mjs": e2e,
-    "test/node/probe.ts": probe,
+    "test/rig/node/probe.ts": probe,
   };
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -169,7 +169,7 @@ describe("a run that is told to end", () => {
 });
 
 describe("the probe of the e2e tier", () => {
-  const probe = fileURLToPath(new URL("../node/probe.ts", import.meta.url));
+  const probe = fileURLToPath(new URL("../rig/node/probe.ts", import.meta.url));
 
   /** What the probe names where this user is somebody else: the same files can be read, and nothing may be done. */
   async function missingAs(...flags: readonly string[]): Promise<unknown> {

@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { array, looseObject, optional, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ControlPlane, startControlPlane } from "../control-plane/control-plane.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { applyProtection, protectionInForce } from "../stand-in/protection.ts";
+import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { applyProtection, protectionInForce } from "../rig/stand-in/protection.ts";
 import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 

@@ -3,11 +3,11 @@ import { release } from "node:os";
 import { array, object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import type { Program } from "../stand-in/mooring.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import type { Program } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
   claimThat,
@@ -17,7 +17,7 @@ import {
   type Stage,
   startMooring,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 import { describeMetricsText } from "./metrics-text.ts";
 
 const CLAIMS = ["rest", "reborn", "both-killed", "agent-away", "edited", "pending", "anomaly", "brief", "leaked"];

@@ -2,9 +2,9 @@ import { array, looseObject, parse, string } from "valibot";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { writeUpstream } from "../../common/storage/upstream-unused.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { type BareCluster, CLAIMS, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 const WRITTEN = 'mooring_status_writes_total{outcome="written"}';

@@ -5,10 +5,10 @@ import { ApiError, createKubeClient, type KubeClient } from "../../common/kube/c
 import { connect } from "../../common/kube/connection.ts";
 import { matchVolumeAffinity } from "../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../common/storage/node-selector-terms.ts";
-import { borrowControlPlane } from "../control-plane/lent.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { borrowControlPlane } from "../rig/control-plane/lent.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { fitting } from "../unit/common/storage/random-selectors.ts";
 
 /**

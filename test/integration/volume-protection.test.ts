@@ -4,10 +4,10 @@ import { looseObject, object, optional, parse, record, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../common/storage/claim.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
-import { type Owner, openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
-import { APPLY, DEMO_PACE } from "../stand-in/mooring.ts";
+import { type Owner, openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
+import { APPLY, DEMO_PACE } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
   claimThat,
@@ -16,7 +16,7 @@ import {
   type Stage,
   startMooring,
   volumeOf,
-} from "../stand-in/stage.ts";
+} from "../rig/stand-in/stage.ts";
 import { MANIFESTS } from "./manifest-tools.ts";
 
 /** Real mounts, agents, aggregator and kube-controller-manager: what becomes of a volume whose claim went while it was mounted. */

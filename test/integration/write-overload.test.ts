@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { startControlPlane } from "../control-plane/control-plane.ts";
-import { openOwner } from "../process/owner.ts";
-import { closeOnSignals } from "../process/run-owned.ts";
-import { waitUntil } from "../process/wait.ts";
+import { startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
+import { waitUntil } from "../rig/process/wait.ts";
 import { startBareCluster } from "./bare-cluster.ts";
 
 const CLAIMS = 300;

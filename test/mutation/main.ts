@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { createPrinter, standardScreen } from "../demo/print.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { runOwned } from "../process/run-owned.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
 import { type Part, partsFor, strykerOptions } from "./parts.ts";
 import { percentOf, type Score, scoreOf, scoreRows } from "./score.ts";
 

@@ -1,4 +1,4 @@
-import { HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 
 /** Code that is mutated, and the tests that have to see it. Both are below the root of the project. */
 export interface Part {

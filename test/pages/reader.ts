@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { systemPath } from "../process/program.ts";
+import { systemPath } from "../rig/process/program.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const OUTPUT_LIMIT = 64 * 1024 * 1024;

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { object, parse, record, string } from "valibot";
 import { createPrinter, standardScreen } from "../demo/print.ts";
-import { HarnessError } from "../process/errors.ts";
-import type { Owner } from "../process/owner.ts";
-import { runOwned } from "../process/run-owned.ts";
+import { HarnessError } from "../rig/process/errors.ts";
+import type { Owner } from "../rig/process/owner.ts";
+import { runOwned } from "../rig/process/run-owned.ts";
 import { isProven, type Outcome, type Part, partsFor, summaryRows } from "./parts.ts";
 
 const root = new URL("../../", import.meta.url);

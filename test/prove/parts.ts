@@ -1,4 +1,4 @@
-import { HarnessError } from "../process/errors.ts";
+import { HarnessError } from "../rig/process/errors.ts";
 
 /** One long run: a script of package.json, and what it is told. */
 export interface Part {

@@ -2,7 +2,7 @@ import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/cl
 import type { UseEnd } from "../../../aggregator/core/use-end.ts";
 import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import { volumeKey } from "../../../common/storage/volume-identity.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { bootIdOf, type ClaimPlace, digestOf, nodeName, uuidOf } from "./layout.ts";
 
 /** So long the nodes had been up when the conditions were written: their boot clocks showed this. Milliseconds. */

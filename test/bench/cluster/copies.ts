@@ -1,6 +1,6 @@
 import { object, parse, string } from "valibot";
 import { FIELD_MANAGER } from "../../../common/storage/claim-status.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { type WrittenCondition, writtenCondition } from "./conditions.ts";
 import { type Entry, type EtcdStore, MOST_ENTRIES } from "./etcd-store.ts";
 import {

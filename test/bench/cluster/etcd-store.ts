@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { array, minLength, object, parse, pipe, string } from "valibot";
 import { readText } from "../../../common/kube/transport.ts";
 import { createUndiciTransport } from "../../../common/kube/undici-transport.ts";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 
 /** One object as the API server stores it. */
 export interface Entry {

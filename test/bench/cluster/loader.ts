@@ -1,5 +1,5 @@
 import { object, parse, string } from "valibot";
-import type { Owner } from "../../process/owner.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { forEachIndex } from "./concurrency.ts";
 import { type Copied, type CopyParts, copyNodes, templateNodesOf } from "./copies.ts";
 import {

@@ -1,4 +1,4 @@
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 
 /** Shorter texts might stand for something else, too. */
 const SHORTEST = 4;

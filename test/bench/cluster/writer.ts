@@ -1,9 +1,9 @@
 import { connect } from "../../../common/kube/connection.ts";
 import { type HttpRequest, readText } from "../../../common/kube/transport.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 
 /** Writes objects as an administrator who is in a hurry: many requests at a time over one connection. */
 export interface ObjectWriter {

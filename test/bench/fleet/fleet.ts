@@ -1,7 +1,7 @@
 import { createLogger } from "../../../common/runtime/logger.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import type { LoadedCluster } from "../cluster/data-folder.ts";
 import {
   agentPodOf,

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import * as v from "valibot";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import type { Owner } from "../../process/owner.ts";
-import { waitUntil } from "../../process/wait.ts";
-import { accountPod } from "../../stand-in/account-pods.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import type { Owner } from "../../rig/process/owner.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
+import { accountPod } from "../../rig/stand-in/account-pods.ts";
 import { forEachIndex } from "../cluster/concurrency.ts";
 import { nodeName } from "../cluster/layout.ts";
 import { createWriter, type ObjectWriter } from "../cluster/writer.ts";

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findBinaries } from "../../control-plane/binaries.ts";
-import { STORAGE_PATHS } from "../../csi/objects.ts";
 import type { ProvisionerStage } from "../../e2e/provisioner/stage.ts";
 import { NODES } from "../../e2e/scenarios/stage.ts";
-import { makeDisk } from "../../node/pool-disks.ts";
-import { WORKLOAD_IMAGE } from "../../node/workload.ts";
+import { findBinaries } from "../../rig/control-plane/binaries.ts";
+import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { makeDisk } from "../../rig/node/pool-disks.ts";
+import { WORKLOAD_IMAGE } from "../../rig/node/workload.ts";
 
 const NAMESPACE = "local-path-storage";
 /** The class of local-path-provisioner. */

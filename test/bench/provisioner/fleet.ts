@@ -1,12 +1,12 @@
 import * as v from "valibot";
 import type { ApiRequest, KubeClient } from "../../../common/kube/client.ts";
-import { type ApiCall, accepted } from "../../control-plane/api.ts";
-import { startControlPlane } from "../../control-plane/control-plane.ts";
 import type { Printer } from "../../demo/print.ts";
 import { createFakeKeeper } from "../../fakes/keeper.ts";
 import { CLAIMS, GiB, ProvisionerStage } from "../../integration/provisioner-stage.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { waitUntil } from "../../process/wait.ts";
+import { type ApiCall, accepted } from "../../rig/control-plane/api.ts";
+import { startControlPlane } from "../../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
 import { forEachIndex } from "../cluster/concurrency.ts";
 import { parseExposition, total } from "../exposition.ts";
 

@@ -2,7 +2,7 @@ import type { Printer } from "../../demo/print.ts";
 import { fileOf, runUse } from "../../e2e/provisioner/pods.ts";
 import { openProvisionerStage, type ProvisionerStage } from "../../e2e/provisioner/stage.ts";
 import { NODES } from "../../e2e/scenarios/stage.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { percentile, summary } from "../statistics.ts";
 import { BASELINE, BASELINE_FOLDER, startBaseline } from "./baseline.ts";
 import { reboot } from "./reboot.ts";

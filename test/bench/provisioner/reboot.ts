@@ -1,6 +1,6 @@
 import { POOLS, type ProvisionerStage } from "../../e2e/provisioner/stage.ts";
-import { detachVolumes, linksOn, mountDisk } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { detachVolumes, linksOn, mountDisk } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 
 const LIMIT_MS = 300_000;
 

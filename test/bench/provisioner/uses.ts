@@ -4,7 +4,7 @@ import { deleteClaim, type MadeClaim, makeClaim } from "../../e2e/provisioner/cl
 import { deletePod, makePod, untilRunning } from "../../e2e/provisioner/pods.ts";
 import type { ProvisionerStage } from "../../e2e/provisioner/stage.ts";
 import type { NodeName } from "../../e2e/scenarios/stage.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 
 const LIMIT_MS = 900_000;
 

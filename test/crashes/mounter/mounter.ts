@@ -2,10 +2,10 @@ import { createConnection, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parse } from "valibot";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
-import { waitUntil } from "../../process/wait.ts";
-import type { MountNamespace } from "../../stand-in/mount-namespace.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
+import type { MountNamespace } from "../../rig/stand-in/mount-namespace.ts";
 import type { Span } from "../record.ts";
 import { type MountAnswer, type MountRequest, mountAnswer } from "./calls.ts";
 

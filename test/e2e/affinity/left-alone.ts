@@ -1,4 +1,4 @@
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { makeClaim } from "../scenarios/claims.ts";
 import { agentOn, metricOf, readinessOf } from "../scenarios/failures/mooring.ts";
 import { DRIVERS, type NodeName } from "../scenarios/stage.ts";

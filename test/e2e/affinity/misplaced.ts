@@ -1,4 +1,4 @@
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { DRIVERS, type NodeName } from "../scenarios/stage.ts";
 import { useMounts } from "../scenarios/truth.ts";
 import type { Told } from "./event-log.ts";

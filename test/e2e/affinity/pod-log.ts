@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { Stored } from "../../../common/kube/store.ts";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { follow, identityOf } from "../scenarios/follow.ts";
 
 /** What the API server had of a pod when it was seen first. */

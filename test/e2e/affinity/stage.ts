@@ -1,6 +1,6 @@
 import { rolledOut } from "../../image/rollout.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { folderOf, volumeOf } from "../scenarios/claims.ts";
 import { agentOn, setVariables, untilReporting } from "../scenarios/failures/mooring.ts";
 import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";

@@ -1,4 +1,4 @@
-import type { Starvation } from "../../process/starvation.ts";
+import type { Starvation } from "../../rig/process/starvation.ts";
 import type { PodState } from "./pod-log.ts";
 
 /** What a rejected pod's status says, as the kubelet would say it (KEP-5381). */

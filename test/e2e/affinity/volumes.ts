@@ -1,8 +1,8 @@
 import * as v from "valibot";
-import { startAttacher } from "../../csi/attacher.ts";
-import { startCsiDriver } from "../../csi/harness.ts";
-import { claimObject, csiDriverObject, STORAGE_PATHS, volumeObject } from "../../csi/objects.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { startAttacher } from "../../rig/csi/attacher.ts";
+import { startCsiDriver } from "../../rig/csi/harness.ts";
+import { claimObject, csiDriverObject, STORAGE_PATHS, volumeObject } from "../../rig/csi/objects.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { makeClaim, volumeOf } from "../scenarios/claims.ts";
 import { NODES, type NodeName, type Stage } from "../scenarios/stage.ts";
 

@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { accepted } from "../../control-plane/api.ts";
-import { WORKLOAD_IMAGE } from "../../node/workload.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { WORKLOAD_IMAGE } from "../../rig/node/workload.ts";
 import { HOLD } from "../scenarios/pods.ts";
 import type { NodeName, Stage } from "../scenarios/stage.ts";
 

@@ -5,12 +5,12 @@ import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { type KeeperRequest, LINK_FOLDER, type PoolState } from "../../../provisioner/protocol.ts";
 import { createKeeperClient, type KeeperAnswer } from "../../../provisioner/sinks/keeper-client.ts";
 import { type MountNamespace, openMountNamespace } from "../../integration/mount-namespace.ts";
-import { inNamespaces, runCommand } from "../../node/commands.ts";
-import type { OwnedChild } from "../../process/child.ts";
-import { codeOf, HarnessError } from "../../process/errors.ts";
-import { listLoops } from "../../process/loop-devices.ts";
-import type { Owner } from "../../process/owner.ts";
-import { waitUntil } from "../../process/wait.ts";
+import { inNamespaces, runCommand } from "../../rig/node/commands.ts";
+import type { OwnedChild } from "../../rig/process/child.ts";
+import { codeOf, HarnessError } from "../../rig/process/errors.ts";
+import { listLoops } from "../../rig/process/loop-devices.ts";
+import type { Owner } from "../../rig/process/owner.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
 
 /** The file that Node.js is told to run for a keeper. */
 export const MAIN = fileURLToPath(new URL("../../../provisioner/keeper/main.ts", import.meta.url));

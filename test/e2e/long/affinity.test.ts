@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rolledOut, rollOut, WORKLOADS } from "../../image/rollout.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { seconds } from "../affinity/figures.ts";
 import { placeAttached, placeBare, untilReadiness } from "../affinity/left-alone.ts";
 import { type Misplaced, misplaceCsi, misplaceLocal } from "../affinity/misplaced.ts";

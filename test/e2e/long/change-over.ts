@@ -1,4 +1,4 @@
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { type Delivery, watchDelivery } from "../agents.ts";
 import { makeClaim, volumeOf } from "../scenarios/claims.ts";
 import { untilMounted } from "../scenarios/failures/words.ts";

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { accepted } from "../../control-plane/api.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { quantile, seconds } from "../affinity/figures.ts";
 import { makeClaim } from "../scenarios/claims.ts";
 import { killProgram, leadingAggregator, leaseHolder, type MooringPod } from "../scenarios/failures/mooring.ts";

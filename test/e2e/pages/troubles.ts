@@ -1,7 +1,7 @@
-import { claimObject, STORAGE_PATHS, volumeObject } from "../../csi/objects.ts";
-import { WORKLOAD_IMAGE } from "../../node/workload.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import { claimObject, STORAGE_PATHS, volumeObject } from "../../rig/csi/objects.ts";
+import { WORKLOAD_IMAGE } from "../../rig/node/workload.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { setAgents } from "../affinity/stage.ts";
 import { apply, kubectl } from "../kubectl.ts";
 import { agentOn } from "../scenarios/failures/mooring.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { accepted } from "../../control-plane/api.ts";
-import { claimObject, STORAGE_PATHS } from "../../csi/objects.ts";
-import { codeOf, HarnessError } from "../../process/errors.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { claimObject, STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { codeOf, HarnessError } from "../../rig/process/errors.ts";
 import type { Moment } from "../scenarios/scenario.ts";
 import { NODES } from "../scenarios/stage.ts";
 import { latest, useMounts } from "../scenarios/truth.ts";

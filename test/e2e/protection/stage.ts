@@ -1,9 +1,9 @@
 import * as v from "valibot";
-import { type CsiDriver, startCsiDriver } from "../../csi/harness.ts";
-import { csiDriverObject, STORAGE_PATHS, storageClassObject } from "../../csi/objects.ts";
-import { type CsiStorage, startCsiStorage } from "../../csi/storage-harness.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import { type CsiDriver, startCsiDriver } from "../../rig/csi/harness.ts";
+import { csiDriverObject, STORAGE_PATHS, storageClassObject } from "../../rig/csi/objects.ts";
+import { type CsiStorage, startCsiStorage } from "../../rig/csi/storage-harness.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { type EventLog, startEventLog } from "../affinity/event-log.ts";
 import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";
 import { type Log, startLog } from "./log.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { STUBBORN } from "../scenarios/failures/stubborn.ts";
 import { deletePod, HOLD, type MadePod, podObject, runPod, untilRunning } from "../scenarios/pods.ts";
 import type { NodeName } from "../scenarios/stage.ts";

@@ -1,4 +1,4 @@
-import type { Starvation } from "../../process/starvation.ts";
+import type { Starvation } from "../../rig/process/starvation.ts";
 import type { Moment } from "../scenarios/scenario.ts";
 
 /** So soon after its last unmount a deleted claim is gone; what the machine made everybody wait comes on top. */

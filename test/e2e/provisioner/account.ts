@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
-import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { filesIn, linksOn, volumeLoops } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { filesIn, linksOn, volumeLoops } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
 import { POOLS, type ProvisionerStage } from "./stage.ts";
 

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { REASON } from "../affinity/verdict.ts";
 import { placeFirst, removeReplicaSet } from "../affinity/workloads.ts";
 import { endOfUse } from "../scenarios/last-use.ts";

@@ -1,6 +1,6 @@
-import { accepted } from "../../control-plane/api.ts";
-import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import type { Told } from "../affinity/event-log.ts";
 import type { Sighting } from "../protection/log.ts";
 import type { ClassName, ProvisionerStage, SeenClaim } from "./stage.ts";

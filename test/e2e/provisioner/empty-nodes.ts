@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
-import { detachVolumes, makeDisk, mountDisk, type PoolPlace, poolPath } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { detachVolumes, makeDisk, mountDisk, type PoolPlace, poolPath } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { deleteNode } from "../scenarios/failures/deleted-nodes.ts";
 import type { NodeName } from "../scenarios/stage.ts";
 import { deleteClaim, makeClaim, untilTold, untilVolume } from "./claims.ts";

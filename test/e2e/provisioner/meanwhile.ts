@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { VOLUME_FINALIZER } from "../../../common/storage/local-volumes.ts";
-import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { filesIn, type PoolPlace, volumeLoops } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { filesIn, type PoolPlace, volumeLoops } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { deleteClaim, makeClaim, untilClaimGone } from "./claims.ts";
 import { deletePod, makePod } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import * as v from "valibot";
-import { accepted } from "../../control-plane/api.ts";
-import { WORKLOAD_IMAGE } from "../../node/workload.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { WORKLOAD_IMAGE } from "../../rig/node/workload.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { kubectl } from "../kubectl.ts";
 import { HOLD } from "../scenarios/pods.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";

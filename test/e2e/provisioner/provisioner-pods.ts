@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import * as v from "valibot";
-import { processOfPod } from "../../node/processes.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { processOfPod } from "../../rig/node/processes.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { valueIn } from "../scenarios/failures/mooring.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
 import type { ClassName, ProvisionerStage } from "./stage.ts";

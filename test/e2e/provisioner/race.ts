@@ -1,5 +1,5 @@
-import { filesIn, freeBytes } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { filesIn, freeBytes } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { NODES, type NodeName } from "../scenarios/stage.ts";
 import { makeClaim } from "./claims.ts";
 import { makePod, type Use, untilRunning } from "./pods.ts";

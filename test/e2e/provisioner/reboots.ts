@@ -1,5 +1,5 @@
-import { runCommand } from "../../node/commands.ts";
-import { detachVolumes, makeDisk, mountDisk } from "../../node/pool-disks.ts";
+import { runCommand } from "../../rig/node/commands.ts";
+import { detachVolumes, makeDisk, mountDisk } from "../../rig/node/pool-disks.ts";
 import type { NodeName } from "../scenarios/stage.ts";
 import type { Use } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { mountDisk, poolPath } from "../../node/pool-disks.ts";
 import { readPage } from "../../pages/page.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { mountDisk, poolPath } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { kubectl } from "../kubectl.ts";
 import type { NodeName } from "../scenarios/stage.ts";
 import { deleteClaim, type MadeClaim, untilBound, untilClaim, untilVolume } from "./claims.ts";

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { importMooring, rolledOut } from "../../image/rollout.ts";
-import type { NodeCluster } from "../../node/cluster.ts";
-import { poolPath } from "../../node/pool-disks.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { NodeCluster } from "../../rig/node/cluster.ts";
+import { poolPath } from "../../rig/node/pool-disks.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { kubectl } from "../kubectl.ts";
 
 const MANIFESTS = fileURLToPath(new URL("../../../manifests", import.meta.url));

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { poolPath } from "../../node/pool-disks.ts";
 import { readPage } from "../../pages/page.ts";
 import { openReader } from "../../pages/reader.ts";
 import { WRONG } from "../../pages/words.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { poolPath } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import type { NodeName } from "../scenarios/stage.ts";
 import type { ProvisionerStage } from "./stage.ts";
 

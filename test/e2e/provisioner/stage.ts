@@ -1,7 +1,7 @@
 import * as v from "valibot";
-import { STORAGE_PATHS } from "../../csi/objects.ts";
-import { type Disk, makeDisk, mountDisk } from "../../node/pool-disks.ts";
-import type { Owner } from "../../process/owner.ts";
+import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { type Disk, makeDisk, mountDisk } from "../../rig/node/pool-disks.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { type EventLog, startEventLog } from "../affinity/event-log.ts";
 import { type Log, startLog } from "../protection/log.ts";
 import { NODES, type NodeName, openStage, type Stage } from "../scenarios/stage.ts";

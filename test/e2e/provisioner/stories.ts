@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
-import { volumeLoops } from "../../node/pool-disks.ts";
-import type { OwnedChild } from "../../process/child.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { volumeLoops } from "../../rig/node/pool-disks.ts";
+import type { OwnedChild } from "../../rig/process/child.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { latest, useMounts } from "../scenarios/truth.ts";
 import { deleteClaim, toldOfVolume, untilClaimGone, untilTold, untilVolume } from "./claims.ts";
 import { deletePod, fileOf, type Use, untilPodGone } from "./pods.ts";

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { linksOn, poolPath } from "../../node/pool-disks.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { linksOn, poolPath } from "../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { deleteClaim, makeClaim } from "./claims.ts";
 import { deletePod, inPod, makePod, restartsOf, runUse, type Use } from "./pods.ts";
 import { provisionerOn, untilGoing } from "./provisioner-pods.ts";

@@ -1,6 +1,6 @@
 import type { Stored } from "../../../common/kube/store.ts";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 import { type ClaimState, type ClaimWords, readWords } from "./claim-states.ts";
 import { follow, identityOf } from "./follow.ts";
 

@@ -1,4 +1,4 @@
-import { claimObject, STORAGE_PATHS, type VolumeTerms, volumeObject } from "../../csi/objects.ts";
+import { claimObject, STORAGE_PATHS, type VolumeTerms, volumeObject } from "../../rig/csi/objects.ts";
 import { DRIVERS, type DriverName, type NodeName, type Stage } from "./stage.ts";
 
 /** What a claim's volume is. */

@@ -1,4 +1,4 @@
-import { explain } from "../../process/errors.ts";
+import { explain } from "../../rig/process/errors.ts";
 import { kubectl } from "../kubectl.ts";
 import { volumeOf } from "./claims.ts";
 import type { Stage } from "./stage.ts";

@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { claimObject, STORAGE_PATHS } from "../../csi/objects.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { claimObject, STORAGE_PATHS } from "../../rig/csi/objects.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { type MadePod, makePod } from "./pods.ts";
 import { type NodeName, ON_DEMAND, type Stage } from "./stage.ts";
 

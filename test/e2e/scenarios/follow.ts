@@ -5,10 +5,10 @@ import { createInformer, type InformerOptions } from "../../../common/kube/infor
 import type { Stored } from "../../../common/kube/store.ts";
 import { runTogether } from "../../../common/runtime/lifecycle.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
-import type { ControlPlane } from "../../control-plane/control-plane.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
-import { explain } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
+import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
+import { explain } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
 
 /** Which objects are followed, and who is told. */
 export interface Followed<T extends Stored> extends Required<Pick<InformerOptions<T>, "project" | "onChange">> {

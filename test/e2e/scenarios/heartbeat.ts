@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { codeOf, HarnessError } from "../../process/errors.ts";
-import { waitUntil } from "../../process/wait.ts";
+import { codeOf, HarnessError } from "../../rig/process/errors.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
 import { folderOf } from "./claims.ts";
 import { userEnd } from "./last-use.ts";
 import { deletePod, type MadePod, type PodSpec, runPod } from "./pods.ts";

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import { type MadePod, type PodSpec, podObject } from "./pods.ts";
 import type { Stage } from "./stage.ts";
 

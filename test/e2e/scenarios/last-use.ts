@@ -1,4 +1,4 @@
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import type { MadePod } from "./pods.ts";
 import type { Moment, Truth, UserEnd } from "./scenario.ts";
 import type { Stage } from "./stage.ts";

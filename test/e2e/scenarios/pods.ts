@@ -1,7 +1,7 @@
 import * as v from "valibot";
-import { accepted } from "../../control-plane/api.ts";
-import { WORKLOAD_IMAGE } from "../../node/workload.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { accepted } from "../../rig/control-plane/api.ts";
+import { WORKLOAD_IMAGE } from "../../rig/node/workload.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 import type { NodeName, Stage } from "./stage.ts";
 
 /** Keeps running and ends at once when it is asked to. */

@@ -1,18 +1,18 @@
-import { startAttacher } from "../../csi/attacher.ts";
-import { type CsiDriver, startCsiDriver } from "../../csi/harness.ts";
-import { csiDriverObject, STORAGE_PATHS, storageClassObject } from "../../csi/objects.ts";
-import { startProvisioner } from "../../csi/provisioner.ts";
-import type { MountOperation } from "../../csi/record.ts";
 import { rollOut } from "../../image/rollout.ts";
-import { type NodeCluster, startNodeCluster } from "../../node/cluster.ts";
-import type { RealNode } from "../../node/real-node.ts";
-import { type MountOracle, startMountOracle } from "../../oracle/harness.ts";
-import type { OracleLine } from "../../oracle/record.ts";
-import { HarnessError } from "../../process/errors.ts";
-import type { Owner } from "../../process/owner.ts";
-import { type Starvation, watchStarvation } from "../../process/starvation.ts";
-import { waitUntil } from "../../process/wait.ts";
-import { type ClusterApi, createClusterApi } from "../../stand-in/cluster-api.ts";
+import { startAttacher } from "../../rig/csi/attacher.ts";
+import { type CsiDriver, startCsiDriver } from "../../rig/csi/harness.ts";
+import { csiDriverObject, STORAGE_PATHS, storageClassObject } from "../../rig/csi/objects.ts";
+import { startProvisioner } from "../../rig/csi/provisioner.ts";
+import type { MountOperation } from "../../rig/csi/record.ts";
+import { type NodeCluster, startNodeCluster } from "../../rig/node/cluster.ts";
+import type { RealNode } from "../../rig/node/real-node.ts";
+import { type MountOracle, startMountOracle } from "../../rig/oracle/harness.ts";
+import type { OracleLine } from "../../rig/oracle/record.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
+import type { Owner } from "../../rig/process/owner.ts";
+import { type Starvation, watchStarvation } from "../../rig/process/starvation.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
+import { type ClusterApi, createClusterApi } from "../../rig/stand-in/cluster-api.ts";
 import { type ClaimLog, startClaimLog } from "./claim-log.ts";
 
 /** The names of the two nodes. */

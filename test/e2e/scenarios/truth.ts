@@ -1,5 +1,5 @@
-import type { MountOperation } from "../../csi/record.ts";
-import type { OracleLine } from "../../oracle/record.ts";
+import type { MountOperation } from "../../rig/csi/record.ts";
+import type { OracleLine } from "../../rig/oracle/record.ts";
 import type { Moment } from "./scenario.ts";
 
 /** The use of a volume by a pod: each of its mounts names both, and a staging mount no pod. */

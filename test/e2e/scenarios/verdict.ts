@@ -1,4 +1,4 @@
-import type { Starvation } from "../../process/starvation.ts";
+import type { Starvation } from "../../rig/process/starvation.ts";
 import { type Author, type ClaimState, type PublishedCondition, saidBy } from "./claim-states.ts";
 import type { Expected, Truth } from "./scenario.ts";
 import { useFaults } from "./told-use.ts";

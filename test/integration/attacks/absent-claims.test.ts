@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKubeClient, type KubeClient } from "../../../common/kube/client.ts";
 import { connect } from "../../../common/kube/connection.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
-import { createAggregator, DEMO_PACE, type Program } from "../../stand-in/mooring.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
+import { createAggregator, DEMO_PACE, type Program } from "../../rig/stand-in/mooring.ts";
 import { type BareCluster, startBareCluster } from "../bare-cluster.ts";
 
 /** Whoever may make pods in one namespace makes some that name claims that there are not, with names as long as there may be. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
 import { describeAgent } from "./allowed-agent.ts";
 import { describeAggregator } from "./allowed-aggregator.ts";
 import { type AttackStage, openAttackStage, untilInForce } from "./stage.ts";

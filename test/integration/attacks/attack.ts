@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import type { ApiRequest } from "../../control-plane/api.ts";
-import type { ClusterApi } from "../../stand-in/cluster-api.ts";
+import type { ApiRequest } from "../../rig/control-plane/api.ts";
+import type { ClusterApi } from "../../rig/stand-in/cluster-api.ts";
 import { NOBODY, RBAC } from "./refusal.ts";
 
 /** Whose token is used. */

@@ -5,8 +5,8 @@ import {
   type V1ValidatingAdmissionPolicy,
   type V1ValidatingAdmissionPolicyBinding,
 } from "@kubernetes/client-node";
-import type { ApiCall } from "../../control-plane/api.ts";
-import type { ClusterApi } from "../../stand-in/cluster-api.ts";
+import type { ApiCall } from "../../rig/control-plane/api.ts";
+import type { ClusterApi } from "../../rig/stand-in/cluster-api.ts";
 import { type AttackStage, makeAdmin, podOf } from "./stage.ts";
 
 const MANIFESTS = new URL("../../../manifests/", import.meta.url);

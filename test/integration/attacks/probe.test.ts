@@ -3,10 +3,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createPolicyProbe, type PolicyFinding } from "../../../agent/sources/policy-probe.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { connect } from "../../../common/kube/connection.ts";
-import { type Account, type ControlPlaneOptions, startControlPlane } from "../../control-plane/control-plane.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
-import { waitUntil } from "../../process/wait.ts";
+import { type Account, type ControlPlaneOptions, startControlPlane } from "../../rig/control-plane/control-plane.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
 import { type AttackStage, openAttackStage } from "./stage.ts";
 
 const OWN = "/api/v1/namespaces/mooring-agents/pods/mooring-agent-node-1";

@@ -5,8 +5,8 @@ import { createEventRecorder } from "../../../common/kube/events.ts";
 import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
-import { waitUntil } from "../../process/wait.ts";
-import type { AccountName } from "../../stand-in/account-pods.ts";
+import { waitUntil } from "../../rig/process/wait.ts";
+import type { AccountName } from "../../rig/stand-in/account-pods.ts";
 import type { AttackStage } from "./stage.ts";
 
 /** Which object, and which state of it. */

@@ -1,4 +1,4 @@
-import type { ApiRequest } from "../../control-plane/api.ts";
+import type { ApiRequest } from "../../rig/control-plane/api.ts";
 import { volumeOf } from "./provisioner-objects.ts";
 import { SHOP } from "./victims.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiCall } from "../../control-plane/api.ts";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
+import type { ApiCall } from "../../rig/control-plane/api.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
 import { dry } from "./attack.ts";
 import { installWithoutRule, type Mutant, mutantsOf, readPolicies } from "./mutants.ts";
 import type { ProvisionerAttack } from "./provisioner-attack.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
 import { create, dry, patch, remove } from "./attack.ts";
 import { OWN } from "./provisioner-attack.ts";
 import { ADMIN_ATTACKS, ALLOWED, ATTACKS } from "./provisioner-attacks.ts";

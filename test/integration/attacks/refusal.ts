@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import type { ApiAnswer } from "../../control-plane/api.ts";
+import type { ApiAnswer } from "../../rig/control-plane/api.ts";
 
 /** Nobody refused it: the API server did it, or would have in a dry run. */
 export const NOBODY = "nobody";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Owner, openOwner } from "../../process/owner.ts";
-import { closeOnSignals } from "../../process/run-owned.ts";
+import { type Owner, openOwner } from "../../rig/process/owner.ts";
+import { closeOnSignals } from "../../rig/process/run-owned.ts";
 import { AGENT_ATTACKS } from "./agent-attacks.ts";
 import { AGENT_DELETIONS } from "./agent-deletions.ts";
 import { AGENT_STATUS_ATTACKS } from "./agent-status-attacks.ts";

@@ -1,5 +1,5 @@
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
-import type { ClusterApi } from "../../stand-in/cluster-api.ts";
+import type { ClusterApi } from "../../rig/stand-in/cluster-api.ts";
 
 export const SHOP = "/api/v1/namespaces/shop";
 export const NODES = ["node-1", "node-2"] as const;

@@ -12,7 +12,7 @@ import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fake
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
 import { createFakeWakeUp } from "../../fakes/wake-up.ts";
-import { type Asked, readAsked } from "../../faults/asked.ts";
+import { type Asked, readAsked } from "../../rig/faults/asked.ts";
 
 /** The mount of `pv-1` for the pod `team/web`. */
 export const HOLD = csiMountPoint("u1", "pv-1");

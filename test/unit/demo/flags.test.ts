@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HELP, readFlags } from "../../demo/flags.ts";
-import { HarnessError } from "../../process/errors.ts";
+import { HarnessError } from "../../rig/process/errors.ts";
 
 const NOTHING = { node: false, provisioner: false, keep: false, help: false };
 

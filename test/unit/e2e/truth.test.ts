@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { MountOperation } from "../../csi/record.ts";
 import { both, continuousSince, latest, missedMounts, umountsOf, useMounts } from "../../e2e/scenarios/truth.ts";
-import type { LifeEvent, OracleLine, Stamp } from "../../oracle/record.ts";
+import type { MountOperation } from "../../rig/csi/record.ts";
+import type { LifeEvent, OracleLine, Stamp } from "../../rig/oracle/record.ts";
 
 const USE = { podUid: "uid-1", volume: "pv-1" };
 const PUBLISHED = "/var/lib/kubelet/pods/uid-1/volumes/kubernetes.io~csi/pv-1/mount";

@@ -3,7 +3,7 @@ import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
 import type { Expected, Truth } from "../../e2e/scenarios/scenario.ts";
 import { judge, SAID_LIMIT_MS } from "../../e2e/scenarios/verdict.ts";
-import { NO_STARVATION, type Starvation } from "../../process/starvation.ts";
+import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
 
 const UNMOUNTED: Expected = { status: "True", reason: "Unmounted", evidence: "any" };
 const MOUNT_TABLE: Expected = { status: "True", reason: "Unmounted", evidence: "mount-table" };

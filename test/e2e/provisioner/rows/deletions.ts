@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { filesIn } from "../../../node/pool-disks.ts";
+import { filesIn } from "../../../rig/node/pool-disks.ts";
 import { freezeKubelet } from "../../scenarios/failures/kubelet.ts";
 import { STUBBORN } from "../../scenarios/failures/stubborn.ts";
 import { untilVolume } from "../claims.ts";

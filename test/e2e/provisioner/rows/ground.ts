@@ -1,5 +1,5 @@
-import { type Owner, openOwner } from "../../../process/owner.ts";
-import { closeOnSignals } from "../../../process/run-owned.ts";
+import { type Owner, openOwner } from "../../../rig/process/owner.ts";
+import { closeOnSignals } from "../../../rig/process/run-owned.ts";
 import { openPageReader, type PageReader } from "../runbooks.ts";
 import { openProvisionerStage, type ProvisionerStage } from "../stage.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { STORAGE_PATHS } from "../../../csi/objects.ts";
-import { filesIn } from "../../../node/pool-disks.ts";
+import { STORAGE_PATHS } from "../../../rig/csi/objects.ts";
+import { filesIn } from "../../../rig/node/pool-disks.ts";
 import { deleteClaim, toldOfVolume, untilTold, untilVolume } from "../claims.ts";
 import { deleteAt, setPolicy, untilLetGo } from "../meanwhile.ts";
 import { inPod, runUse } from "../pods.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { linksOn } from "../../../node/pool-disks.ts";
+import { linksOn } from "../../../rig/node/pool-disks.ts";
 import { freezeKubelet } from "../../scenarios/failures/kubelet.ts";
 import { STUBBORN } from "../../scenarios/failures/stubborn.ts";
 import { NODES } from "../../scenarios/stage.ts";

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { filesIn, linksOn, makeDisk, mountDisk, unmountDisk } from "../../../node/pool-disks.ts";
-import { HarnessError } from "../../../process/errors.ts";
+import { filesIn, linksOn, makeDisk, mountDisk, unmountDisk } from "../../../rig/node/pool-disks.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import type { NodeName } from "../../scenarios/stage.ts";
 import { changeClaim, toldOfVolume, untilTold } from "../claims.ts";
 import { askInVain, comeBackEmpty, forget, giveUp, isUsed } from "../empty-nodes.ts";

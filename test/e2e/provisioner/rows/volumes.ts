@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { freeBytes, sizesIn } from "../../../node/pool-disks.ts";
+import { freeBytes, sizesIn } from "../../../rig/node/pool-disks.ts";
 import { NODES } from "../../scenarios/stage.ts";
 import { changeClaim, deleteClaim, makeClaim, untilTold } from "../claims.ts";
 import { kilobytesIn, MAY_RESIZE_EXT4, sized, sizeFile } from "../growth.ts";

@@ -1,5 +1,5 @@
 import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
-import { HarnessError } from "../../../process/errors.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { kubectl } from "../../kubectl.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";

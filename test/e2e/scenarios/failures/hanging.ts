@@ -1,4 +1,4 @@
-import type { FaultHandle } from "../../../csi/harness.ts";
+import type { FaultHandle } from "../../../rig/csi/harness.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { HarnessError } from "../../../process/errors.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod, untilPhase } from "../pods.ts";

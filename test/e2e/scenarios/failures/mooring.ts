@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as v from "valibot";
 import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
-import { throughForwardedPort } from "../../../node/forwarded-port.ts";
-import { codeOf, HarnessError } from "../../../process/errors.ts";
+import { throughForwardedPort } from "../../../rig/node/forwarded-port.ts";
+import { codeOf, HarnessError } from "../../../rig/process/errors.ts";
 import { kubectl } from "../../kubectl.ts";
 import { NODES, type NodeName, type Stage } from "../stage.ts";
 

@@ -1,4 +1,4 @@
-import { HarnessError } from "../../../process/errors.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { userEnd } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";

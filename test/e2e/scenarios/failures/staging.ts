@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
-import { HarnessError } from "../../../process/errors.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";

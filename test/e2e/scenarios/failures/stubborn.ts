@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { VOLUMES_FOLDER } from "../../../csi/loop-devices.ts";
-import { fileNameOf } from "../../../csi/volumes.ts";
-import { HarnessError } from "../../../process/errors.ts";
+import { VOLUMES_FOLDER } from "../../../rig/csi/loop-devices.ts";
+import { fileNameOf } from "../../../rig/csi/volumes.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { type MadePod, runPod } from "../pods.ts";
 import { DRIVERS, type DriverName, type NodeName, type Stage } from "../stage.ts";

@@ -1,4 +1,4 @@
-import { HarnessError } from "../../../process/errors.ts";
+import { HarnessError } from "../../../rig/process/errors.ts";
 import { type Author, saidBy } from "../claim-states.ts";
 import type { Stage } from "../stage.ts";
 

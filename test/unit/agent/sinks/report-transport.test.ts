@@ -6,9 +6,9 @@ import { createReportTransport } from "../../../../agent/sinks/report-transport.
 import { readText } from "../../../../common/kube/transport.ts";
 import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import { listen, type Route, type ServingPair } from "../../../../common/runtime/http-server.ts";
-import { type CertificateAuthority, createAuthority } from "../../../control-plane/certificates.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createProjectedVolume } from "../../../fakes/projected-volume.ts";
+import { type CertificateAuthority, createAuthority } from "../../../rig/control-plane/certificates.ts";
 
 const never = new AbortController().signal;
 const REPORT = { method: "PUT", path: "/report", headers: { "content-type": "application/json" }, body: "{}" } as const;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { JOURNAL_FILE } from "../../../../agent/sinks/sqlite-journal.ts";
 import { removeJournal, removeJournalDirectory } from "../../../../cli/uninstall/journal-traces.ts";
-import { scratchFolder } from "../../process/scratch.ts";
+import { scratchFolder } from "../../../rig/tests/unit/process/scratch.ts";
 
 function directoryWith(...files: readonly string[]): string {
   const directory = join(scratchFolder(), "mooring");

@@ -8,12 +8,12 @@ import { createInformer } from "../../../../common/kube/informer.ts";
 import { guardPeer } from "../../../../common/kube/peer-guard.ts";
 import { type HttpRequest, readText } from "../../../../common/kube/transport.ts";
 import { createUndiciTransport, type RetirableTransport } from "../../../../common/kube/undici-transport.ts";
-import { createAuthority, type KeyPair } from "../../../control-plane/certificates.ts";
 import { createFakeClock, eventually } from "../../../fakes/clock.ts";
 import { type FreezingProxy, startFreezingProxy } from "../../../fakes/freezing-proxy.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
 import { createFakeConnection } from "../../../fakes/transport.ts";
+import { createAuthority, type KeyPair } from "../../../rig/control-plane/certificates.ts";
 import { bookmark, project, thing } from "./following.ts";
 
 /** Long enough for a machine that does other things as well: an answer comes from this very process. */

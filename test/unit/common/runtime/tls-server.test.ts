@@ -11,8 +11,8 @@ import {
   type ServingIdentity,
   type ServingPair,
 } from "../../../../common/runtime/http-server.ts";
-import { type CertificateAuthority, createAuthority } from "../../../control-plane/certificates.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
+import { type CertificateAuthority, createAuthority } from "../../../rig/control-plane/certificates.ts";
 
 const servers: HttpServer[] = [];
 afterEach(async () => {

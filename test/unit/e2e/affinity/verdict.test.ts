@@ -9,7 +9,7 @@ import {
   timeToRejection,
   touchFaults,
 } from "../../../e2e/affinity/verdict.ts";
-import { NO_STARVATION } from "../../../process/starvation.ts";
+import { NO_STARVATION } from "../../../rig/process/starvation.ts";
 
 const PENDING: PodState = {
   seenMs: 0,

@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { isAbandonedLoop } from "../../../csi/loop-devices.ts";
+
+describe("isAbandonedLoop", () => {
+  const image = "mooring-csi-volumes/csi.test/volume-v/image";
+
+  it.each([
+    {
+      name: "the image of a run whose folder is gone",
+      file: `/tmp/mooring-aB3xY9/${image} (deleted)`,
+      isAbandoned: true,
+    },
+    { name: "the same, opened through a node's mount", file: `/${image} (deleted)`, isAbandoned: true },
+    { name: "the image of a run that goes on", file: `/tmp/mooring-aB3xY9/${image}`, isAbandoned: false },
+    { name: "somebody's deleted file", file: "/var/lib/disk/image (deleted)", isAbandoned: false },
+  ])("$name: $isAbandoned", ({ file, isAbandoned }) => {
+    expect(isAbandonedLoop({ file })).toBe(isAbandoned);
+  });
+});
