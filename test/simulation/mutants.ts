@@ -62,6 +62,11 @@ export async function unknownMutants(names: readonly string[], wing: Wing): Prom
   return names.filter((name) => !known.includes(name));
 }
 
+/** Those for which a plan is kept: what seeds meet too seldom. */
+export async function keptMutants(wing: Wing): Promise<readonly string[]> {
+  return (await allMutants(wing)).filter((name) => existsSync(join(ROOT, wing.folder, `${name}.plan.json`)));
+}
+
 async function allMutants({ folder }: Wing): Promise<readonly string[]> {
   const patches = (await readdir(join(ROOT, folder))).filter((file) => file.endsWith(".patch"));
   return patches.toSorted().map((file) => file.slice(0, -".patch".length));
