@@ -24,6 +24,7 @@ const LONGEST = [
   "reports",
   "crashes",
   "local-uninstall",
+  "kept-plans",
   "rendered-manifests",
   "attacks/rules",
   "leadership",

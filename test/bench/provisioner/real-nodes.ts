@@ -35,6 +35,7 @@ export async function benchProvisioner(owner: Owner, printer: Printer, sizes: Re
     uses.run(namesOf(prefix, sizes.atOnce), (index) => NODES[index % 2] ?? "node-1");
   const [many, baseline] = [await burst(all[0], "many"), await burst(all[1], "many-baseline")];
   table(printer, { title: `\n${sizes.atOnce} claims at once on two nodes`, ours: many, theirs: baseline });
+  await ownShare(printer, all, sizes.atOnce);
   writesTable(printer, await writesOf(stage));
   for (let index = 0; index < 20; index += 1)
     await runUse(stage, { name: `stays-${index}`, node: "node-1", size: "8Mi" });
@@ -43,6 +44,19 @@ export async function benchProvisioner(owner: Owner, printer: Printer, sizes: Re
   printer.table([
     ["VOLUMES", "FIRST ATTACHED -> ALL ATTACHED"],
     [String(volumes), `${Math.round(attachingMs)} ms`],
+  ]);
+}
+
+/** The same without pods, whose start takes most of two processors. */
+async function ownShare(printer: Printer, [ours, theirs]: readonly [Uses, Uses], count: number): Promise<void> {
+  const select = (uses: Uses, prefix: string): Promise<readonly number[]> =>
+    uses.select(namesOf(prefix, count), (index) => NODES[index % 2] ?? "node-1");
+  const [own, base] = [await select(ours, "selected"), await select(theirs, "selected-baseline")];
+  printer.title(`\n${count} claims at once without pods`);
+  printer.table([
+    ["WHAT", "PROVISIONER", "N", "MIN", "P50", "P99", "MAX", "P50 RATIO"],
+    [WHAT.provisionedMs, "Mooring", ...summary(own), (percentile(own, 0.5) / percentile(base, 0.5)).toFixed(2)],
+    ["", `baseline: ${BASELINE}`, ...summary(base), "1"],
   ]);
 }
 

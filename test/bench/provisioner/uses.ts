@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { startLog } from "../../e2e/protection/log.ts";
-import { deleteClaim, type MadeClaim, makeClaim } from "../../e2e/provisioner/claims.ts";
+import { changeClaim, deleteClaim, type MadeClaim, makeClaim } from "../../e2e/provisioner/claims.ts";
 import { deletePod, makePod, untilRunning } from "../../e2e/provisioner/pods.ts";
 import type { ProvisionerStage } from "../../e2e/provisioner/stage.ts";
 import type { NodeName } from "../../e2e/scenarios/stage.ts";
@@ -71,6 +71,22 @@ export class Uses {
   /** All at once; nothing of them is left afterwards. */
   async run(names: readonly string[], nodeOf: (index: number) => NodeName): Promise<readonly UseFigures[]> {
     return await this.#end(await Promise.all(names.map((name, index) => this.#begin(name, nodeOf(index)))));
+  }
+
+  /** Claims for which a node is selected at once, as the scheduler does it, but without pods: what is left is the provisioner's own share. Milliseconds. */
+  async select(names: readonly string[], nodeOf: (index: number) => NodeName): Promise<readonly number[]> {
+    const stage = this.#stage;
+    const terms = { size: "8Mi", storageClass: this.#storageClass };
+    const made = await Promise.all(names.map((name) => makeClaim(stage, { ...terms, name })));
+    const figures = made.map(async (claim, index) => {
+      const annotations = { "volume.kubernetes.io/selected-node": nodeOf(index) };
+      await changeClaim(stage, claim, { metadata: { annotations } });
+      const thereMs = await this.#seen(`${claim.volume} there`, () => stage.volumes(claim.volume).at(0)?.seenMs);
+      return thereMs - (this.#selected(`default/${claim.name}`) ?? Number.NaN);
+    });
+    const all = await Promise.all(figures);
+    await Promise.all(made.map((claim) => deleteClaim(stage, claim)));
+    return all;
   }
 
   async #begin(name: string, node: NodeName): Promise<Begun> {
