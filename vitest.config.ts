@@ -91,7 +91,8 @@ export default defineConfig({
           globalSetup: "test/e2e/global-setup.ts",
           testTimeout: 3 * HANGS_MS,
           hookTimeout: 3 * HANGS_MS,
-          fileParallelism: false,
+          // Each file has nodes of its own, and waits for most of its time.
+          maxWorkers: 2,
         },
       },
       // The instruments' own tests: `npm run test:rig` alone runs these, after a change of an instrument and each night.
