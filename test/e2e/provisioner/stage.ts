@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
 import { type Disk, makeDisk, mountDisk } from "../../rig/node/pool-disks.ts";
+import { detachLoops, identityOf, listLoops, withDependents } from "../../rig/process/loop-devices.ts";
 import type { Owner } from "../../rig/process/owner.ts";
 import { type EventLog, startEventLog } from "../affinity/event-log.ts";
 import { type Log, startLog } from "../protection/log.ts";
@@ -70,6 +71,9 @@ const volume = v.object({ status: v.object({ phase: v.optional(v.string(), "") }
 /** Builds all of it; it ends with its owner. */
 export async function openProvisionerStage(owner: Owner): Promise<ProvisionerStage> {
   const known = new Set<string>();
+  const disks = new Set<string>();
+  // After the nodes have ended: a provisioner that runs attaches again what it misses.
+  owner.defer(async () => detachLoops(withDependents(listLoops(), ({ fileIdentity }) => disks.has(fileIdentity))));
   const stage = await openStage(owner, { hasMooring: false, hasDrivers: false });
   const { plane } = stage.cluster;
   const readClaim = (object: unknown): SeenClaim => {
@@ -80,15 +84,16 @@ export async function openProvisionerStage(owner: Owner): Promise<ProvisionerSta
     return { phase: status.phase, volume: spec.volumeName, isDeleting, unused };
   };
   const readPhase = (object: unknown): string => v.parse(volume, object).status.phase;
-  const [claims, volumes, events, disks] = await Promise.all([
+  const [claims, volumes, events, files] = await Promise.all([
     startLog(owner, plane, { path: "/api/v1/persistentvolumeclaims", read: readClaim }),
     startLog(owner, plane, { path: "/api/v1/persistentvolumes", read: readPhase }),
     startEventLog(owner, plane),
     makeDisks(owner, stage),
     ...Object.entries(CLASSES).map(([name, terms]) => makeClass(stage, name, terms)),
   ]);
+  for (const file of files.values()) disks.add(identityOf(file) ?? "");
   await rollOutProvisioner(owner, stage.cluster, { pools: POOLS });
-  return { ...stage, claims, volumes, events, known, disk: (node, pool) => disks.get(`${node} ${pool}`) ?? "" };
+  return { ...stage, claims, volumes, events, known, disk: (node, pool) => files.get(`${node} ${pool}`) ?? "" };
 }
 
 async function makeDisks(owner: Owner, stage: Stage): Promise<ReadonlyMap<string, string>> {
