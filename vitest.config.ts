@@ -112,7 +112,7 @@ export default defineConfig({
           maxWorkers: WORKERS,
         },
       },
-      // Those that need real nodes, as root.
+      // Those that need real nodes, as root: `npm run test:rig:node`.
       {
         test: {
           name: "rig-node",
@@ -121,7 +121,6 @@ export default defineConfig({
           testTimeout: 3 * HANGS_MS,
           hookTimeout: 3 * HANGS_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
         },
       },
       // Real nodes for long: `npm run prove` alone runs these.
