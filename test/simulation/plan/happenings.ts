@@ -3,7 +3,7 @@ import type { PodVolume } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import { NETWORK_FAULTS } from "../world/weather.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
-import type { Happening, Setup, StepKind } from "./step.ts";
+import { type Happening, RIGHTS, type Setup, type StepKind } from "./step.ts";
 import { TEMPOS } from "./tempo.ts";
 
 type Maker = (dice: Dice, setup: Setup) => Happening;
@@ -230,6 +230,15 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       from: dice.between(-2, setup.nodes.length - 1),
       to: dice.pick(["api", "aggregator", "both"] as const),
       probability: dice.pick([0.1, 0.5, 1]),
+      ...forMs(dice, setup),
+    }),
+  ],
+  [
+    "lose-rights",
+    (dice, setup) => ({
+      kind: "lose-rights",
+      right: dice.pick(RIGHTS),
+      from: dice.between(-2, setup.nodes.length - 1),
       ...forMs(dice, setup),
     }),
   ],

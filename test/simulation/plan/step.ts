@@ -74,6 +74,8 @@ export type Happening =
       readonly probability: number;
       readonly forMs: number;
     }
+  /** For a time the API server answers 403 to what Mooring has a role for; `from` as above. */
+  | { readonly kind: "lose-rights"; readonly right: LostRight; readonly from: number; readonly forMs: number }
   /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
   | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }
@@ -81,6 +83,10 @@ export type Happening =
   | { readonly kind: "lagging-watches"; readonly lagMs: number; readonly forMs: number }
   /** The next process of that role that comes by this place dies there, after so many that do not. */
   | { readonly kind: "crash-at"; readonly site: string; readonly skip: number };
+
+/** What a role lets Mooring do. */
+export const RIGHTS = ["write-claims", "read", "write-events", "use-leases", "label-pods"] as const;
+export type LostRight = (typeof RIGHTS)[number];
 
 /** What befalls a node's disk. */
 export type DiskStep = "full" | "read-only" | "torn" | "slow" | "wiped" | "older";

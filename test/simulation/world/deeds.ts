@@ -1,5 +1,6 @@
 import { TOKEN_LENGTH } from "../engine/api/protection.ts";
 import type { Step, StepKind } from "../plan/step.ts";
+import { actOnApi } from "./api-deeds.ts";
 import type { ClaimRecord } from "./claims.ts";
 import { foreignMounts } from "./kubelet-paths.ts";
 import { actOnMooring } from "./mooring-deeds.ts";
@@ -19,6 +20,7 @@ const NEEDS_API: readonly StepKind[] = [
 export function act(world: World, step: Step, number: number): void {
   if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
   if (actOnPods(world, step, number) || actOnClaims(world, step) || actOnNodes(world, step)) return;
+  if (actOnApi(world, step)) return;
   actOnMooring(world, step);
 }
 

@@ -1,4 +1,5 @@
 import type { Step } from "../plan/step.ts";
+import { senderOf } from "./api-deeds.ts";
 import type { Replica } from "./replica.ts";
 import { USUAL_READ_MS } from "./sim-node.ts";
 import type { Storm } from "./weather.ts";
@@ -192,9 +193,4 @@ function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"
   };
   world.sky.begin(storm);
   world.windows.begin(forMs, () => world.sky.end(storm));
-}
-
-function senderOf(world: World, from: number): string {
-  if (from === -2) return "";
-  return from === -1 ? "aggregator" : world.node(from).name;
 }

@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
-import type { Call, Fate, Weather } from "../engine/fate.ts";
+import type { Call, Fate, Refusal, Weather } from "../engine/fate.ts";
 import type { Dice } from "./dice.ts";
 
 /** What can befall requests for a time. */
@@ -20,12 +20,17 @@ export type NetworkFault = (typeof NETWORK_FAULTS)[number];
 
 /** A fault and whom it befalls. */
 export interface Storm {
-  readonly kind: NetworkFault;
+  /** `refused`: the API server, or what stands before it, says no. */
+  readonly kind: NetworkFault | "refused";
   /** A part of the name of the processes whose requests it befalls. */
   readonly from: string;
   readonly to: "api" | "aggregator" | "both";
   /** Of each request; a way that is cut off is so for all. */
   readonly probability: number;
+  /** Where it befalls a part of what is sent: the begins of what that is called, such as `list pods`. */
+  readonly at?: readonly string[];
+  /** What a refusal says; 403 unless told. */
+  readonly status?: Refusal["status"];
 }
 
 interface SkyParts {
@@ -46,7 +51,7 @@ export class Sky {
   readonly #parts: SkyParts;
   readonly #storms = new Set<Storm>();
   /** How often each fault has befallen a request. */
-  readonly hits = new Map<NetworkFault, number>();
+  readonly hits = new Map<Storm["kind"], number>();
   /** How many writes to claims were sent, whether they changed anything or not. */
   claimWrites = 0;
 
@@ -85,11 +90,12 @@ export class Sky {
     };
     return [...this.#storms]
       .filter((storm) => befalls(storm, call) && dice.chance(storm.probability))
-      .reduce<Fate>((before, { kind }) => this.#strike(before, kind, call), usual);
+      .reduce<Fate>((before, storm) => this.#strike(before, storm, call), usual);
   };
 
-  #strike(fate: Fate, kind: NetworkFault, call: Call): Fate {
-    const struck = this.#fateOf(fate, kind, call);
+  #strike(fate: Fate, storm: Storm, call: Call): Fate {
+    const { kind, status = 403 } = storm;
+    const struck = kind === "refused" ? { ...fate, refusal: { status } } : this.#fateOf(fate, kind, call);
     if (struck === fate) return fate;
     this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
     this.#parts.onStruck(call);
@@ -130,6 +136,7 @@ export class Sky {
   }
 }
 
-function befalls({ from, to }: Storm, call: Call): boolean {
-  return call.from.includes(from) && (to === "both" || to === call.to);
+function befalls({ from, to, at }: Storm, call: Call): boolean {
+  const isThere = at === undefined || at.some((begin) => call.site.startsWith(begin));
+  return isThere && call.from.includes(from) && (to === "both" || to === call.to);
 }
