@@ -1,4 +1,4 @@
-import type { ElectionTiming } from "../common/kube/election.ts";
+import { type ElectionTiming, LONGEST_DURATION_MS } from "../common/kube/election.ts";
 import { LOG_LEVELS, type LogLevel } from "../common/runtime/logger.ts";
 import {
   type Address,
@@ -112,7 +112,7 @@ export const AGGREGATOR_SETTINGS = {
       description:
         "a leader that does not renew its Lease for this long is replaced; it stops itself after two thirds of it",
     },
-    { min: 3_000, max: 300_000 },
+    { min: 3_000, max: LONGEST_DURATION_MS },
     "15s",
   ),
   claimMetrics: switchSetting({

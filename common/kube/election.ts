@@ -11,6 +11,12 @@ export interface ElectionTiming {
   readonly retryMs: number;
 }
 
+/**
+ * No holder may ask for longer: a Lease of which somebody wrote that it is held for years is free after this, too, unless its holder
+ * renews it. Milliseconds.
+ */
+export const LONGEST_DURATION_MS = 300_000;
+
 /** The most that may have passed: a machine that slept must not take what it promised before for fresh. */
 export function longestMs(since: Instant, now: Instant): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.uptimeMs - since.uptimeMs);
@@ -56,5 +62,6 @@ export function msUntilFree(
   now: Instant,
 ): number {
   if (lease === undefined ? !hadHolder : lease.holder === "" || lease.holder === identity) return 0;
-  return Math.max(0, (lease?.durationMs ?? durationMs) - shortestMs(since, now));
+  const heldMs = Math.min(lease?.durationMs ?? durationMs, LONGEST_DURATION_MS);
+  return Math.max(0, heldMs - shortestMs(since, now));
 }

@@ -177,6 +177,17 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([false, true]);
   });
 
+  it("waits for five minutes at most, which no holder may ask to exceed: not for 68 years that somebody wrote", async () => {
+    const { clock, story } = await started(leaseWith({ holder: "somebody-else", durationMs: 2_147_483_647_000 }));
+
+    await clock.advance(299_000);
+    const before = [...story];
+    await clock.advance(2_000);
+
+    expect(before).toEqual([]);
+    expect(story).toHaveLength(1);
+  });
+
   it("does not count the time in which its own machine slept: it has watched nobody then", async () => {
     const { clock, elector } = await started(OTHERS);
 
