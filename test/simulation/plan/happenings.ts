@@ -3,7 +3,7 @@ import type { PodVolume } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import { NETWORK_FAULTS } from "../world/weather.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
-import { type Happening, RIGHTS, type Setup, type StepKind } from "./step.ts";
+import { type Happening, LEASE_EDITS, RIGHTS, type Setup, type StepKind } from "./step.ts";
 import { TEMPOS } from "./tempo.ts";
 
 type Maker = (dice: Dice, setup: Setup) => Happening;
@@ -242,6 +242,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       ...forMs(dice, setup),
     }),
   ],
+  ["tamper-lease", (dice) => ({ kind: "tamper-lease", how: dice.pick(LEASE_EDITS) })],
   ["late-copies", () => ({ kind: "late-copies" })],
   ["restart-api", (dice, setup) => ({ kind: "restart-api", forMs: within(dice, setup, [0, 40_000]) })],
   ["compact-api", () => ({ kind: "compact-api" })],

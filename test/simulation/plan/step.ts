@@ -76,6 +76,8 @@ export type Happening =
     }
   /** For a time the API server answers 403 to what Mooring has a role for; `from` as above. */
   | { readonly kind: "lose-rights"; readonly right: LostRight; readonly from: number; readonly forMs: number }
+  /** Somebody edits the Lease by which a leader is elected, or deletes it. */
+  | { readonly kind: "tamper-lease"; readonly how: LeaseEdit }
   /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
   | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }
@@ -87,6 +89,18 @@ export type Happening =
 /** What a role lets Mooring do. */
 export const RIGHTS = ["write-claims", "read", "write-events", "use-leases", "label-pods"] as const;
 export type LostRight = (typeof RIGHTS)[number];
+
+/** What somebody makes of a Lease. `locked`: a holder who does not exist, for as long as can be written. */
+export const LEASE_EDITS = [
+  "other-holder",
+  "released",
+  "older",
+  "newer",
+  "locked",
+  "without-words",
+  "deleted",
+] as const;
+export type LeaseEdit = (typeof LEASE_EDITS)[number];
 
 /** What befalls a node's disk. */
 export type DiskStep = "full" | "read-only" | "torn" | "slow" | "wiped" | "older";

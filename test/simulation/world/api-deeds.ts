@@ -1,4 +1,6 @@
-import type { LostRight, Step } from "../plan/step.ts";
+import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
+import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import type { LeaseEdit, LostRight, Step } from "../plan/step.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
@@ -9,6 +11,9 @@ export function actOnApi(world: World, step: Step): boolean {
   switch (step.kind) {
     case "lose-rights":
       loseRights(world, step);
+      return true;
+    case "tamper-lease":
+      tamperLease(world, step.how);
       return true;
     default:
       return false;
@@ -29,6 +34,46 @@ function loseRights(world: World, { right, from, forMs }: StepOf<"lose-rights">)
   const storm: Storm = { kind: "refused", from: senderOf(world, from), to: "api", probability: 1, at };
   world.sky.begin(storm);
   world.windows.begin(forMs, () => world.sky.end(storm));
+}
+
+const LEASE: ObjectRef = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" };
+/** The field has 32 bits. */
+const LONGEST_S = 2 ** 31 - 1;
+const HOUR_MS = 3_600_000;
+const NOBODY = "somebody-else";
+/** docs/high-availability.md: a Lease that is not renewed is free after so long, whatever stands in it. */
+const LOCKED_MS = 300_000;
+
+function tamperLease(world: World, how: LeaseEdit): void {
+  const { api } = world.engine;
+  // Twice as long: who sees it last looks last.
+  world.windows.begin(how === "locked" ? LOCKED_MS : 2 * world.tempo.election.durationMs, () => {});
+  if (how === "deleted") {
+    api.delete(LEASE);
+    return;
+  }
+  if (how === "without-words") {
+    api.update(LEASE, (lease) => ({ ...lease, metadata: { ...lease.metadata, annotations: {} } }));
+    return;
+  }
+  const renewTime = (byMs: number): JsonObject => ({ renewTime: formatMicroTime(world.apiWallMs + byMs) });
+  const edits: Readonly<Record<typeof how, JsonObject>> = {
+    "other-holder": { holderIdentity: NOBODY, ...renewTime(0) },
+    released: { holderIdentity: "" },
+    older: renewTime(-HOUR_MS),
+    newer: renewTime(HOUR_MS),
+    locked: { holderIdentity: NOBODY, leaseDurationSeconds: LONGEST_S, ...renewTime(0) },
+  };
+  api.update(LEASE, (lease) => {
+    const spec = typeof lease.spec === "object" && !Array.isArray(lease.spec) ? lease.spec : {};
+    return { ...lease, spec: { ...spec, ...edits[how] } };
+  });
+}
+
+/** An administrator takes away what would hold everybody up for minutes. */
+export function freeLease({ engine: { api } }: World): void {
+  const lease = api.get(LEASE);
+  if (JSON.stringify(lease?.spec ?? {}).includes(`"${NOBODY}"`)) api.delete(LEASE);
 }
 
 /** A part of the name of those who are meant: a node's, or the aggregators', or that of all. */

@@ -6,6 +6,7 @@ import type { SiteVisit } from "../engine/sites.ts";
 import type { Setup } from "../plan/step.ts";
 import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
+import { freeLease } from "./api-deeds.ts";
 import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
 import { Copies } from "./copies.ts";
@@ -245,6 +246,7 @@ export class World {
       node.thaw();
       if (this.cluster.nodeGoneSince(node.name) !== undefined) this.cluster.register(node.name, node.machine.bootId());
     }
+    freeLease(this);
     for (const replica of this.replicas) replica.start();
   }
 }
