@@ -36,7 +36,7 @@ export interface Fate {
 
 /** An answer that is no success and comes from no object. */
 export interface Refusal {
-  readonly status: 401 | 403 | 429 | 500 | 502 | 503 | 504;
+  readonly status: 401 | 403 | 409 | 422 | 429 | 500 | 502 | 503 | 504;
   /** `Retry-After`, whole seconds. */
   readonly retryAfterS?: number | undefined;
 }

@@ -4,6 +4,11 @@ import type { Answer } from "./network.ts";
 const WORDS: Readonly<Record<Refusal["status"], readonly [reason: string, message: string]>> = {
   401: ["Unauthorized", "Unauthorized"],
   403: ["Forbidden", 'forbidden: User "mooring" cannot patch resource "any" in API group "" at the cluster scope'],
+  409: [
+    "Conflict",
+    "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version",
+  ],
+  422: ["Invalid", "the object is invalid: spec: Forbidden: a webhook does not like it"],
   429: ["TooManyRequests", "too many requests, please try again later"],
   500: ["InternalError", "an error on the server has prevented the request from succeeding"],
   502: ["", "bad gateway"],

@@ -2,36 +2,10 @@ import type { Dice } from "../world/dice.ts";
 import type { PodVolume } from "../world/objects.ts";
 import type { PodPace } from "../world/pods.ts";
 import { NETWORK_FAULTS } from "../world/weather.ts";
+import { API_HAPPENINGS } from "./api-happenings.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
-import { type Happening, LEASE_EDITS, RIGHTS, type Setup, type StepKind } from "./step.ts";
-import { TEMPOS } from "./tempo.ts";
-
-type Maker = (dice: Dice, setup: Setup) => Happening;
-
-/** A number that is taken modulo how many there are. */
-function pick(dice: Dice): { readonly pick: number } {
-  return { pick: dice.between(0, 999) };
-}
-
-function node(dice: Dice, { nodes }: Setup): { readonly node: number } {
-  return { node: dice.between(0, nodes.length - 1) };
-}
-
-/** A time as long as it is in a world of this tempo; the limits are of one that takes its time. Milliseconds. */
-function within(dice: Dice, { tempo }: Setup, [least, most]: readonly [number, number]): number {
-  return Math.round(dice.between(least, most) / TEMPOS[tempo].quickness);
-}
-
-/** A time that may be over before anybody notices, or so long that every limit passes. */
-function forMs(dice: Dice, setup: Setup): { readonly forMs: number } {
-  const [least, most] = dice.pick([
-    [50, 2_000],
-    [1_000, 12_000],
-    [10_000, 50_000],
-    [40_000, 150_000],
-  ] as const);
-  return { forMs: within(dice, setup, [least, most]) };
-}
+import { forMs, type Maker, node, pick, within } from "./makers.ts";
+import type { Setup, StepKind } from "./step.ts";
 
 function paceOf(dice: Dice, setup: Setup): PodPace {
   const usual = (most: number): number => within(dice, setup, [5, most]);
@@ -233,20 +207,11 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       ...forMs(dice, setup),
     }),
   ],
-  [
-    "lose-rights",
-    (dice, setup) => ({
-      kind: "lose-rights",
-      right: dice.pick(RIGHTS),
-      from: dice.between(-2, setup.nodes.length - 1),
-      ...forMs(dice, setup),
-    }),
-  ],
-  ["tamper-lease", (dice) => ({ kind: "tamper-lease", how: dice.pick(LEASE_EDITS) })],
   ["late-copies", () => ({ kind: "late-copies" })],
   ["restart-api", (dice, setup) => ({ kind: "restart-api", forMs: within(dice, setup, [0, 40_000]) })],
   ["compact-api", () => ({ kind: "compact-api" })],
   ["lagging-watches", (dice, setup) => ({ kind: "lagging-watches", lagMs: lagMs(dice, setup), ...forMs(dice, setup) })],
+  ...API_HAPPENINGS,
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
 

@@ -78,6 +78,13 @@ export type Happening =
   | { readonly kind: "lose-rights"; readonly right: LostRight; readonly from: number; readonly forMs: number }
   /** Somebody edits the Lease by which a leader is elected, or deletes it. */
   | { readonly kind: "tamper-lease"; readonly how: LeaseEdit }
+  /** Another replica comes to lead while writes to claims are refused: what was decided is stored by neither of them. */
+  | {
+      readonly kind: "refuse-writes-and-change-leader";
+      readonly status: 409 | 422 | 500 | 503;
+      readonly how: "stop" | "crash" | "pause";
+      readonly forMs: number;
+    }
   /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
   | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }

@@ -15,6 +15,9 @@ export function actOnApi(world: World, step: Step): boolean {
     case "tamper-lease":
       tamperLease(world, step.how);
       return true;
+    case "refuse-writes-and-change-leader":
+      changeLeader(world, step);
+      return true;
     default:
       return false;
   }
@@ -34,6 +37,23 @@ function loseRights(world: World, { right, from, forMs }: StepOf<"lose-rights">)
   const storm: Storm = { kind: "refused", from: senderOf(world, from), to: "api", probability: 1, at };
   world.sky.begin(storm);
   world.windows.begin(forMs, () => world.sky.end(storm));
+}
+
+function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-writes-and-change-leader">): void {
+  const at = FORBIDDEN["write-claims"];
+  const storm: Storm = { kind: "refused", from: "aggregator", to: "api", probability: 1, at, status };
+  world.sky.begin(storm);
+  const process = world.leader?.process;
+  process?.[how]();
+  world.windows.begin(forMs, () => {
+    world.sky.end(storm);
+    // What is invalid is tried again after ten minutes, or as soon as the claim changes.
+    if (status === 422)
+      for (const { name } of world.cluster.claims.all) world.touchClaim(`persistentvolumeclaims/${name}`);
+    if (how !== "pause" || process === undefined) return;
+    world.attention.start(process.name);
+    process.resume();
+  });
 }
 
 const LEASE: ObjectRef = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" };

@@ -1,0 +1,25 @@
+import { forMs, type Maker } from "./makers.ts";
+import { LEASE_EDITS, RIGHTS, type StepKind } from "./step.ts";
+
+/** How steps are made in which administrators, and others who may write, do something to the API server or to what is in it. */
+export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
+  [
+    "lose-rights",
+    (dice, setup) => ({
+      kind: "lose-rights",
+      right: dice.pick(RIGHTS),
+      from: dice.between(-2, setup.nodes.length - 1),
+      ...forMs(dice, setup),
+    }),
+  ],
+  ["tamper-lease", (dice) => ({ kind: "tamper-lease", how: dice.pick(LEASE_EDITS) })],
+  [
+    "refuse-writes-and-change-leader",
+    (dice, setup) => ({
+      kind: "refuse-writes-and-change-leader",
+      status: dice.pick([409, 422, 500, 503] as const),
+      how: dice.pick(["stop", "crash", "pause"] as const),
+      ...forMs(dice, setup),
+    }),
+  ],
+];
