@@ -8,6 +8,8 @@ export interface Directory {
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly podByUid: (uid: string) => Pod | undefined;
   readonly claim: (key: string) => FoundClaim | undefined;
+  /** The pod is there and so is the claim, or both were when the pod went. */
+  readonly knewClaim: (podUid: string, claim: ClaimRef) => boolean;
 }
 
 /** A claim, as far as it tells what is its own. */
@@ -35,20 +37,17 @@ export interface Fact {
 }
 
 /**
- * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. What is proven to have
- * begun before the PV was bound (or made, where it was made again under its name) was an earlier claim's and stays with the
- * PV; not so a staged device, which the kubelet uses again for the next claim's pods. A pod that is known and does not mean the claim
- * has an inline volume that happens to be called like the PV; of a pod that is not known it has to be assumed that it does.
+ * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. A pod that is known and does not mean
+ * the claim has an inline volume that happens to be called like the PV; of a pod that is not known it has to be assumed that it does. What
+ * is proven to have begun before the claim was made was an earlier claim's and stays with the PV; not so a staged device, which the kubelet
+ * uses again for the next claim's pods, nor what a pod uses that was there with this claim: Kubernetes keeps a claim for as long as a pod
+ * names it, whatever clocks say. Since when the PV is bound proves nothing: whoever may write its status can write that.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   return volumesOf(fact.volume, directory).flatMap((volume) => {
     const { claim } = volume;
-    return claim !== undefined &&
-      (isStaging(fact) || !isOlder(fact, volume)) &&
-      mayMean(fact, pod, { volume, claim, directory })
-      ? [claim]
-      : [];
+    return claim !== undefined && mayMean(fact, pod, { volume, claim, directory }) ? [claim] : [];
   });
 }
 
@@ -56,15 +55,10 @@ function isStaging({ podUid }: Fact): boolean {
   return podUid === undefined;
 }
 
-/** By how much one API server's clock may be ahead of another one's, such as of those that dated a binding and a report. Milliseconds. */
+/** By how much one API server's clock may be ahead of another one's, such as of those that dated a claim and a report. Milliseconds. */
 export const APART_MS = 5_000;
 
-/** What began before the volume was bound. What began about then may have begun after it, and must not be overlooked. */
-function isOlder({ beganByMs }: Fact, { boundSinceMs }: Volume): boolean {
-  return beganByMs !== undefined && boundSinceMs !== undefined && beganByMs < boundSinceMs - APART_MS;
-}
-
-/** Over, or begun, before the claim was made: a volume whose phase has not caught up with its claimRef does not tell since when that one has it. */
+/** Over, or begun, before the claim was made. What began about then may have begun after it, and must not be overlooked. */
 function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {
   if (createdAtMs === undefined) return false;
   return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);
@@ -79,9 +73,9 @@ function mayMean(
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.
   if (known?.volume !== undefined && known.volume !== volume.key) return false;
-  if (known !== undefined && !isStaging(fact) && isOfEarlierClaim(fact, known)) return false;
-  if (pod === undefined) return true;
-  return known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known);
+  const isMeant = pod === undefined || (known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known));
+  if (!isMeant || known === undefined || isStaging(fact)) return isMeant;
+  return (pod !== undefined && directory.knewClaim(pod.uid, claim)) || !isOfEarlierClaim(fact, known);
 }
 
 /** The claims that a fact may be found to belong to, or not to, when more is known of its pod. */

@@ -1,4 +1,5 @@
 import type { Pod } from "./cluster-objects.ts";
+import { claimKeysOf } from "./references.ts";
 
 /** So many vanished pods are remembered, and in so many bytes: their mounts and releases may still be to come. */
 const MOST_PODS = 20_000;
@@ -29,7 +30,7 @@ export function claimsToRemember(
 
 /** Pods that vanished not long ago, the latest that there is room for. */
 export class VanishedPods {
-  readonly #pods = new Map<string, Pod>();
+  readonly #pods = new Map<string, Vanished>();
   #bytes = 0;
 
   get bytes(): number {
@@ -37,13 +38,23 @@ export class VanishedPods {
   }
 
   get(uid: string): Pod | undefined {
-    return this.#pods.get(uid);
+    return this.#pods.get(uid)?.pod;
   }
 
-  note(pod: Pod): void {
+  /** UIDs of the claims that there were by the names that it had. */
+  readonly claimsOf = (uid: string): readonly string[] => this.#pods.get(uid)?.claims ?? [];
+
+  /** With the UIDs of the claims that there are by the names that it has. */
+  note(pod: Pod, claimUid: (key: string) => string | undefined): void {
     this.#forget(pod.uid);
-    this.#pods.set(pod.uid, pod);
-    this.#bytes += bytesOf(pod);
+    const gone = {
+      pod,
+      claims: claimKeysOf(pod)
+        .map(claimUid)
+        .filter((uid) => uid !== undefined),
+    };
+    this.#pods.set(pod.uid, gone);
+    this.#bytes += bytesOf(gone);
     for (const oldest of this.#pods.keys()) {
       if (this.#pods.size <= MOST_PODS && this.#bytes <= MOST_BYTES) return;
       this.#forget(oldest);
@@ -51,14 +62,20 @@ export class VanishedPods {
   }
 
   #forget(uid: string): void {
-    const pod = this.#pods.get(uid);
-    if (pod === undefined) return;
+    const gone = this.#pods.get(uid);
+    if (gone === undefined) return;
     this.#pods.delete(uid);
-    this.#bytes -= bytesOf(pod);
+    this.#bytes -= bytesOf(gone);
   }
 }
 
-function bytesOf({ key, uid, claims }: Pod): number {
+interface Vanished {
+  readonly pod: Pod;
+  readonly claims: readonly string[];
+}
+
+function bytesOf({ pod: { key, uid, claims }, claims: uids }: Vanished): number {
+  const own = uids.reduce((sum, one) => sum + one.length, POD_BYTES + key.length + uid.length);
   // Of each claim its key is kept.
-  return claims.reduce((sum, name) => sum + key.length + name.length, POD_BYTES + key.length + uid.length);
+  return claims.reduce((sum, name) => sum + key.length + name.length, own);
 }

@@ -4,7 +4,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import type { Directory } from "../core/attribution.ts";
+import type { ClaimRef, Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/bind-latency.ts";
 import type { ClaimOrder } from "../core/claim-order.ts";
 import { ClassLabels } from "../core/class-labels.ts";
@@ -82,7 +82,8 @@ interface ClusterParts extends KubeParts {
 
 export function createCluster(parts: ClusterParts, listener: ClusterListener): Cluster {
   const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
-  const pods = createPods({ ...parts, isClaimThere }, listener);
+  const claimUid = (key: string): string | undefined => claims.informer.get(key)?.uid;
+  const pods = createPods({ ...parts, isClaimThere, claimUid }, listener);
   const classes = new ClassLabels();
   const volumes = createVolumes({ ...parts, classes }, listener);
   const nodes = createNodes(parts, { ...listener, volumes });
@@ -105,7 +106,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
-    ...podWords(pods),
+    ...podWords(pods, claimUid),
     bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
     claimOrder: claims.order,
     volumeOrder: volumes.order,
@@ -150,8 +151,10 @@ function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"
 }
 
 /** What the cluster tells of its pods. */
-function podWords(pods: Pods) {
+function podWords(pods: Pods, claimUid: (key: string) => string | undefined) {
   return {
+    knewClaim: (podUid: string, { key, uid }: ClaimRef) =>
+      pods.isThere(podUid) ? claimUid(key) === uid : pods.claimsWhenGone(podUid).includes(uid),
     hasAgentPod: pods.isAgentOn,
     podsOf: pods.ofClaim,
     podName: pods.nameOf,

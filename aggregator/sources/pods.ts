@@ -23,6 +23,8 @@ export interface Pods {
   readonly ofClaim: (claimKey: string) => readonly Pod[];
   /** A pod of Mooring's agent that is not over is bound to the node. */
   readonly isAgentOn: (node: string) => boolean;
+  /** UIDs of the claims that there were by the names that a pod had when it went. */
+  readonly claimsWhenGone: (uid: string) => readonly string[];
   /** The API server has a pod with this UID. */
   readonly isThere: (uid: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
@@ -62,13 +64,12 @@ interface PodParts extends KubeParts {
   readonly agents: AgentAccount;
   /** The claim is known, or claims have not been listed yet. */
   readonly isClaimThere: (claimKey: string) => boolean;
+  readonly claimUid: (claimKey: string) => string | undefined;
 }
 
 export function createPods(parts: PodParts, listener: PodListener): Pods {
-  const byClaim = new IndexMap();
   const keys = new Map<string, string>();
-  const agents = new IndexMap();
-  const wanting = new IndexMap();
+  const [byClaim, agents, wanting] = [new IndexMap(), new IndexMap(), new IndexMap()];
   const vanished = new VanishedPods();
   let watched: PodWatch | undefined;
   const onReplaced = (sinceVersion: string): void => {
@@ -81,7 +82,7 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     const claims = claimKeysOf(object);
     if (change.kind === "deleted") {
       keys.delete(object.uid);
-      vanished.note(remembered(object));
+      vanished.note(remembered(object), parts.claimUid);
     } else keys.set(object.uid, object.key);
     for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
     const end = endOf(change, !informer.hasSynced());
@@ -93,10 +94,10 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     for (const claim of claims) listener.onClaim(claim);
   };
   const collection = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
-  const project = podProjection(parts.agents);
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
   const remembered = createParting(parts, keep);
+  const project = podProjection(parts.agents);
   const informer = createInformer(parts, { collection, project, keep, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
   return {
@@ -105,6 +106,7 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     wantingOn: (node) => [...wanting.get(node)].map(informer.get).filter((pod) => pod !== undefined),
     ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
     isAgentOn: (node) => [...agents.get(node)].length > 0,
+    claimsWhenGone: vanished.claimsOf,
     isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
     finished: () => [...informer.all()].filter(({ isTerminal }) => isTerminal).map(toFinished),

@@ -1,3 +1,4 @@
+import type { ClaimRef } from "../../../aggregator/core/attribution.ts";
 import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
 import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
 import { ClassLabels } from "../../../aggregator/core/class-labels.ts";
@@ -58,6 +59,8 @@ export class FakeCluster implements Cluster {
   };
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
+  readonly knewClaim = (podUid: string, { key, uid }: ClaimRef): boolean =>
+    this.pods.has(podUid) && this.byKey.get(key)?.uid === uid;
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
   readonly volumeByName = (name: string): (Volume & Stored) | undefined => {
     const volume = this.volumes.get(name);

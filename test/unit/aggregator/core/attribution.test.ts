@@ -20,6 +20,10 @@ function directoryOf({ volumes, pods, claims }: World): Directory {
     volumesByHandle: (driver, handleHash) =>
       volumes.filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash),
     podByUid: (uid) => pods.find((pod) => pod.uid === uid),
+    knewClaim: (podUid, { key, uid }) => {
+      const pod = pods.find((one) => one.uid === podUid);
+      return pod !== undefined && claims.some((claim) => claim.key === key && claim.uid === uid);
+    },
   };
 }
 
@@ -166,63 +170,50 @@ describe("claimsOf", () => {
       claims: ["claim-1"],
     },
     {
-      name: "a use that began before the volume was bound was an earlier claim's",
-      volumes: [volumeWith({ boundSinceMs: 10_000 })],
+      name: "a use whose volume seems to be bound only since then is this claim's: anybody who may write its status can say so",
+      volumes: [volumeWith({ boundSinceMs: 9_000_000 })],
+      pods: [],
       beganByMs: 4_999,
-      claims: [],
-    },
-    {
-      name: "a use that began so shortly before that another server's clock may tell may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 5_000,
       claims: ["claim-1"],
     },
     {
-      name: "the same of one that is over: left out wrongly, it would leave an earlier end for the latest one",
-      volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 5_000,
-      byMs: 10_500,
+      name: "a pod that is there with the claim proves whose its use is, whatever clocks say",
+      known: [claimWith({ createdAtMs: 9_000_000 })],
+      beganByMs: 1,
       claims: ["claim-1"],
     },
     {
-      name: "a use that is over and began longer before the volume was bound was an earlier claim's",
-      volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 4_999,
-      byMs: 10_500,
-      claims: [],
-    },
-    {
-      name: "a use that is over and began in the second of the binding may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 10_000 })],
-      beganByMs: 10_000,
-      byMs: 10_500,
+      name: "so it does when it is over",
+      known: [claimWith({ createdAtMs: 9_000_000 })],
+      beganByMs: 1,
+      byMs: 2,
       claims: ["claim-1"],
     },
     {
-      name: "a use that was over before the claim was made was an earlier claim's, though the volume seems to be bound for long",
-      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      name: "a use that was over before the claim was made was an earlier claim's",
+      pods: [],
       known: [claimWith({ createdAtMs: 10_000 })],
       beganByMs: 5_000,
       byMs: 9_999,
       claims: [],
     },
     {
-      name: "a use that goes on and began before the claim was made was an earlier claim's, though the volume seems to be bound for long",
-      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      name: "a use that goes on and began before the claim was made was an earlier claim's",
+      pods: [],
       known: [claimWith({ createdAtMs: 10_000 })],
       beganByMs: 4_999,
       claims: [],
     },
     {
       name: "a use that goes on and began so shortly before the claim was made that another server's clock may tell may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      pods: [],
       known: [claimWith({ createdAtMs: 10_000 })],
       beganByMs: 5_000,
       claims: ["claim-1"],
     },
     {
       name: "a use that was over in the second in which the claim was made may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 1_000 })],
+      pods: [],
       known: [claimWith({ createdAtMs: 10_000 })],
       beganByMs: 5_000,
       byMs: 10_000,
@@ -230,19 +221,14 @@ describe("claimsOf", () => {
     },
     {
       name: "a use of which it is not known when it began may be this claim's",
-      volumes: [volumeWith({ boundSinceMs: 5_000 })],
-      claims: ["claim-1"],
-    },
-    {
-      name: "a volume that does not say since when it is bound may have been all the time",
-      volumes: [volumeWith({ boundSinceMs: undefined })],
-      beganByMs: 1,
+      pods: [],
+      known: [claimWith({ createdAtMs: 9_000_000 })],
       claims: ["claim-1"],
     },
     {
       name: "a staging mount is its present claim's, however old it is",
       volume: byHandle,
-      volumes: [volumeWith({ csi, boundSinceMs: 10_000 }), other],
+      volumes: [volumeWith({ csi }), other],
       known: [claimWith({ createdAtMs: 9_000_000 })],
       beganByMs: 1,
       claims: ["claim-1", "claim-2"],

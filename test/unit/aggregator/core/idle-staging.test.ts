@@ -12,6 +12,7 @@ const directory: Directory = {
   volumesByHandle: (_driver, handleHash) => (handleHash === CSI.handleHash ? [volume] : []),
   podByUid: () => undefined,
   claim: () => undefined,
+  knewClaim: () => false,
 };
 
 function staging(beganByMs = NOON - 60_000, handleHash = CSI.handleHash): NodeHold {

@@ -15,6 +15,7 @@ function directoryOf(pod: Pod | undefined, volume: Volume | undefined): Director
     volumeByName: (name) => (name === volume?.key ? volume : undefined),
     volumesByHandle: () => [],
     claim: () => undefined,
+    knewClaim: () => false,
   };
 }
 

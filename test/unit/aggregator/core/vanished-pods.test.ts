@@ -3,6 +3,7 @@ import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/vani
 import { podWith } from "../world.ts";
 
 const MIB = 1024 * 1024;
+const nobody = (): undefined => undefined;
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
 
 describe("claimsToRemember", () => {
@@ -26,7 +27,7 @@ describe("pods that vanished", () => {
     const vanished = new VanishedPods();
     const claims = names(3_000).map((name) => name.padEnd(250, "x"));
 
-    for (let at = 0; at < 150; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }));
+    for (let at = 0; at < 150; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), nobody);
 
     expect(vanished.bytes).toBeLessThan(16 * MIB);
     expect(vanished.bytes).toBeGreaterThan(15 * MIB);
@@ -36,18 +37,28 @@ describe("pods that vanished", () => {
   it("are bounded in number", () => {
     const vanished = new VanishedPods();
 
-    for (let at = 0; at < 20_001; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims: [] }));
+    for (let at = 0; at < 20_001; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims: [] }), nobody);
 
     expect([vanished.get("pod-0"), vanished.get("pod-1")?.uid]).toEqual([undefined, "pod-1"]);
   });
 
   it("that vanish twice are one", () => {
     const vanished = new VanishedPods();
-    vanished.note(podWith());
+    vanished.note(podWith(), () => "claim-1");
     const once = vanished.bytes;
 
-    vanished.note(podWith());
+    vanished.note(podWith(), () => "claim-1");
 
     expect(vanished.bytes).toBe(once);
+  });
+
+  it("are remembered with the claims that there were, which take bytes, too", () => {
+    const [vanished, other] = [new VanishedPods(), new VanishedPods()];
+
+    vanished.note(podWith({ claims: ["data", "gone"] }), (key) => (key === "shop/data" ? "claim-1" : undefined));
+    other.note(podWith({ claims: ["data", "gone"] }), nobody);
+
+    expect(vanished.claimsOf("pod-1")).toEqual(["claim-1"]);
+    expect(vanished.bytes - other.bytes).toBe("claim-1".length);
   });
 });

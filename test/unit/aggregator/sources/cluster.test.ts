@@ -247,6 +247,34 @@ describe("createCluster", () => {
     expect([before, vanished?.claims.length, vanished?.claims.at(-1)]).toEqual([3_001, 33, "data"]);
   });
 
+  it("a pod that vanished knew the claim that there was then, and none that is made again under its name", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = (uid: string, version: string): object => ({
+      metadata: { namespace: "shop", name: "data", uid, resourceVersion: version },
+    });
+    of("persistentvolumeclaims").items.push(claim("claim-1", "90"));
+    of("pods").items.push(pod(90, { volumes: ["data"] }));
+    await start();
+    const knew = (podUid: string): readonly boolean[] =>
+      ["claim-1", "claim-2"].map((uid) => cluster.knewClaim(podUid, { key: "shop/data", uid }));
+    const before = knew("pod-1");
+
+    of("pods").push("DELETED", pod(110, { volumes: ["data"] }));
+    await settle();
+    of("persistentvolumeclaims").push("DELETED", claim("claim-1", "111"));
+    of("persistentvolumeclaims").push("ADDED", claim("claim-2", "112"));
+    await settle();
+    const afterwards = knew("pod-1");
+    const stranger = knew("pod-2");
+    await stop();
+
+    expect({ before, afterwards, stranger }).toEqual({
+      before: [true, false],
+      afterwards: [true, false],
+      stranger: [false, false],
+    });
+  });
+
   it("is synced when all collections have been listed", async () => {
     const { cluster, start, stop } = fixture();
     const before = cluster.unsynced();
