@@ -40,7 +40,7 @@ export function withGap(
   status: ClaimStatus | undefined,
   {
     stored,
-    unseen,
+    unseen: all,
     nowMs,
   }: {
     readonly stored: ClaimStatus | undefined;
@@ -48,6 +48,7 @@ export function withGap(
     readonly nowMs: number;
   },
 ): ClaimStatus | undefined {
+  const unseen = untilNow(all, nowMs);
   const known = stored?.unused === true ? stored.blindGap : undefined;
   const isForged = known !== undefined && known.toMs > nowMs + FUTURE_MS;
   const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
@@ -60,6 +61,12 @@ export function withGap(
   const told = tell(base, gap, unseen.setting);
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
+}
+
+/** Without what a clock dated that was set back since: it would move with each decision, until it has come. */
+function untilNow(unseen: Unseen, nowMs: number): Unseen {
+  const times = unseen.times.filter(({ toMs }) => toMs <= nowMs + FUTURE_MS);
+  return times.length === unseen.times.length ? unseen : { ...unseen, times };
 }
 
 /** Written now it might have to be taken back soon, and until then it would be a lie. */

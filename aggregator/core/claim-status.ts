@@ -118,12 +118,27 @@ interface Known {
   readonly lastUse: LastUse | undefined;
 }
 
-/** What is stored may be forged by whoever may edit claims: a use that ends in the future is none. */
+/** A time is in the future, beyond what clocks are not sure of. */
+function isAfter(ms: number, nowMs: number): boolean {
+  return ms > nowMs + FUTURE_MS;
+}
+
+/**
+ * What is stored may be forged by whoever may edit claims: a use that ends in the future is none. Where the status itself is from the future,
+ * and later than the use, a clock dated both that was set back since: the use is over by now.
+ */
+function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse | undefined {
+  if (lastUse === undefined || !isAfter(lastUse.releasedAtMs, nowMs)) return lastUse;
+  const isSetBack = isAfter(sinceMs, nowMs) && lastUse.releasedAtMs <= sinceMs;
+  return isSetBack ? { ...lastUse, releasedAtMs: nowMs, uncertaintyMs: undefined } : undefined;
+}
+
+/** What is stored, as far as it can be believed by the clock. */
 function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Known {
-  const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
+  const isFuture = (ms: number): boolean => isAfter(ms, nowMs);
   const all = typeof blindEnd === "object" ? [...ends, blindEnd] : ends;
   const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
-  const use = isRefuted || isFuture(stored?.lastUse?.releasedAtMs ?? 0) ? undefined : stored?.lastUse;
+  const use = isRefuted || stored === undefined ? undefined : believedUse(stored, nowMs);
   const dated = all
     .map((end) => datedAsStored(end, use))
     .map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));

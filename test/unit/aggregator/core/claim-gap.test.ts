@@ -211,6 +211,10 @@ describe("an idle claim that may have been used while nobody watched", () => {
 
     expect(decide(forged, unseenIn("bump"))).toEqual(IDLE);
   });
+
+  it("is not moved by a time of a clock that was set back since, which would be another one with each look", () => {
+    expect(decide(IDLE, unseenIn("bump", time(1, (NOW + 5_001 - NOON) / MIN)))).toBeUndefined();
+  });
 });
 
 describe("a claim in use that may have been used elsewhere while nobody watched", () => {

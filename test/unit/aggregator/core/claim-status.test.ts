@@ -359,6 +359,17 @@ describe("desiredClaimStatus", () => {
       status: { ...unusedStatus, lastUse: undefined },
     },
     {
+      name: "a last use that a clock dated which was set back since, as it did the status, is over by now and is not forgotten",
+      facts: {
+        stored: { ...unusedStatus, sinceMs: NOW + 70_000, lastUse: lastUseWith({ releasedAtMs: NOW + 69_500 }) },
+      },
+      status: {
+        ...unusedStatus,
+        sinceMs: NOW,
+        lastUse: { ...lastUseWith({ releasedAtMs: NOW }), uncertaintyMs: undefined },
+      },
+    },
+    {
       name: "an end that is told for the future counts as of now",
       facts: { stored: mountedStatus(["n1"]), ends: [endWith({ byMs: NOW + 60_000 })] },
       status: { unused: true, sinceMs: NOW, lastUse: endedAt(NOW) },
