@@ -2,7 +2,7 @@ import type { World } from "../world/world.ts";
 
 /** True time as the API servers' clocks show it: they may differ, and Mooring may ask any of them. Milliseconds since the epoch. */
 export interface ApiWall {
-  /** The least that one of them showed then. */
+  /** The least that one of them showed then, or would have shown by what it was stepped since. */
   readonly earliest: (trueMs: number) => number;
   /** The most. */
   readonly latest: (trueMs: number) => number;
@@ -10,13 +10,11 @@ export interface ApiWall {
   readonly trueMs: (wallMs: number) => number;
 }
 
-export function apiWallOf({ engine }: World): ApiWall {
-  const offsets = engine.api.servers.map(({ clockOffsetMs }) => clockOffsetMs);
+export function apiWallOf({ engine, apiClocks }: World): ApiWall {
   const beginMs = engine.trueWallMs() - engine.scheduler.nowMs();
-  const [least, most] = [Math.min(...offsets), Math.max(...offsets)];
   return {
-    earliest: (trueMs) => beginMs + trueMs + least,
-    latest: (trueMs) => beginMs + trueMs + most,
-    trueMs: (wallMs) => wallMs - beginMs - most,
+    earliest: (trueMs) => beginMs + trueMs + apiClocks.leastSince(trueMs),
+    latest: (trueMs) => beginMs + trueMs + apiClocks.most,
+    trueMs: (wallMs) => wallMs - beginMs - apiClocks.most,
   };
 }

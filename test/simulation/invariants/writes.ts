@@ -101,7 +101,7 @@ export class WriteWatch {
   }
 
   #check({ name, now, before, sent }: Change): void {
-    if (before !== undefined && now.sinceMs < before.sinceMs)
+    if (before !== undefined && now.sinceMs < before.sinceMs && !this.#isFuture(before.sinceMs))
       throw new BrokenPromise("never-earlier", `${name} went back by ${before.sinceMs - now.sinceMs} ms`);
     if (before !== undefined && isSame(now, before))
       throw new BrokenPromise("one-write", `${name} was written although nothing changed: ${now.reason}`);
@@ -110,6 +110,12 @@ export class WriteWatch {
     this.#told.checkStart({ name, now, before });
     if (now.lastUse !== undefined && now.lastUse.release !== before?.lastUse?.release)
       this.#checkUncertainty(name, now);
+  }
+
+  /** By a server whose clock was stepped back since: such a time is none, and is replaced by now. */
+  #isFuture(sinceMs: number): boolean {
+    const { engine, apiClocks } = this.#world;
+    return sinceMs > engine.trueWallMs() + apiClocks.leastNow + FUTURE_MS;
   }
 
   #checkAnew(name: string, { claimUid, sinceMs, lastUse }: Published): void {
@@ -141,6 +147,9 @@ export class WriteWatch {
     throw new BrokenPromise("uncertainty", `${name} on ${node}: released at ${told}, in truth at ${ends || "no time"}`);
   }
 }
+
+/** docs/claim-status.md: a time that is more than this in the future is invalid. Milliseconds. */
+const FUTURE_MS = 5_000;
 
 interface Change {
   readonly name: string;

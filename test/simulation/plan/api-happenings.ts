@@ -22,4 +22,13 @@ export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       ...forMs(dice, setup),
     }),
   ],
+  [
+    "step-api-clock",
+    (dice, setup) => ({
+      kind: "step-api-clock",
+      server: dice.between(-1, setup.serverOffsetsMs.length - 1),
+      byMs: dice.pick([-1, 1]) * dice.pick([1_500, 3_600_000]),
+      backAfterMs: dice.chance(0.5) ? forMs(dice, setup).forMs : undefined,
+    }),
+  ],
 ];

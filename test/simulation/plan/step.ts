@@ -85,6 +85,13 @@ export type Happening =
       readonly how: "stop" | "crash" | "pause";
       readonly forMs: number;
     }
+  /** The wall clock of an API server, or with -1 of all, is stepped, and stepped back after a time, where there is one. */
+  | {
+      readonly kind: "step-api-clock";
+      readonly server: number;
+      readonly byMs: number;
+      readonly backAfterMs: number | undefined;
+    }
   /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
   | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }

@@ -18,6 +18,9 @@ export function actOnApi(world: World, step: Step): boolean {
     case "refuse-writes-and-change-leader":
       changeLeader(world, step);
       return true;
+    case "step-api-clock":
+      stepClocks(world, step);
+      return true;
     default:
       return false;
   }
@@ -54,6 +57,11 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
     world.attention.start(process.name);
     process.resume();
   });
+}
+
+function stepClocks({ apiClocks, engine }: World, { server, byMs, backAfterMs }: StepOf<"step-api-clock">): void {
+  apiClocks.step(server, byMs);
+  if (backAfterMs !== undefined) engine.scheduler.after(backAfterMs, () => apiClocks.step(server, -byMs));
 }
 
 const LEASE: ObjectRef = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" };

@@ -6,6 +6,7 @@ import type { SiteVisit } from "../engine/sites.ts";
 import type { Setup } from "../plan/step.ts";
 import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
+import { ApiClocks } from "./api-clocks.ts";
 import { freeLease } from "./api-deeds.ts";
 import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
@@ -71,6 +72,7 @@ export class World {
   readonly copies: Copies;
   /** Since when each replica has heard of everything. */
   readonly attention: Attention;
+  readonly apiClocks: ApiClocks;
   /** Times in which somebody said that a node was gone. */
   #givenUp: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
   readonly #dice: WorldParts["dice"];
@@ -86,6 +88,7 @@ export class World {
     this.windows = new Windows(scheduler);
     this.copies = new Copies({ dice: dice("copies"), after: scheduler.after });
     this.attention = new Attention(scheduler.nowMs);
+    this.apiClocks = new ApiClocks(api.servers, scheduler.nowMs);
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
