@@ -28,6 +28,7 @@ import type { PodEnd } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
 import { checkStart } from "./start-check.ts";
 import { Term } from "./term.ts";
+import { termListener } from "./term-listener.ts";
 import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./turn-away.ts";
 import { toldBy, UnsettledEnds } from "./unsettled-ends.ts";
 import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
@@ -108,6 +109,7 @@ class Aggregator {
   readonly reporting: ReportServing | undefined;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
   #term: Term | undefined;
+  readonly #listener = termListener(() => this.#term);
   /** Nothing was left undone at the end of the last one, and nothing came since that it would have had to do. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
@@ -121,16 +123,9 @@ class Aggregator {
     this.#cluster = createCluster(
       { ...ports, agents: config.agents },
       {
-        onClaim: (key) => this.#term?.onClaim(key),
-        onClaimGone: (claim) => this.#term?.onClaimGone(claim),
-        onVolume: (name) => this.#term?.volumes.onVolume(name),
-        onClaimBound: (claim) => this.#term?.onClaimBound(claim),
+        ...this.#listener,
         onPodEnded: (end) => this.#onPodEnded(end),
-        onPodsListed: () => this.#term?.reconciler.onPodsListed(),
-        onPodPlaced: (pod) => this.#term?.reconciler.onPodPlaced(pod),
         onRejected: (pod) => this.#rejections.onRejected(pod),
-        onNode: (name) => this.#term?.standings.onNode(name),
-        onAgentPod: (node) => this.#term?.standings.onAgentPod(node),
       },
     );
     this.#rejections = new Rejections(
@@ -249,7 +244,7 @@ class Aggregator {
     // Without an election nobody else comes who would have to know.
     if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
     if (term === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
-    term?.reconciler.onPodEnded(end);
+    this.#listener.onPodEnded(end);
   }
 
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
