@@ -51,7 +51,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/unit/**/*.test.ts"],
+          include: ["test/unit/**/*.test.ts", "test/program/**/*.test.ts"],
           env,
           isolate: false,
           testTimeout: HANGS_MS,

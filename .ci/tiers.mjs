@@ -7,7 +7,7 @@ import { totalsOf } from "./totals.ts";
 
 const reportFile = "test-results.json";
 const commands = [
-  { script: "test", tiers: ["unit", "integration"] },
+  { script: "test", tiers: ["unit", "program", "integration"] },
   // The probe prints a JSON list of what keeps this machine from running the tier.
   { script: "test:e2e", tiers: ["e2e"], packages: ".ci/e2e-packages", probe: "test/rig/node/probe.ts" },
 ];

@@ -1,9 +1,9 @@
 import { createMemoryJournal, type Journal } from "../../../agent/sinks/journal.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
-import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../fakes/mount-table.ts";
+import { createFakeKernelTable, type FakeKernelTable } from "../../fakes/kernel-table.ts";
+import { csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
 import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../simulation/engine/engine.ts";
-import type { KernelTable } from "../../simulation/engine/kernel.ts";
 import type { SimMachine } from "../../simulation/engine/machine.ts";
 import type { SimProcess } from "../../simulation/engine/process.ts";
 
@@ -11,7 +11,7 @@ import type { SimProcess } from "../../simulation/engine/process.ts";
 export interface Story {
   readonly engine: Engine;
   readonly node: SimMachine;
-  readonly table: StoryTable;
+  readonly table: FakeKernelTable;
   readonly processes: SimProcess[];
   readonly startAgent: () => SimProcess;
   readonly startAggregator: (name: "a" | "b") => SimProcess;
@@ -20,12 +20,6 @@ export interface Story {
   readonly unmountedAtMs: () => number | undefined;
   /** A pod uses the claim for ten seconds, then its volume is unmounted; a second later it is gone. */
   readonly use: (fromMs: number) => void;
-}
-
-/** A table that can be changed. */
-export interface StoryTable extends KernelTable {
-  readonly mount: (place: string) => void;
-  readonly unmount: (place: string) => void;
 }
 
 const NODE = "node-1";
@@ -38,7 +32,7 @@ export function createStory(options: EngineOptions, { restarts = false } = {}): 
   const { api, scheduler } = engine;
   const node = engine.machine({ name: NODE, driftPpm: 120, wallOffsetMs: -7_200_000 });
   const machines = { a: engine.machine({ name: "other-a", driftPpm: -80 }), b: engine.machine({ name: "other-b" }) };
-  const table = createTable(tokenMountPoint(AGENT_POD));
+  const table = createFakeKernelTable(tokenMountPoint(AGENT_POD));
   const journal: Journal = createMemoryJournal();
   const processes: SimProcess[] = [];
   let unmountedAtMs: number | undefined;
@@ -81,29 +75,6 @@ export function createStory(options: EngineOptions, { restarts = false } = {}): 
     use,
     claim: () => projectClaim(api.get(CLAIM)),
     unmountedAtMs: () => unmountedAtMs,
-  };
-}
-
-function createTable(token: string): StoryTable {
-  const places = [token];
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of listeners) listener();
-  };
-  return {
-    text: () => places.map((mountPoint) => formatMountLine({ mountPoint })).join(""),
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    mount: (place) => {
-      places.push(place);
-      tell();
-    },
-    unmount: (place) => {
-      places.splice(places.indexOf(place), 1);
-      tell();
-    },
   };
 }
 

@@ -1,0 +1,35 @@
+import type { KernelTable } from "../simulation/engine/kernel.ts";
+import { formatMountLine } from "./mount-table.ts";
+
+/** A kernel's mount table that a test changes; whoever polls it is told at once. */
+export interface FakeKernelTable extends KernelTable {
+  readonly mount: (place: string) => void;
+  readonly unmount: (place: string) => void;
+  /** True: no read succeeds. */
+  isBroken: boolean;
+}
+
+export function createFakeKernelTable(...mounted: readonly string[]): FakeKernelTable {
+  const places = [...mounted];
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const table: FakeKernelTable = {
+    isBroken: false,
+    text: () => (table.isBroken ? undefined : places.map((mountPoint) => formatMountLine({ mountPoint })).join("")),
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    mount: (place) => {
+      places.push(place);
+      tell();
+    },
+    unmount: (place) => {
+      places.splice(places.indexOf(place), 1);
+      tell();
+    },
+  };
+  return table;
+}

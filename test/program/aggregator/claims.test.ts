@@ -1,0 +1,226 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addClaim, addNode, addPod, nodeRef, podRef } from "../objects.ts";
+import { recordWrites, startLeader, statusIn, ToldNode } from "./started-aggregator.ts";
+
+afterEach(closeHouses);
+
+const HOST_PATH = { hostPath: { path: "/srv/data" } };
+
+/** Two nodes with agents. */
+function houseWithNodes(): House {
+  const house = new House();
+  for (const name of ["n1", "n2"]) {
+    addNode(house, name);
+    addAgentPod(house, name);
+  }
+  return house;
+}
+
+/** A claim that is mounted on n1 for the pod `web`, as its node has reported and the API server has stored. */
+async function mountedClaim(argv: readonly string[] = []) {
+  const house = houseWithNodes();
+  addClaim(house);
+  addPod(house, "web");
+  const leader = await startLeader(house, { argv });
+  const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+  n1.mount("web");
+  await leader.send(n1.report());
+  await leader.send(n2.report());
+  await house.until(() => statusIn(house)?.reason === "Mounted");
+  return { house, leader, n1, n2 };
+}
+
+describe("a claim whose use is reported", () => {
+  it("turns unused when its node reports the unmount, long after the pod is gone, and with the time of that", async () => {
+    const { house, leader, n1 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    await house.pass(20_000);
+    await leader.send(n1.report());
+    const before = statusIn(house);
+    await house.pass(20_000);
+    const unmountedMs = house.nowMs;
+    n1.unmount("web");
+
+    await leader.send(n1.report());
+    await house.pass(1_000);
+
+    const status = statusIn(house);
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(status).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { node: "n1", pod: "shop/web" } });
+    expect(status?.sinceMs).toBeGreaterThanOrEqual(unmountedMs);
+    expect(status?.sinceMs).toBeLessThan(unmountedMs + 3_000);
+  });
+
+  it("is written once for each transition, and not again at rest", async () => {
+    const { house, leader, n1, n2 } = await mountedClaim();
+    const writes = recordWrites(house);
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await leader.send(n1.report());
+    await house.pass(1_000);
+
+    for (let minute = 0; minute < 3; minute += 1) {
+      await house.pass(30_000);
+      for (const node of [n1, n2]) await leader.send(node.heartbeat());
+    }
+
+    expect(writes.map(({ resource }) => resource)).toEqual(["persistentvolumeclaims"]);
+  });
+
+  it("waits for its node to read after the pod ended, and says how far its watch has to come", async () => {
+    const { house, leader, n1 } = await mountedClaim();
+    const seen = String(house.api.revision());
+    house.api.delete(podRef("web"));
+    const gone = String(house.api.revision());
+    await house.pass(1_000);
+    n1.unmount("web");
+
+    const answer = await leader.send(n1.report({ releases: [], podsResourceVersion: seen }));
+
+    expect(answer).toMatchObject({ reach: gone });
+  });
+
+  it("lets its node forget the release once it is stored, and says so once", async () => {
+    const { house, leader, n1 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    const id = n1.unmount("web");
+    const first = await leader.send(n1.report());
+    await house.pass(1_000);
+
+    const second = await leader.send(n1.heartbeat());
+    const third = await leader.send(n1.heartbeat());
+
+    expect(first).toMatchObject({ forget: [] });
+    expect(second).toMatchObject({ forget: [id] });
+    expect(third).toMatchObject({ forget: [] });
+  });
+
+  it("is assumed to be unused when its node is gone for five minutes", async () => {
+    const { house, leader, n2 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(100_000);
+    await leader.send(n2.report());
+    const before = statusIn(house);
+
+    await house.pass(300_000);
+
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone" });
+  });
+
+  it("says of its node, which nothing else keeps it in use on, that it is silent", async () => {
+    const { house, leader, n2 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    await house.pass(60_000);
+    await leader.send(n2.report());
+
+    await house.pass(60_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(statusIn(house)?.message).toMatch(/no report of the mounts on n1 since/);
+  });
+
+  it("is no longer in use when a pod comes to light that has mounted something else of that name", async () => {
+    const house = houseWithNodes();
+    addClaim(house);
+    const leader = await startLeader(house);
+    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    n1.mount("late");
+    await leader.send(n1.report());
+    await leader.send(n2.report());
+    await house.until(() => statusIn(house)?.reason === "Mounted");
+
+    addPod(house, "late", { claim: "another" });
+    await house.pass(1_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true });
+  });
+});
+
+describe("a claim of which no mount is seen", () => {
+  it("is unused since its pod was seen to end", async () => {
+    const house = houseWithNodes();
+    addClaim(house, { source: HOST_PATH });
+    addPod(house, "web");
+    const leader = await startLeader(house);
+    for (const name of ["n1", "n2"]) await leader.send(new ToldNode(house, name).report());
+    await house.until(() => statusIn(house)?.reason === "Referenced");
+    await house.pass(5_000);
+
+    house.api.delete(podRef("web"));
+    await house.pass(5_000);
+    await leader.send(new ToldNode(house, "n1").report());
+    await house.pass(1_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse: { pod: "shop/web" } });
+  });
+
+  it("may be in use by a pod that came and finished while nobody led, until its node has reported", async () => {
+    const house = houseWithNodes();
+    addClaim(house);
+    const first = await startLeader(house);
+    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    for (const node of [n1, n2]) await first.send(node.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    await first.stop();
+    await house.pass(2_000);
+    addPod(house, "web", { phase: "Succeeded" });
+    const second = await startLeader(house, { name: "aggregator-1" });
+
+    await second.send(n2.report());
+    await house.pass(2_000);
+    const waiting = statusIn(house);
+    await second.send(n1.report());
+    await house.pass(5_000);
+
+    expect(waiting).toMatchObject({ unused: false, reason: "Referenced" });
+    expect(waiting?.message).toContain("shop/web");
+    expect(statusIn(house)).toMatchObject({ unused: true });
+  });
+});
+
+describe("a claim that was there before", () => {
+  it("has its first status as soon as the last node has reported", async () => {
+    const house = houseWithNodes();
+    addClaim(house);
+    const leader = await startLeader(house);
+    await leader.send(new ToldNode(house, "n1").report());
+    await house.pass(5_000);
+    const before = statusIn(house);
+
+    await leader.send(new ToldNode(house, "n2").report());
+    await house.pass(1_000);
+
+    expect(before).toBeUndefined();
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+  });
+
+  it("waits for a node that never reports for as long as that may take, and no longer", async () => {
+    const house = houseWithNodes();
+    addClaim(house);
+    const leader = await startLeader(house);
+    const n1 = new ToldNode(house, "n1");
+    await leader.send(n1.report());
+    await house.pass(80_000);
+    await leader.send(n1.report());
+    const before = statusIn(house);
+
+    await house.pass(15_000);
+
+    expect(before).toBeUndefined();
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+  });
+
+  it("is looked at though nothing happens to it and no node has to be waited for", async () => {
+    const house = new House();
+    addClaim(house);
+
+    await startLeader(house);
+    await house.pass(1_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+  });
+});

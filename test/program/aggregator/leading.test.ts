@@ -1,0 +1,230 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addClaim, addNode, addPod, podRef } from "../objects.ts";
+import {
+  type Replica,
+  recordWrites,
+  startLeader,
+  startReplica,
+  statusIn,
+  ToldNode,
+  untilLeading,
+} from "./started-aggregator.ts";
+
+afterEach(closeHouses);
+
+const HOST_PATH = { hostPath: { path: "/srv/data" } };
+const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
+
+function houseWithNode(): { readonly house: House; readonly n1: ToldNode } {
+  const house = new House();
+  addNode(house, "n1");
+  addAgentPod(house, "n1");
+  return { house, n1: new ToldNode(house, "n1") };
+}
+
+/** What the leader leaves to its successor. */
+function handedOver(house: House) {
+  const { annotations } = house.api.get(LEASE)?.metadata ?? {};
+  return readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), house.nowMs);
+}
+
+function labelOf(house: House, { process }: Replica): unknown {
+  return house.api.get(podRef(process.name, "mooring"))?.metadata.labels?.["mooring.dev/role"];
+}
+
+describe("the replica that leads", () => {
+  it("is found by the label of its pod, until it gives the lead away", async () => {
+    const { house } = houseWithNode();
+    const leader = await startLeader(house);
+    await house.pass(1_000);
+    const before = labelOf(house, leader);
+
+    await leader.stop();
+
+    expect(before).toBe("leader");
+    expect(labelOf(house, leader)).toBeUndefined();
+  });
+
+  it("leaves word of all that it has watched and dealt with, its own last change of a pod included", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house);
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    await house.pass(30_000);
+
+    await leader.stop();
+
+    const dropped = Number(house.api.get(podRef("aggregator-0", "mooring"))?.metadata.resourceVersion);
+    expect(Number(handedOver(house)?.reached)).toBeGreaterThanOrEqual(dropped);
+  });
+
+  it("leaves a claim to its successor whose status could not be stored", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house, { source: HOST_PATH });
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    house.refuse((site) => site === "apply persistentvolumeclaims/status");
+    addPod(house, "web");
+    await house.pass(1_000);
+    house.api.delete(podRef("web"));
+    await house.pass(10_000);
+
+    const left = handedOver(house)?.unstored;
+
+    expect(left).toEqual([expect.objectContaining({ uid: "uid-of-data" })]);
+  });
+
+  it("shows no lists, and takes no report, once another one leads", async () => {
+    const { house, n1 } = houseWithNode();
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    const before = await leader.get("/v1/nodes");
+
+    house.api.update(LEASE, (lease) => ({ ...lease, spec: { ...Object(lease.spec), holderIdentity: "somebody" } }));
+    await house.pass(5_000);
+
+    expect(before.status).toBe(200);
+    expect((await leader.get("/v1/nodes")).status).toBe(503);
+    expect((await leader.put(n1.report())).status).toBe(503);
+  });
+
+  it("writes nothing any more when it stood still while another one took the lead", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house, { source: HOST_PATH });
+    const first = await startLeader(house);
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(5_000);
+    first.process.pause();
+    await untilLeading(house, second);
+    const writes = recordWrites(house);
+
+    addPod(house, "web");
+    house.refuse((site, process) => process === "aggregator-1" && site.startsWith("apply"));
+    first.process.resume();
+    await house.pass(20_000);
+
+    expect(writes.filter(({ by }) => by === "aggregator-0").map(({ resource }) => resource)).not.toContain(
+      "persistentvolumeclaims",
+    );
+  });
+});
+
+describe("a replica that stands by", () => {
+  it("knows of the end of a pod that its predecessor saw and did not store", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house, { source: HOST_PATH });
+    addPod(house, "web");
+    const first = await startLeader(house);
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.reason === "Referenced");
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(10_000);
+    const endedMs = house.nowMs;
+    first.process.crash();
+    house.api.delete(podRef("web"));
+    await untilLeading(house, second);
+
+    await second.send(n1.report());
+    await house.pass(5_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse: { pod: "shop/web" } });
+    expect(statusIn(house)?.sinceMs).toBeLessThan(endedMs + 3_000);
+  });
+
+  it("dates no claim earlier than its predecessor had found and could not store", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house, { source: HOST_PATH });
+    const first = await startLeader(house);
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    const before = statusIn(house);
+    house.refuse((site) => site === "apply persistentvolumeclaims/status");
+    addPod(house, "web");
+    await house.pass(5_000);
+    const endedMs = house.nowMs;
+    house.api.delete(podRef("web"));
+    await house.pass(10_000);
+    await first.stop();
+    house.refuse();
+
+    const second = await startLeader(house, { name: "aggregator-1" });
+    await second.send(n1.report());
+    await house.pass(5_000);
+
+    expect(before?.sinceMs).toBeLessThan(endedMs);
+    expect(statusIn(house)?.sinceMs).toBeGreaterThanOrEqual(endedMs);
+  });
+});
+
+describe("a time in which nobody watched pods", () => {
+  /** A claim that is unused, and a leader that comes twenty seconds after the last one went. */
+  async function afterGap({ isAgentAway = false } = {}) {
+    const { house, n1 } = houseWithNode();
+    addClaim(house);
+    const first = await startLeader(house);
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    const before = statusIn(house);
+    await house.pass(20_000);
+    await first.stop();
+    const seenAt = n1.stamp;
+    await house.pass(20_000);
+    if (isAgentAway) n1.comeBack(seenAt);
+    const stale = n1.report();
+    const second = await startLeader(house, { name: "aggregator-1" });
+    return { house, n1, before, stale, second };
+  }
+
+  it("costs a claim nothing whose node was watched by its agent", async () => {
+    const { house, n1, before, second } = await afterGap();
+
+    await second.send(n1.report());
+    await house.pass(60_000);
+    await second.send(n1.report());
+    await house.pass(120_000);
+
+    expect(statusIn(house)).toEqual(before);
+  });
+
+  it("counts as use where its node was not watched by its agent either", async () => {
+    const { house, n1, before, second } = await afterGap({ isAgentAway: true });
+
+    await second.send(n1.report());
+    await house.pass(5_000);
+
+    expect(statusIn(house)?.sinceMs).toBeGreaterThan((before?.sinceMs ?? 0) + 20_000);
+  });
+
+  it("makes each node read its mount table anew that has not since", async () => {
+    const { n1, stale, second } = await afterGap();
+
+    const first = await second.send({ ...stale, sentAt: n1.stamp });
+    const next = await second.send(n1.report());
+
+    expect(first).toMatchObject({ look: true });
+    expect(next).not.toHaveProperty("look");
+  });
+});
+
+describe("the version of the API server", () => {
+  it("decides whether Kubernetes' own condition is written, also where it is known late", async () => {
+    const { house, n1 } = houseWithNode();
+    const own = { type: "Unused", status: "True", reason: "NoPodUsing", lastTransitionTime: "2026-09-10T00:00:00Z" };
+    void own;
+    addClaim(house);
+    house.refuse((site) => site === "get /version");
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+
+    house.refuse();
+    await house.pass(120_000);
+
+    expect(leader.logger.messages()).toContain("version of the API server read");
+  });
+});

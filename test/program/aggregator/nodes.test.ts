@@ -1,0 +1,138 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addClaim, addKubeletLease, addNode, addPod, podRef } from "../objects.ts";
+import { startLeader, startReplica, ToldNode } from "./started-aggregator.ts";
+
+afterEach(closeHouses);
+
+const ELSEWHERE = {
+  required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["b"] }] }] },
+};
+
+/** A node in zone a with an agent, and a claim whose volume is in zone b. */
+async function misplaced(argv: readonly string[] = []) {
+  const house = new House();
+  addNode(house, "n1", { zone: "a" });
+  addAgentPod(house, "n1");
+  addClaim(house, { nodeAffinity: ELSEWHERE });
+  const leader = await startLeader(house, { argv });
+  const n1 = new ToldNode(house, "n1");
+  await leader.send(n1.report());
+  return { house, leader, n1 };
+}
+
+describe("a node", () => {
+  it("falls silent without reports, and is taken for one that reports as soon as it does", async () => {
+    const { house, leader, n1 } = await misplaced();
+    await house.pass(100_000);
+    const before = await leader.metric("mooring_nodes", 'state="silent"');
+
+    await leader.send(n1.report());
+
+    expect(before).toBe(1);
+    expect(await leader.metric("mooring_nodes", 'state="silent"')).toBe(0);
+    expect(await leader.metric("mooring_nodes", 'state="agent"')).toBe(1);
+  });
+
+  it("is known as soon as it joins", async () => {
+    const { house, leader } = await misplaced();
+    const before = await leader.metric("mooring_nodes", 'state="agent"');
+
+    addNode(house, "n2");
+    await house.pass(1_000);
+
+    expect(before).toBe(1);
+    expect(await leader.metric("mooring_nodes", 'state="agent"')).toBe(2);
+  });
+
+  it("has no agent any more when its agent's pod has been away for ten minutes and its kubelet lives", async () => {
+    const { house, leader } = await misplaced();
+    await house.pass(600_000);
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(500_000);
+    addKubeletLease(house, "n1");
+    const before = await leader.metric("mooring_nodes", 'state="agentless"');
+
+    await house.pass(200_000);
+
+    expect(before).toBe(0);
+    expect(await leader.metric("mooring_nodes", 'state="agentless"')).toBe(1);
+  });
+
+  it("is shown in the lists with what is staged there and not used", async () => {
+    const { leader, n1 } = await misplaced();
+    n1.stage();
+    await leader.send(n1.report());
+
+    const { body } = await leader.get("/v1/volumes");
+
+    const [volume] = JSON.parse(body).items;
+    expect(volume.live.stagedOn.items).toEqual([
+      expect.objectContaining({ node: "n1", unusedSince: expect.stringMatching(/Z$/) }),
+    ]);
+  });
+});
+
+describe("pods on a node that their volume excludes", () => {
+  it("are named to the node's agent, and counted", async () => {
+    const { house, leader, n1 } = await misplaced();
+    addPod(house, "web", { phase: "Pending" });
+    await house.pass(1_000);
+
+    const answer = await leader.send(n1.report());
+
+    expect(answer.volumes).toEqual([expect.objectContaining({ name: "pv-data" })]);
+    expect(await leader.metric("mooring_fleet_misplaced_pods")).toBe(1);
+  });
+
+  it("are counted before the first report is answered", async () => {
+    const house = new House();
+    addNode(house, "n1", { zone: "a" });
+    addNode(house, "n2", { zone: "a" });
+    addAgentPod(house, "n1");
+    addClaim(house, { nodeAffinity: ELSEWHERE });
+    addPod(house, "web", { phase: "Pending", node: "n2" });
+    const leader = await startLeader(house, { argv: ["--hold-rejections-at", "1"] });
+
+    const answer = await leader.send(new ToldNode(house, "n1").report());
+
+    expect(answer.holdRejections).toMatch(/1/);
+  });
+
+  it("are rejected by no agent when there are too many of them", async () => {
+    const { house, leader, n1 } = await misplaced(["--hold-rejections-at", "1"]);
+    const before = await leader.send(n1.report());
+    addPod(house, "web", { phase: "Pending" });
+    await house.pass(2_000);
+    await leader.send(n1.report());
+    await house.pass(2_000);
+
+    const answer = await leader.send(n1.report());
+
+    expect(before).not.toHaveProperty("holdRejections");
+    expect(answer).toHaveProperty("holdRejections");
+  });
+
+  it("are counted when an agent has rejected them", async () => {
+    const { house, leader } = await misplaced();
+
+    const annotations = { [REJECTED_ANNOTATION]: "{}" };
+    addPod(house, "web", { phase: "Failed", status: { reason: REJECTION_REASON }, metadata: { annotations } });
+    await house.pass(1_000);
+
+    expect(await leader.metric("mooring_fleet_rejections_recent")).toBe(1);
+  });
+});
+
+describe("a replica that does not lead", () => {
+  it("takes no report, and says why", async () => {
+    const { house, n1 } = await misplaced();
+    const other = startReplica(house, { name: "aggregator-1" });
+    await house.pass(5_000);
+
+    const answer = await other.put(n1.report());
+
+    expect(answer).toMatchObject({ status: 503, body: "not the leader\n" });
+  });
+});

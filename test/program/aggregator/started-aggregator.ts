@@ -1,0 +1,215 @@
+import { runAggregator } from "../../../aggregator/aggregator.ts";
+import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import type { RouteAnswer } from "../../../common/runtime/http-server.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { reportPath } from "../../../common/storage/answer-version.ts";
+import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import {
+  decodeReportAnswer,
+  type NodeMessage,
+  type NodeReport,
+  type ReportAnswer,
+} from "../../../common/storage/node-report.ts";
+import { createFakeListen, type FakeListen } from "../../fakes/listen.ts";
+import type { FakeLogger } from "../../fakes/logger.ts";
+import type { StoreEvent } from "../../simulation/engine/api/api.ts";
+import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
+import type { SimProcess } from "../../simulation/engine/process.ts";
+import type { House } from "../house.ts";
+import { CLAIM } from "../objects.ts";
+
+/** The machines of all nodes were started so long before the house was made. Milliseconds. */
+const UP_FOR_MS = 3_600_000;
+
+/** An aggregator that runs in a pod of its own, and what can be seen of it from outside. */
+export class Replica {
+  readonly logger: FakeLogger;
+  readonly metrics = createMetrics();
+  readonly process: SimProcess;
+  readonly #house: House;
+  readonly #server: FakeListen = createFakeListen();
+
+  constructor(house: House, name: string, argv: readonly string[]) {
+    this.#house = house;
+    this.logger = house.logger();
+    const election = ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
+    const command = readAggregatorCommand({ argv: ["--listen", "127.0.0.1:0", ...election, ...argv], env: {} });
+    if (command.kind !== "run") throw new Error("the flags ask for something else");
+    const { config } = command;
+    const { logger, metrics } = this;
+    const { listen } = this.#server;
+    const machine = house.engine.machine({ name: `machine-of-${name}` });
+    this.process = house.start({ name, role: "aggregator", machine }, (ports, _, signal) =>
+      runAggregator(config, { ...ports, logger, metrics, listen }, signal),
+    );
+  }
+
+  /** Ends in good order: the lead is given away. */
+  async stop(): Promise<void> {
+    this.process.stop();
+    await this.#house.until(() => this.process.state() === "ended");
+  }
+
+  /** Hands a message in; answers what its sender is told. */
+  async send(message: NodeMessage): Promise<ReportAnswer> {
+    const { status, body } = await this.put(message);
+    if (status !== 200) throw new Error(`the report was refused: ${status} ${body}`);
+    const answer = decodeReportAnswer(JSON.parse(body));
+    if (!answer.ok) throw new Error(answer.problems.join("; "));
+    return answer.value;
+  }
+
+  async put(message: NodeMessage): Promise<RouteAnswer> {
+    return await this.#house.answerOf(this.#server.put(reportPath("", message.node), JSON.stringify(message)));
+  }
+
+  async get(target: string): Promise<RouteAnswer> {
+    return await this.#house.answerOf(this.#server.get(target));
+  }
+
+  /** The value of the one sample of a metric whose labels have this text; nothing where there is none. */
+  async metric(name: string, labels = ""): Promise<number | undefined> {
+    const lines = (await this.metrics.text()).split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
+    const found = lines.find((line) => line.includes(labels));
+    return found === undefined ? undefined : Number(found.slice(found.lastIndexOf(" ")));
+  }
+}
+
+/** What an agent would tell: a test says what is mounted, and when it reports. */
+export class ToldNode {
+  readonly name: string;
+  holds: NodeReport["holds"] = [];
+  releases: NodeReport["releases"] = [];
+  generation = 1;
+  instance = "run-1";
+  session: string | undefined;
+  readonly #house: House;
+  /** Since when its agent has watched. */
+  #blind: NodeReport["blind"];
+
+  constructor(house: House, name: string) {
+    this.#house = house;
+    this.name = name;
+    this.#blind = [{ to: this.stamp - 60_000 }];
+  }
+
+  /** Now, on its boot clock. */
+  get stamp(): number {
+    return this.#house.engine.scheduler.nowMs() + UP_FOR_MS;
+  }
+
+  /** The mount of a claim's volume for a pod of `addPod`. */
+  mount(pod: string, volume = "pv-data"): void {
+    const hold = {
+      kind: "pod",
+      volume: { by: "name", name: volume },
+      podUid: `uid-of-${pod}`,
+      since: this.stamp,
+    } as const;
+    this.holds = [...this.holds, hold];
+    this.generation += 1;
+  }
+
+  /** The volume is gone from the pod; what a read showed last was half a second ago. Answers the ID of the release. */
+  unmount(pod: string, volume = "pv-data"): string {
+    const podUid = `uid-of-${pod}`;
+    this.holds = this.holds.filter((hold) => hold.podUid !== podUid);
+    const id = `${this.name}/${this.stamp}/${pod}`;
+    const span = { after: this.stamp - 500, by: this.stamp };
+    this.releases = [
+      ...this.releases,
+      { id, volume: { by: "name", name: volume }, podUid, pod: `shop/${pod}`, ...span },
+    ];
+    this.generation += 1;
+    return id;
+  }
+
+  /** The device of a volume is mounted for no pod. */
+  stage(volume = "pv-data"): void {
+    this.holds = [...this.holds, { kind: "staging", volume: { by: "name", name: volume }, since: this.stamp }];
+    this.generation += 1;
+  }
+
+  /** Its agent runs again, after a time in which none did. */
+  comeBack(from: number): void {
+    this.instance = `${this.instance} anew`;
+    this.#blind = [...this.#blind, { from, to: this.stamp - 1 }];
+  }
+
+  /** What it would send now: it has just read its mount table, and its pod watch has seen all that there is. */
+  report(fields: Partial<NodeReport> = {}): NodeReport {
+    const { stamp } = this;
+    return {
+      ...this.#head(),
+      podsResourceVersion: String(this.#house.api.revision()),
+      holds: this.holds,
+      releases: this.releases,
+      ...(this.session !== undefined && { session: this.session }),
+      ...fields,
+      sentAt: fields.sentAt ?? stamp,
+    };
+  }
+
+  /** The same without what has not changed. */
+  heartbeat(): NodeMessage {
+    const { holds: _, releases: __, ...head } = this.report();
+    return head;
+  }
+
+  #head() {
+    const { name: node, stamp, generation, instance } = this;
+    return {
+      version: 1,
+      node,
+      bootId: `boot-of-${node}`,
+      podUid: `agent-of-${node}`,
+      instance,
+      generation,
+      driftPpm: 200,
+      read: { beganAt: stamp - 2, endedAt: stamp - 1 },
+      observedSince: this.#blind.at(-1)?.to ?? 0,
+      blind: this.#blind,
+    } as const;
+  }
+}
+
+interface ReplicaOptions {
+  readonly name?: string;
+  readonly argv?: readonly string[];
+}
+
+/** Makes the pod of a replica and starts it there. */
+export function startReplica(house: House, { name = "aggregator-0", argv = [] }: ReplicaOptions = {}): Replica {
+  const labels = { "app.kubernetes.io/name": "mooring-aggregator" };
+  house.create("pods", { metadata: { name, namespace: "mooring", labels }, spec: {}, status: { phase: "Running" } });
+  return new Replica(house, name, argv);
+}
+
+/** The same, until it leads. */
+export async function startLeader(house: House, options: ReplicaOptions = {}): Promise<Replica> {
+  const replica = startReplica(house, options);
+  await untilLeading(house, replica);
+  return replica;
+}
+
+export async function untilLeading(house: House, { logger }: Replica): Promise<void> {
+  await house.until(() => logger.messages().includes("cluster listed, waiting for the nodes' reports"));
+}
+
+export function claimIn(house: House, ref: ObjectRef = CLAIM): Claim {
+  return projectClaim(house.api.get(ref));
+}
+
+export function statusIn(house: House, ref: ObjectRef = CLAIM): ClaimStatus | undefined {
+  return claimIn(house, ref).status;
+}
+
+/** What is written from now on, the world's own writes left out. */
+export function recordWrites(house: House): readonly StoreEvent[] {
+  const events: StoreEvent[] = [];
+  house.api.observe((event) => {
+    if (event.by !== undefined && event.resource !== "leases") events.push(event);
+  });
+  return events;
+}

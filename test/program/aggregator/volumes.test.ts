@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef, VOLUME } from "../objects.ts";
+import { startLeader, statusIn, ToldNode } from "./started-aggregator.ts";
+
+afterEach(closeHouses);
+
+/** What is still mounted is told of volumes, too. */
+const AUDIT = ["--protection", "audit"];
+
+/** A retained volume that is mounted on n1 for the pod `web`, as its node has reported. */
+async function mountedVolume() {
+  const house = new House();
+  for (const name of ["n1", "n2"]) {
+    addNode(house, name);
+    addAgentPod(house, name);
+  }
+  addClaim(house, { reclaimPolicy: "Retain" });
+  addPod(house, "web");
+  const leader = await startLeader(house, { argv: AUDIT });
+  const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+  n1.mount("web");
+  await leader.send(n1.report());
+  await leader.send(n2.report());
+  await house.until(() => statusIn(house)?.reason === "Mounted");
+  return { house, leader, n1, n2 };
+}
+
+function release(house: House): void {
+  house.api.update(VOLUME, (volume) => ({ ...volume, status: { phase: "Released" } }), { subresource: "status" });
+}
+
+/** Mooring's annotations of the volume, by the last part of their names. */
+function marksOf(house: House): Readonly<Record<string, unknown>> {
+  const all = Object.entries(house.api.get(VOLUME)?.metadata.annotations ?? {});
+  return Object.fromEntries(all.map(([name, text]) => [name.replace("mooring.dev/", ""), JSON.parse(String(text))]));
+}
+
+function eventsIn(house: House): readonly unknown[] {
+  return house.api.list("events").map(({ reason }) => reason);
+}
+
+describe("a volume whose claim is gone", () => {
+  it("says on which nodes it is still mounted, as soon as it is Released", async () => {
+    const { house } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    house.api.delete(CLAIM);
+    await house.pass(1_000);
+
+    release(house);
+    await house.pass(1_000);
+
+    expect(marksOf(house)).toMatchObject({ "mounted-on": { nodes: ["n1"] } });
+  });
+
+  it("is no longer called mounted when its node reports the unmount", async () => {
+    const { house, leader, n1 } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    house.api.delete(CLAIM);
+    release(house);
+    await house.until(() => marksOf(house)["mounted-on"] !== undefined);
+    await house.pass(1_000);
+    n1.unmount("web");
+
+    await leader.send(n1.report());
+    await house.pass(1_000);
+
+    expect(marksOf(house)).not.toHaveProperty("mounted-on");
+  });
+
+  it("is no longer called mounted when its node is gone", async () => {
+    const { house, leader, n2 } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    house.api.delete(CLAIM);
+    release(house);
+    await house.until(() => marksOf(house)["mounted-on"] !== undefined);
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(200_000);
+    await leader.send(n2.report());
+
+    await house.pass(200_000);
+
+    expect(marksOf(house)).not.toHaveProperty("mounted-on");
+  });
+
+  it("keeps the last use of the claim, told by its node", async () => {
+    const { house, leader, n1 } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await leader.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+
+    house.api.delete(CLAIM);
+    await house.pass(1_000);
+
+    expect(marksOf(house)).toMatchObject({ "last-use": { pod: "shop/web", node: "n1" } });
+  });
+
+  it("has the last use already while its claim is being deleted", async () => {
+    const { house, leader, n1 } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await leader.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+
+    house.api.requestDeletion(CLAIM);
+    await house.pass(1_000);
+
+    expect(house.api.get(CLAIM)).toBeDefined();
+    expect(marksOf(house)).toMatchObject({ "last-use": { pod: "shop/web", node: "n1" } });
+  });
+
+  it("was removed while it was mounted, which an event and a counter tell", async () => {
+    const { house, leader, n1, n2 } = await mountedVolume();
+    house.api.delete(podRef("web"));
+
+    house.api.delete(CLAIM);
+    await house.pass(1_000);
+    for (const node of [n1, n2]) await leader.send(node.report());
+    await house.pass(60_000);
+    for (const node of [n1, n2]) await leader.send(node.report());
+    await house.pass(60_000);
+
+    expect(eventsIn(house)).toContain("RemovedWhileMounted");
+    expect(await leader.metric("mooring_claims_removed_while_mounted_total", "not-enforced")).toBe(1);
+  });
+});
+
+describe("a volume that an earlier leader called mounted", () => {
+  it("is called so no longer once its nodes have reported and show nothing of it", async () => {
+    const { house, n1, n2, leader } = await mountedVolume();
+    house.api.delete(podRef("web"));
+    house.api.delete(CLAIM);
+    release(house);
+    await house.until(() => marksOf(house)["mounted-on"] !== undefined);
+    await leader.stop();
+    n1.unmount("web");
+    const next = await startLeader(house, { name: "aggregator-1", argv: AUDIT });
+
+    await next.send(n1.report());
+    await house.pass(1_000);
+    const between = marksOf(house);
+    await next.send(n2.report());
+    await house.pass(1_000);
+
+    expect(between).toBeDefined();
+    expect(marksOf(house)).not.toHaveProperty("mounted-on");
+  });
+});
+
+describe("a claim that waits for its volume", () => {
+  it("is measured when it is bound", async () => {
+    const house = new House();
+    house.create("storageclasses", { metadata: { name: "fast" }, volumeBindingMode: "Immediate" });
+    const leader = await startLeader(house);
+    house.create("persistentvolumeclaims", {
+      metadata: { name: "new", namespace: "shop" },
+      spec: { storageClassName: "fast" },
+      status: { phase: "Pending" },
+    });
+    await house.pass(5_000);
+    const ref = { ...CLAIM, name: "new" };
+
+    house.api.update(ref, (claim) => ({ ...claim, spec: { ...Object(claim.spec), volumeName: "pv-new" } }));
+    house.api.update(ref, (claim) => ({ ...claim, status: { phase: "Bound" } }), { subresource: "status" });
+    await house.pass(1_000);
+
+    expect(await leader.metric("mooring_claim_bind_seconds_count")).toBe(1);
+  });
+});

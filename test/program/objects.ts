@@ -1,0 +1,121 @@
+import { formatMicroTime } from "../../common/runtime/micro-time.ts";
+import type { JsonObject, ObjectRef } from "../simulation/engine/api/objects.ts";
+import type { House } from "./house.ts";
+
+/** Objects that tests of whole programs begin with, most of them in the namespace `shop`. */
+
+export const CLAIM: ObjectRef = { resource: "persistentvolumeclaims", namespace: "shop", name: "data" };
+export const VOLUME: ObjectRef = { resource: "persistentvolumes", name: "pv-data" };
+
+export function nodeRef(name: string): ObjectRef {
+  return { resource: "nodes", name };
+}
+
+export function podRef(name: string, namespace = "shop"): ObjectRef {
+  return { resource: "pods", namespace, name };
+}
+
+export function addNode(house: House, name: string, labels: JsonObject = {}): void {
+  const status = {
+    nodeInfo: { bootID: `boot-of-${name}`, kubeletVersion: "v1.36.3" },
+    conditions: [{ type: "Ready", status: "True" }],
+  };
+  house.create("nodes", { metadata: { name, labels: { "kubernetes.io/os": "linux", ...labels } }, status });
+}
+
+/** The kubelet of a node renews its Lease every ten seconds from now on. */
+export function addKubeletLease(house: House, node: string): void {
+  const ref: ObjectRef = { resource: "leases", namespace: "kube-node-lease", name: node };
+  const spec = (): JsonObject => ({
+    holderIdentity: node,
+    leaseDurationSeconds: 40,
+    renewTime: formatMicroTime(house.nowMs),
+  });
+  house.create("leases", { metadata: { name: node, namespace: "kube-node-lease" }, spec: spec() });
+  const { scheduler } = house.engine;
+  const renew = (): void => {
+    house.api.update(ref, (lease) => ({ ...lease, spec: spec() }));
+    scheduler.after(10_000, renew);
+  };
+  scheduler.after(10_000, renew);
+}
+
+/** The pod of Mooring's agent on a node. */
+export function addAgentPod(house: House, node: string): void {
+  house.create("pods", {
+    metadata: {
+      name: `agent-${node}`,
+      namespace: "mooring-agents",
+      uid: `agent-of-${node}`,
+      labels: { "app.kubernetes.io/name": "mooring-agent" },
+    },
+    spec: { nodeName: node, serviceAccountName: "mooring-agent" },
+    status: { phase: "Running", podIP: "10.0.0.9" },
+  });
+}
+
+interface ClaimOptions {
+  readonly name?: string;
+  /** What kind of volume; one of CSI unless told. */
+  readonly source?: JsonObject;
+  /** More of the claim's status: what stands there already. */
+  readonly status?: JsonObject;
+  readonly annotations?: JsonObject;
+  readonly reclaimPolicy?: "Delete" | "Retain";
+  readonly nodeAffinity?: JsonObject;
+}
+
+/** A claim that is bound to a volume of its own, `pv-` and its name. */
+export function addClaim(house: House, options: ClaimOptions = {}): void {
+  const { name = "data", source, status = {}, annotations = {}, reclaimPolicy = "Delete", nodeAffinity } = options;
+  const volume = `pv-${name}`;
+  const claim = house.api.create("persistentvolumeclaims", {
+    metadata: { name, namespace: "shop", uid: `uid-of-${name}`, annotations },
+    spec: { volumeName: volume, storageClassName: "fast" },
+    status: { phase: "Bound", ...status },
+  });
+  const { uid, creationTimestamp } = claim.metadata;
+  house.create("persistentvolumes", {
+    metadata: { name: volume },
+    spec: {
+      claimRef: { namespace: "shop", name, uid },
+      ...(source ?? { csi: { driver: "csi.example.org", volumeHandle: `handle-of-${name}` } }),
+      persistentVolumeReclaimPolicy: reclaimPolicy,
+      ...(nodeAffinity !== undefined && { nodeAffinity }),
+    },
+    status: { phase: "Bound", lastPhaseTransitionTime: creationTimestamp },
+  });
+}
+
+interface PodOptions {
+  readonly node?: string;
+  readonly claim?: string;
+  readonly phase?: string;
+  readonly status?: JsonObject;
+  readonly metadata?: JsonObject;
+}
+
+/** A pod that names a claim; its UID is `uid-of-` and its name. */
+export function addPod(house: House, name: string, options: PodOptions = {}): void {
+  const { node = "n1", claim = "data", phase = "Running", status = {}, metadata = {} } = options;
+  house.create("pods", {
+    metadata: { name, namespace: "shop", uid: `uid-of-${name}`, ...metadata },
+    spec: {
+      nodeName: node,
+      containers: [{ name: "main", volumeMounts: [{ name: "data" }] }],
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
+    },
+    status: { phase, ...startedStatus(phase), ...status },
+  });
+}
+
+export function setPhase(house: House, name: string, phase: string): void {
+  const status = { phase, ...startedStatus(phase) };
+  house.api.update(podRef(name), (pod) => ({ ...pod, status }), { subresource: "status" });
+}
+
+function startedStatus(phase: string): JsonObject {
+  if (phase === "Pending") return {};
+  const state = phase === "Running" ? { running: {} } : { terminated: {} };
+  return { podIP: "10.0.0.2", containerStatuses: [{ name: "main", restartCount: 0, state }] };
+}
