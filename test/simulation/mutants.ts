@@ -1,19 +1,15 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import * as v from "valibot";
+import { ROOT, type Trees, tryVariants, type Unfit, type VariantResult, variantNames } from "../variants/variants.ts";
 
 const run = promisify(execFile);
 
 /** Each mutant has to be caught within so many seeds of worlds in which its focus goes wrong, and so many of any. */
 export const FOCUSED_SEEDS = 40;
 export const MUTANT_SEEDS = 40;
-
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Where mutants are, what plays their worlds, and within how many seeds each is caught. */
 export interface Wing {
@@ -43,99 +39,49 @@ export type Fate =
       readonly promise: string;
       readonly isKept: boolean;
     }
-  | { readonly kind: "survived" }
-  /** The product has changed since. */
-  | { readonly kind: "does not apply"; readonly why: string };
+  | { readonly kind: "survived" };
 
-export interface MutantResult {
-  readonly name: string;
-  /** What is wrong with it, in a sentence. */
-  readonly what: string;
-  readonly fate: Fate;
-}
+export type MutantResult = VariantResult<Fate>;
 
 const caught = v.object({ seed: v.number(), promise: v.string() });
 
 /** Names that no mutant has. */
-export async function unknownMutants(names: readonly string[], wing: Wing): Promise<readonly string[]> {
-  const known = await allMutants(wing);
+export async function unknownMutants(names: readonly string[], { folder }: Wing): Promise<readonly string[]> {
+  const known = await variantNames(folder);
   return names.filter((name) => !known.includes(name));
 }
 
 /** Those for which a plan is kept: what seeds meet too seldom. */
-export async function keptMutants(wing: Wing): Promise<readonly string[]> {
-  return (await allMutants(wing)).filter((name) => existsSync(join(ROOT, wing.folder, `${name}.plan.json`)));
+export async function keptMutants({ folder }: Wing): Promise<readonly string[]> {
+  return (await variantNames(folder)).filter((name) => existsSync(join(ROOT, folder, `${name}.plan.json`)));
 }
 
-async function allMutants({ folder }: Wing): Promise<readonly string[]> {
-  const patches = (await readdir(join(ROOT, folder))).filter((file) => file.endsWith(".patch"));
-  return patches.toSorted().map((file) => file.slice(0, -".patch".length));
-}
-
-/**
- * Tries all mutants, or those that are named; each in a copy of the tree that is thrown away. All are made of the tree as it is at the
- * begin, and a seed at which that breaks a promise, too, catches nobody.
- */
+/** Tries all mutants, or those that are named. A seed at which the product breaks a promise, too, catches nobody. */
 export async function tryMutants(
   { names, jobs, wing }: { readonly names: readonly string[]; readonly jobs: number; readonly wing: Wing },
   tell: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
-  const wanted = (await allMutants(wing)).filter((name) => names.length === 0 || names.includes(name));
-  const results: MutantResult[] = [];
-  const folder = await mkdtemp(join(tmpdir(), "mooring-mutants-"));
-  try {
-    const plain = join(folder, "plain");
-    await copyTree(ROOT, plain);
-    const work = async (): Promise<void> => {
-      for (let name = wanted.shift(); name !== undefined; name = wanted.shift()) {
-        const result = await tryMutant(name, plain, wing);
-        results.push(result);
-        tell(mutantText(result));
-      }
-    };
-    await Promise.all(Array.from({ length: jobs }, work));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-  return results;
-}
-
-async function copyTree(from: string, to: string): Promise<void> {
-  for (const part of COPIED) await cp(join(from, part), join(to, part), { recursive: true });
-  await symlink(join(ROOT, "node_modules"), join(to, "node_modules"));
-}
-
-async function tryMutant(name: string, plain: string, wing: Wing): Promise<MutantResult> {
-  const patch = join(ROOT, wing.folder, `${name}.patch`);
-  const [what = "", second = ""] = (await readFile(patch, "utf8")).split("\n");
-  const focus = second.startsWith(FOCUS) ? second.slice(FOCUS.length).replaceAll(" ", "") : "";
-  const copy = await mkdtemp(join(plain, "../mutant-"));
-  try {
-    await copyTree(plain, copy);
-    const why = await apply(patch, copy);
-    const trees = { copy, plain, wing, plan: join(ROOT, wing.folder, `${name}.plan.json`) };
-    const fate: Fate = why === undefined ? await hunt(trees, focus) : { kind: "does not apply", why };
-    return { name, what, fate };
-  } finally {
-    await rm(copy, { recursive: true, force: true });
-  }
+  return await tryVariants(
+    { folder: wing.folder, copied: COPIED, names, jobs },
+    ({ name, second }, trees) => {
+      const focus = second.startsWith(FOCUS) ? second.slice(FOCUS.length).replaceAll(" ", "") : "";
+      return hunt({ ...trees, wing, plan: join(ROOT, wing.folder, `${name}.plan.json`) }, focus);
+    },
+    (result) => tell(mutantText(result)),
+  );
 }
 
 /** Beside what is wrong, a patch may tell in which worlds that matters: kinds of steps. */
 const FOCUS = "Focus: ";
 
-interface Trees {
+interface Hunt extends Trees {
   readonly wing: Wing;
-  /** The mutant's. */
-  readonly copy: string;
-  /** The product's. */
-  readonly plain: string;
   /** Where the plan is that is kept for the mutant, if there is any: for what seeds meet too seldom. */
   readonly plan: string;
 }
 
 /** First in the plan that is kept for it, then in worlds in which that goes wrong where the mutant is, then in any. */
-async function hunt(trees: Trees, focus: string): Promise<Fate> {
+async function hunt(trees: Hunt, focus: string): Promise<Fate> {
   if (existsSync(trees.plan)) return await huntIn(trees, { first: 1, last: 1, focus: "", plan: trees.plan });
   const found = focus === "" ? undefined : await huntIn(trees, { first: 1, last: FOCUSED_SEEDS, focus });
   return found?.kind === "caught" ? found : await huntIn(trees, { first: 1, last: trees.wing.seeds, focus: "" });
@@ -150,7 +96,7 @@ interface Seeds {
 }
 
 /** Plays seeds with the mutant until one is found that it fails and the product does not. */
-async function huntIn({ copy, plain, wing }: Trees, seeds: Seeds): Promise<Fate> {
+async function huntIn({ copy, plain, wing }: Hunt, seeds: Seeds): Promise<Fate> {
   for (let { first } = seeds; first <= seeds.last; ) {
     const found = await play(copy, wing, { ...seeds, first });
     if (found.kind !== "caught") return found;
@@ -160,17 +106,6 @@ async function huntIn({ copy, plain, wing }: Trees, seeds: Seeds): Promise<Fate>
     first = seed + 1;
   }
   return { kind: "survived" };
-}
-
-/** Why the patch does not apply, when it does not. */
-async function apply(patch: string, cwd: string): Promise<string | undefined> {
-  try {
-    // In a folder below a repository git would take the patch to be for that one, and do nothing.
-    await run("git", ["apply", patch], { cwd, env: { ...process.env, GIT_CEILING_DIRECTORIES: join(cwd, "..") } });
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
 }
 
 async function play(cwd: string, wing: Wing, { first, last, focus, plan }: Seeds): Promise<Fate> {
@@ -185,7 +120,7 @@ export function mutantText({ name, what, fate }: MutantResult): string {
   return `${name.padEnd(34)} ${endText(fate).padEnd(72)} ${what}`;
 }
 
-function endText(fate: Fate): string {
+function endText(fate: Fate | Unfit): string {
   if (fate.kind !== "caught") return fate.kind.toUpperCase();
   if (fate.isKept) return `${fate.promise}, in the plan that is kept for it`;
   const where = fate.focus === "" ? "" : ` of ${fate.focus.replaceAll(",", ", ")}`;

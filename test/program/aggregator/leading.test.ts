@@ -2,15 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, podRef } from "../objects.ts";
-import {
-  type Replica,
-  recordWrites,
-  startLeader,
-  startReplica,
-  statusIn,
-  ToldNode,
-  untilLeading,
-} from "./started-aggregator.ts";
+import { type Replica, recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
 
 afterEach(closeHouses);
 

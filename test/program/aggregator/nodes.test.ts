@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addKubeletLease, addNode, addPod, podRef } from "../objects.ts";
-import { startLeader, startReplica, ToldNode } from "./started-aggregator.ts";
+import { startLeader, startReplica, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef, VOLUME } from "../objects.ts";
-import { startLeader, statusIn, ToldNode } from "./started-aggregator.ts";
+import { startLeader, statusIn, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import type { MetricDescription, Metrics } from "../../../common/runtime/metrics.ts";
 import { csiMountPoint } from "../../fakes/mount-table.ts";
-import { startAgent, stopAgents, TOKEN } from "../agent/started-agent.ts";
+import { startAgent, stopAgents, TOKEN } from "../../program/agent/started-agent.ts";
 import { stopAggregators } from "../aggregator/started-aggregator.ts";
 import { stopKeepers } from "../provisioner/keeper/started-keeper.ts";
 import { stopProvisioners } from "../provisioner/started-provisioner.ts";

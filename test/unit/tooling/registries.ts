@@ -8,7 +8,7 @@ import { watchEventLoop } from "../../../common/runtime/event-loop.ts";
 import type { Metrics } from "../../../common/runtime/metrics.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection } from "../../fakes/transport.ts";
-import { startAgent } from "../agent/started-agent.ts";
+import { startAgent } from "../../program/agent/started-agent.ts";
 import { startAggregator } from "../aggregator/started-aggregator.ts";
 import { startKeeper } from "../provisioner/keeper/started-keeper.ts";
 import { startProvisioner } from "../provisioner/started-provisioner.ts";

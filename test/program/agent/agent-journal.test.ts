@@ -8,7 +8,7 @@ import { MooringError } from "../../../common/runtime/errors.ts";
 import type { FakeClock } from "../../fakes/clock.ts";
 import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
 import { json } from "../../fakes/transport.ts";
-import { JournalFolder } from "./sinks/journal-folder.ts";
+import { JournalFolder } from "../../unit/agent/sinks/journal-folder.ts";
 import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
 afterEach(stopAgents);

@@ -1,0 +1,18 @@
+// Cuts the product's wires, one at a time, and says which row of tests notices each: npm run wires [-- names]
+import { availableParallelism } from "node:os";
+import { tryWires, unknownWires } from "./wires.ts";
+
+function write(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+const names = process.argv.slice(2);
+const unknown = await unknownWires(names);
+if (unknown.length > 0) {
+  process.stderr.write(`mooring: no cut has the name ${unknown.join(", ")}\n`);
+  process.exit(1);
+}
+const results = await tryWires({ names, jobs: availableParallelism() }, write);
+const caught = results.filter(({ fate }) => fate.kind === "caught").length;
+write(`${caught} of ${results.length} cuts are noticed.`);
+process.exitCode = caught === results.length ? 0 : 1;
