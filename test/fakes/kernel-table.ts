@@ -2,7 +2,9 @@ import type { KernelTable } from "../simulation/engine/kernel.ts";
 import { formatMountLine } from "./mount-table.ts";
 
 /** A kernel's mount table that a test changes; whoever polls it is told at once. */
-export interface FakeKernelTable extends KernelTable {
+export interface FakeKernelTable extends Omit<KernelTable, "readMs"> {
+  /** See `KernelTable`. */
+  readMs: NonNullable<KernelTable["readMs"]>;
   readonly mount: (place: string) => void;
   readonly unmount: (place: string) => void;
   /** True: no read succeeds. */
@@ -17,6 +19,7 @@ export function createFakeKernelTable(...mounted: readonly string[]): FakeKernel
   };
   const table: FakeKernelTable = {
     isBroken: false,
+    readMs: () => [0.4, 0],
     text: () => (table.isBroken ? undefined : places.map((mountPoint) => formatMountLine({ mountPoint })).join("")),
     onChange: (listener) => {
       listeners.add(listener);

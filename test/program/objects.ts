@@ -109,6 +109,12 @@ export function addPod(house: House, name: string, options: PodOptions = {}): vo
   });
 }
 
+/** Another version of the pod, of which nothing else is new. */
+export function touchPod(house: House, name: string): void {
+  const annotations = { touched: String(house.nowMs) };
+  house.api.update(podRef(name), (pod) => ({ ...pod, metadata: { ...pod.metadata, annotations } }));
+}
+
 export function setPhase(house: House, name: string, phase: string): void {
   const status = { phase, ...startedStatus(phase) };
   house.api.update(podRef(name), (pod) => ({ ...pod, status }), { subresource: "status" });

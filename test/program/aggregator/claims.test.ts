@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, nodeRef, podRef } from "../objects.ts";
-import { recordWrites, startLeader, statusIn, ToldNode } from "./replica.ts";
+import { recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
 
 afterEach(closeHouses);
 
+const HOUR_MS = 3_600_000;
 const HOST_PATH = { hostPath: { path: "/srv/data" } };
 
 /** Two nodes with agents. */
@@ -200,18 +201,27 @@ describe("a claim that was there before", () => {
 
   it("waits for a node that never reports for as long as that may take, and no longer", async () => {
     const house = houseWithNodes();
-    addClaim(house);
-    const leader = await startLeader(house);
-    const n1 = new ToldNode(house, "n1");
-    await leader.send(n1.report());
+    addClaim(house, { source: HOST_PATH });
+    addPod(house, "web");
+    const first = await startLeader(house);
+    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    for (const node of [n1, n2]) await first.send(node.report());
+    await house.until(() => statusIn(house)?.reason === "Referenced");
+    // It has watched all the time, so that there is nothing to ask but this.
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(10_000);
+    first.process.crash();
+    house.api.delete(podRef("web"));
+    await untilLeading(house, second);
+    await second.send(n1.report());
     await house.pass(80_000);
-    await leader.send(n1.report());
     const before = statusIn(house);
+    await second.send(n1.report());
 
     await house.pass(15_000);
 
-    expect(before).toBeUndefined();
-    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+    expect(before).toMatchObject({ unused: false, reason: "Referenced" });
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing" });
   });
 
   it("is looked at though nothing happens to it and no node has to be waited for", async () => {
@@ -222,5 +232,32 @@ describe("a claim that was there before", () => {
     await house.pass(1_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+  });
+});
+
+describe("a node that is forgotten", () => {
+  it("leaves the end of what it had told", async () => {
+    const house = houseWithNodes();
+    addClaim(house);
+    addPod(house, "web");
+    const leader = await startLeader(house, { argv: ["--node-gone-after", "1m"], isAlone: true });
+    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    n1.mount("web");
+    for (const node of [n1, n2]) await leader.send(node.report());
+    await house.until(() => statusIn(house)?.reason === "Mounted");
+    // Nobody has scheduled it: that it names the claim is all that keeps that in use.
+    addPod(house, "waiting", { node: "", phase: "Pending" });
+    house.api.delete(podRef("web"));
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(25 * HOUR_MS);
+    await leader.send(n2.report());
+    const nodes = JSON.parse((await leader.get("/v1/nodes")).body).items;
+
+    house.api.delete(podRef("waiting"));
+    await house.pass(5_000);
+
+    expect(nodes).toHaveLength(1);
+    expect(statusIn(house)).toMatchObject({ unused: true, lastUse: { node: "n1", evidence: "node-gone" } });
   });
 });

@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addClaim, addNode, addPod, nodeRef, podRef, setPhase, VOLUME } from "../objects.ts";
+import { HouseAgent } from "./house-agent.ts";
+
+afterEach(closeHouses);
+
+const NFS = { nfs: { server: "storage", path: "/data" } };
+
+function zone(name: string) {
+  const matchExpressions = [{ key: "zone", operator: "In", values: [name] }];
+  return { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+}
+
+/** An agent on a node in zone a, with a claim whose volume may be used in a zone. */
+async function placed({
+  volumeIn = "b",
+  argv = [],
+}: {
+  readonly volumeIn?: string;
+  readonly argv?: readonly string[];
+} = {}) {
+  const house = new House();
+  addNode(house, "n1", { zone: "a" });
+  addAgentPod(house, "n1");
+  addClaim(house, { source: NFS, nodeAffinity: zone(volumeIn) });
+  const agent = new HouseAgent(house, { argv: ["--affinity", "enforce", ...argv] });
+  // A run begins slowly: nothing is rejected in its first seconds.
+  await house.pass(60_000);
+  return { house, agent };
+}
+
+/** A pod of a controller, on n1, that waits for the volume. */
+function addWaiting(house: House, name = "web", owner = "web"): void {
+  const containerStatuses = [{ name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } }];
+  const controller = {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    name: owner,
+    uid: `uid-of-${owner}`,
+    controller: true,
+  };
+  const ownerReferences = [controller];
+  addPod(house, name, { phase: "Pending", status: { containerStatuses }, metadata: { ownerReferences } });
+}
+
+function phaseOf(house: House, name = "web"): unknown {
+  return Object(house.api.get(podRef(name))?.status).phase;
+}
+
+/** The kubelet takes the rejection of a pod back. */
+function takeBack(house: House, name = "web"): void {
+  setPhase(house, name, "Pending");
+}
+
+function eventsIn(house: House): readonly unknown[] {
+  return house.api.list("events").map(({ reason }) => reason);
+}
+
+describe("a pod that waits on a node which its volume excludes", () => {
+  it("is failed after the grace period, and an event tells why", async () => {
+    const { house } = await placed();
+    addWaiting(house);
+    await house.pass(4_000);
+    const before = phaseOf(house);
+
+    await house.pass(3_000);
+
+    expect(before).toBe("Pending");
+    expect(phaseOf(house)).toBe("Failed");
+    expect(eventsIn(house)).toContain("VolumeNodeAffinity");
+  });
+
+  it("is failed as soon as the policy comes into force, however long it was not", async () => {
+    const { house, agent } = await placed();
+    agent.isPolicyInForce = false;
+    await house.pass(1_000_000);
+    addWaiting(house);
+    await house.pass(1_800_000);
+    const before = phaseOf(house);
+
+    agent.isPolicyInForce = true;
+    await house.pass(75_000);
+
+    expect(before).toBe("Pending");
+    expect(phaseOf(house)).toBe("Failed");
+  });
+
+  it("is failed when the labels of its node change, and the aggregator is asked at once whether that is held", async () => {
+    const { house, agent } = await placed({ volumeIn: "a" });
+    addWaiting(house);
+    await house.pass(30_000);
+    const [before, told] = [phaseOf(house), agent.messages.length];
+
+    house.api.update(nodeRef("n1"), (node) => ({ ...node, metadata: { ...node.metadata, labels: { zone: "c" } } }));
+    await house.pass(2_000);
+    const asked = agent.messages.length - told;
+    await house.pass(5_000);
+
+    expect(before).toBe("Pending");
+    expect(asked).toBe(1);
+    expect(phaseOf(house)).toBe("Failed");
+  });
+
+  it("is failed when the aggregator names the volume, whose affinity has changed", async () => {
+    const { house, agent } = await placed({ volumeIn: "a" });
+    addWaiting(house);
+    await house.pass(30_000);
+    const before = phaseOf(house);
+
+    house.api.update(VOLUME, (volume) => ({ ...volume, spec: { ...Object(volume.spec), nodeAffinity: zone("b") } }));
+    agent.answer = { forget: [], volumes: [{ name: "pv-data", resourceVersion: String(house.api.revision()) }] };
+    await house.pass(45_000);
+
+    expect(before).toBe("Pending");
+    expect(phaseOf(house)).toBe("Failed");
+  });
+
+  it("is left alone while the aggregator holds all rejections, and failed once it does not", async () => {
+    const { house, agent } = await placed();
+    agent.answer = { forget: [], volumes: [], holdRejections: "too many of them" };
+    await house.pass(60_000);
+    addWaiting(house);
+    await house.pass(120_000);
+    const before = phaseOf(house);
+
+    agent.answer = { forget: [], volumes: [] };
+    await house.pass(45_000);
+
+    expect(before).toBe("Pending");
+    expect(phaseOf(house)).toBe("Failed");
+  });
+
+  it("is left alone where another machine has taken the name of the node", async () => {
+    const { house } = await placed();
+    const [server] = house.api.servers;
+    if (server !== undefined) server.lagMs = (resource) => (resource === "nodes" ? 600_000 : 0);
+    house.api.delete(nodeRef("n1"));
+    addNode(house, "n1", { zone: "a" });
+    addWaiting(house);
+
+    await house.pass(60_000);
+
+    expect(phaseOf(house)).toBe("Pending");
+  });
+
+  it("is left alone where the kubelet rejects such pods itself", async () => {
+    const { house } = await placed({ argv: ["--kubelet-enforces-since", "1.36"] });
+    addWaiting(house);
+
+    await house.pass(60_000);
+
+    expect(phaseOf(house)).toBe("Pending");
+  });
+});
+
+describe("a pod that was rejected", () => {
+  it("is rejected again when the kubelet takes that back", async () => {
+    const { house, agent } = await placed();
+    addWaiting(house);
+    await house.until(() => phaseOf(house) === "Failed");
+    takeBack(house);
+
+    await house.pass(60_000);
+
+    expect(phaseOf(house)).toBe("Failed");
+    expect(await agent.metrics.text()).toMatch(/outcome="reverted"\} 1/);
+  });
+
+  it("is rejected again when that is taken back after it was seen to hold", async () => {
+    const { house, agent } = await placed();
+    addWaiting(house);
+    await house.until(() => phaseOf(house) === "Failed");
+    await house.pass(60_000);
+    const before = await agent.metrics.text();
+    takeBack(house);
+
+    await house.pass(60_000);
+
+    expect(phaseOf(house)).toBe("Failed");
+    expect(before).toMatch(/outcome="held"\} 1/);
+    expect(await agent.metrics.text()).toMatch(/outcome="reverted"\} 1/);
+  });
+
+  it("is deleted where that is asked for, and not while the aggregator holds all rejections", async () => {
+    const { house, agent } = await placed({ argv: ["--delete-rejected"] });
+    addWaiting(house);
+    await house.until(() => phaseOf(house) === "Failed");
+    agent.answer = { forget: [], volumes: [], holdRejections: "too many of them" };
+    house.api.update(nodeRef("n1"), (node) => ({ ...node, metadata: { ...node.metadata, labels: { zone: "d" } } }));
+    await house.pass(60_000);
+    const before = phaseOf(house);
+
+    agent.answer = { forget: [], volumes: [] };
+    await house.pass(60_000);
+
+    expect(before).toBe("Failed");
+    expect(phaseOf(house)).toBeUndefined();
+  });
+
+  it("counts against its owner also after the agent was started anew", async () => {
+    const { house, agent } = await placed();
+    for (const name of ["web-1", "web-2", "web-3"]) {
+      addWaiting(house, name);
+      await house.pass(10_000);
+    }
+    await agent.stop();
+    const next = new HouseAgent(house, { argv: ["--affinity", "enforce"] });
+    await house.pass(30_000);
+
+    addWaiting(house, "web-4");
+    addWaiting(house, "other", "another");
+    await house.pass(10_000);
+
+    expect(next.process.state()).toBe("running");
+    expect(phaseOf(house, "other")).toBe("Failed");
+    expect(phaseOf(house, "web-4")).toBe("Pending");
+  });
+});
