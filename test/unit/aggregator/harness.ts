@@ -1,21 +1,20 @@
-import { BlindGaps } from "../../../aggregator/blind-gaps.ts";
-import type { BlindGapSetting, Unseen } from "../../../aggregator/core/claim-gap.ts";
+import type { BlindGapSetting } from "../../../aggregator/core/claim-gap.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
-import type { LeaseRenewal } from "../../../aggregator/core/kubelet-lease.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import type { StandingLimits } from "../../../aggregator/core/standing.ts";
-import { FleetState } from "../../../aggregator/fleet-state.ts";
-import type { PodCoverage } from "../../../aggregator/pod-coverage.ts";
-import { Reconciler } from "../../../aggregator/reconciler.ts";
+import type { FleetState } from "../../../aggregator/fleet-state.ts";
+import { createMeasures } from "../../../aggregator/measures.ts";
+import type { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
-import { type StandingChange, Standings } from "../../../aggregator/standings.ts";
+import type { Standings } from "../../../aggregator/standings.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
+import { createMetrics } from "../../../common/runtime/metrics.ts";
+import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import {
   type ClaimStatus,
@@ -26,8 +25,9 @@ import {
 import type { NodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
-import { createFixedRandom } from "../../fakes/random.ts";
+import { type FakeAnswer, json } from "../../fakes/transport.ts";
 import { FakeCluster } from "./fake-cluster.ts";
+import { createLeading, tell } from "./leading-term.ts";
 
 /**
  * What becomes of a write: it is stored and the watch shows it, it is stored only, its claim is gone, or it fails; then it is
@@ -49,7 +49,7 @@ export interface HarnessOptions {
 
 const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefined };
 
-/** A reconciler and a fleet with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
+/** The session of a leader with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
 export class Harness {
   /** Nothing here is a stream. */
   readonly clock: FakeClock = createFakeClock(undefined, 1);
@@ -57,9 +57,6 @@ export class Harness {
   /** Bugs that work on single claims and nodes met, each with its stack in the log. */
   readonly internalErrors = new InternalErrors(this.logger);
   readonly cluster = new FakeCluster();
-  fleet: FleetState;
-  standings: Standings;
-  reconciler: Reconciler;
   /** By how much the latest that the server's clock can show is ahead of its true time. */
   aheadMs = 0;
   /** Every status that was stored, oldest first. */
@@ -76,31 +73,23 @@ export class Harness {
   gaps: readonly CoverageGap[] = [];
   /** Resource versions of kubelets' Leases. */
   readonly leaseVersions = new Map<string, string>();
-  #blindGaps: BlindGaps;
-  readonly unstored = new UnstoredClaims({
-    claim: (key) => this.cluster.claim(key),
-    claims: () => this.cluster.claims(),
-  });
-  readonly #limits: StandingLimits & { readonly reasonDelayMs: number; readonly blindGap: BlindGapSetting };
-  readonly #protection: ProtectionMode;
+  readonly unstored = new UnstoredClaims(this.cluster);
   /** Every warning about a claim, oldest first. */
   readonly warnings: ClaimWarning[] = [];
   /** Why claims were gone while a node had them mounted. */
   readonly removals: RemovalCause[] = [];
-  #stopping = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
+  readonly #options: HarnessOptions;
+  readonly #measures = {
+    ...createMeasures(createMetrics()),
+    removedWhileMounted: (cause: RemovalCause) => void this.removals.push(cause),
+  };
+  #leading: ReturnType<typeof createLeading>;
+  /** The API server's clock at a report; nothing: as it is now. */
+  #received: { readonly latestMs: number; readonly widthMs: number } | undefined;
 
-  constructor({
-    claims = [],
-    volumes = [],
-    nodes = [],
-    silentAfterMs = 90_000,
-    reasonDelayMs = 5_000,
-    livingKubelets = [],
-    blindGap = "bump",
-    protection = "off",
-  }: HarnessOptions) {
-    this.#protection = protection;
+  constructor(options: HarnessOptions) {
+    const { claims = [], volumes = [], nodes = [], livingKubelets = [] } = options;
+    this.#options = options;
     for (const claim of claims) {
       this.stored.set(claim.key, claim);
       this.cluster.byKey.set(claim.key, claim);
@@ -108,108 +97,74 @@ export class Harness {
     for (const volume of volumes) this.cluster.volumes.set(volume.key, volume);
     for (const node of nodes) this.cluster.nodes.set(node.key, node);
     this.livingKubelets = new Set(livingKubelets);
+    this.#leading = this.#newLeading();
+  }
+
+  get fleet(): FleetState {
+    return this.#leading.term.fleet;
+  }
+
+  get standings(): Standings {
+    return this.#leading.term.standings;
+  }
+
+  get reconciler(): Reconciler {
+    return this.#leading.term.reconciler;
+  }
+
+  #newLeading(): ReturnType<typeof createLeading> {
+    const { silentAfterMs = 90_000, reasonDelayMs = 5_000, blindGap = "bump", protection = "off" } = this.#options;
+    const { clock, logger, internalErrors, unstored } = this;
     const afterMs = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
-    this.#limits = { ...afterMs, blindGap };
-    this.fleet = new FleetState(this.clock, silentAfterMs);
-    this.standings = this.#newStandings();
-    this.#blindGaps = this.#newBlindGaps();
-    this.reconciler = this.#newReconciler();
+    return createLeading(this.cluster, {
+      ...{ clock, logger, internalErrors, unstored, measures: this.#measures },
+      config: { ...afterMs, blindGap, protection },
+      serverTime: () => this.#received ?? { latestMs: clock.wallMs() + this.aheadMs, widthMs: 0 },
+      server: () => this.#leases(),
+      coverage: {
+        gaps: () => this.gaps,
+        settle: (openIn) => {
+          this.gaps = settleGaps({ ...NO_COVERAGE, gaps: this.gaps }, openIn).gaps;
+        },
+      },
+      writing: {
+        writer: {
+          apply: async (claim: Claim, { status }: AppliedStatus) => this.#apply(claim, status),
+          clean: async (claim: Claim) => this.#apply(claim, claim.status),
+          read: async ({ key, uid }: Claim) => this.#read(key, uid),
+        },
+        warnings: { tell: (_: Claim, warning: ClaimWarning) => void this.warnings.push(warning) },
+      },
+    });
   }
 
-  get #parts() {
-    const { clock, logger, cluster, fleet } = this;
-    const nowMs = (): number => clock.wallMs() + this.aheadMs;
-    const { internalErrors } = this;
-    return { clock, logger, cluster, fleet, random: createFixedRandom(0.5), nowMs, internalErrors };
-  }
-
-  #newStandings(): Standings {
-    const onChange = (change: StandingChange): void => this.reconciler.onStanding(change);
-    const onForgotten = (node: string): void => this.reconciler.onForgotten(node);
-    return new Standings({ ...this.#parts, leases: { renewals: this.#renewals }, onChange, onForgotten }, this.#limits);
-  }
-
-  readonly #renewals = async (nodes: ReadonlySet<string>): Promise<ReadonlyMap<string, LeaseRenewal>> => {
+  #leases(): FakeAnswer {
     this.leaseLists += 1;
-    const renewal = { renewedAtMs: this.clock.wallMs() - 5_000, durationMs: 40_000 };
-    const found = [...this.livingKubelets].filter((node) => nodes.has(node));
-    return new Map(found.map((node) => [node, { ...renewal, resourceVersion: this.leaseVersions.get(node) }]));
-  };
-
-  #newBlindGaps(): BlindGaps {
-    const settle = (openIn: Parameters<PodCoverage["settle"]>[0]): void => {
-      this.gaps = settleGaps({ ...NO_COVERAGE, gaps: this.gaps }, openIn).gaps;
-    };
-    const parts = {
-      ...this.#parts,
-      coverage: { gaps: () => this.gaps, settle, update: () => {} },
-      leases: { renewals: this.#renewals },
-      standingOf: (node: string) => this.standings.lookFor(node).kind,
-      isAtRest: () => this.reconciler.isAtRest,
-      mark: () => this.reconciler.mark(),
-      onChange: () => this.reconciler.enqueueAll(),
-    };
-    return new BlindGaps(parts, this.#limits);
-  }
-
-  #newReconciler(): Reconciler {
-    const writer = {
-      apply: async (claim: Claim, { status }: AppliedStatus) => this.#apply(claim, status),
-      clean: async (claim: Claim) => this.#apply(claim, claim.status),
-      read: async ({ key, uid }: Claim) => this.#read(key, uid),
-    };
-    const unseenOf = (volume: Volume | undefined): Unseen => this.#blindGaps.unseenOf(volume);
-    const beside = {
-      warnings: { tell: (_: Claim, warning: ClaimWarning) => void this.warnings.push(warning) },
-      policy: () => "remove" as const,
-      unseenOf,
-      unstored: this.unstored,
-      onDecision: () => {},
-      protection: this.#protection,
-      onRemoved: (cause: RemovalCause) => void this.removals.push(cause),
-    };
-    return new Reconciler({ ...this.#parts, standings: this.standings, writer, ...beside }, this.#limits);
+    const spec = { renewTime: formatMicroTime(this.clock.wallMs() - 5_000), leaseDurationSeconds: 40 };
+    const items = [...this.livingKubelets].map((name) => ({
+      metadata: { name, resourceVersion: this.leaseVersions.get(name) },
+      spec,
+    }));
+    return json({ metadata: { resourceVersion: "1" }, items });
   }
 
   /** Everything has been listed: from now on it is worked. */
   async start(): Promise<this> {
-    this.standings.begin();
-    this.fleet.expect(this.standings.expected());
-    const { signal } = this.#stopping;
-    this.#running = Promise.all([
-      this.reconciler.run(signal),
-      this.standings.run(signal),
-      this.#endExpectation(signal),
-      this.#blindGaps.run(signal),
-    ]);
-    await this.enqueueAll();
+    await this.#leading.begin();
     return this;
-  }
-
-  async #endExpectation(signal: AbortSignal): Promise<void> {
-    await this.clock.sleep(this.#limits.silentAfterMs + 20, signal);
-    this.reconciler.onAllHeard();
   }
 
   /** A new aggregator that knows what the API server has, and nothing else. */
   async restart(): Promise<this> {
     await this.stop();
-    this.#stopping = new AbortController();
-    this.fleet = new FleetState(this.clock, this.#limits.silentAfterMs);
-    this.standings = this.#newStandings();
-    this.#blindGaps = this.#newBlindGaps();
-    this.reconciler = this.#newReconciler();
+    this.#leading = this.#newLeading();
     for (const claim of this.stored.values()) this.cluster.byKey.set(claim.key, claim);
-    for (const pod of this.cluster.pods.values()) {
-      if (pod.isTerminal) this.reconciler.onPodEnded({ pod, gone: pod.resourceVersion, wasOver: true });
-    }
     return this.start();
   }
 
   /** Rejects with the first bug that was met. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#leading.stop();
     this.logger.throwBug();
   }
 
@@ -225,28 +180,22 @@ export class Harness {
 
   /** Hands a report in, as the aggregator's report route does; answers what may be forgotten, or nothing for a stale one. */
   async report(report: NodeMessage, receipt: Partial<Receipt> = {}): Promise<readonly string[] | undefined> {
-    const nodeBootId = this.cluster.node(report.node)?.bootId;
-    const wasExpected = this.fleet.expected.length > 0;
-    const change = this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId, ...receipt });
-    if (change.kind !== "accepted") return undefined;
     const { atMs = this.clock.wallMs(), widthMs = 0 } = receipt;
-    this.#blindGaps.onReport(report, { atMs, widthMs }, change.setBackMs !== undefined);
-    this.standings.onReport(report.node);
-    this.reconciler.onReport(report.node, change.touched);
-    if (wasExpected && this.fleet.expected.length === 0) this.reconciler.onAllHeard();
-    const settled = this.reconciler.answers.settled(change.view);
-    this.fleet.settle(report.node, settled);
+    this.#received = { latestMs: atMs, widthMs };
+    const outcome = tell(this.#leading.term, report);
+    this.#received = undefined;
     await settle();
-    return settled;
+    return outcome.kind === "accepted" ? outcome.answer.forget : undefined;
   }
 
-  /** A pod appears or changes; when it is over the reconciler is told. */
+  /** A pod appears or changes. */
   async putPod(pod: Pod): Promise<void> {
+    const { listener } = this.#leading;
     const before = this.cluster.pods.get(pod.uid);
     this.cluster.pods.set(pod.uid, pod);
     const gone = pod.resourceVersion;
-    if (pod.isTerminal && before?.isTerminal !== true) this.reconciler.onPodEnded({ pod, gone, wasOver: false });
-    if (pod.node !== before?.node) this.reconciler.onPodPlaced(pod);
+    if (pod.isTerminal && before?.isTerminal !== true) listener.onPodEnded({ pod, gone, wasOver: false });
+    if (pod.node !== before?.node) listener.onPodPlaced(pod);
     await this.#touch(pod);
   }
 
@@ -254,20 +203,20 @@ export class Harness {
     const pod = this.cluster.pods.get(uid);
     if (pod === undefined) return;
     this.cluster.pods.delete(uid);
-    if (!pod.isTerminal) this.reconciler.onPodEnded({ pod, gone, wasOver: false });
+    if (!pod.isTerminal) this.#leading.listener.onPodEnded({ pod, gone, wasOver: false });
     await this.#touch(pod);
   }
 
   /** A Node object comes or changes. */
   async putNode(node: Node): Promise<void> {
     this.cluster.nodes.set(node.key, node);
-    this.standings.onNode(node.key);
+    this.#leading.listener.onNode(node.key);
     await settle();
   }
 
   async removeNode(name: string): Promise<void> {
     this.cluster.nodes.delete(name);
-    this.standings.onNode(name);
+    this.#leading.listener.onNode(name);
     await settle();
   }
 
@@ -275,7 +224,7 @@ export class Harness {
   async attach(volume: string, nodes: readonly string[]): Promise<void> {
     this.cluster.attachments.set(volume, nodes);
     const claim = this.cluster.volumes.get(volume)?.claim;
-    if (claim !== undefined) this.reconciler.enqueue(claim.key);
+    if (claim !== undefined) this.#leading.listener.onClaim(claim.key);
     await settle();
   }
 
@@ -288,14 +237,15 @@ export class Harness {
   async catchUp(): Promise<void> {
     for (const claim of this.stored.values()) {
       this.cluster.byKey.set(claim.key, claim);
-      this.reconciler.enqueue(claim.key);
+      this.#leading.listener.onClaim(claim.key);
     }
     await settle();
   }
 
   async #touch(pod: Pod): Promise<void> {
-    if (pod.isAgent === true && pod.node !== undefined) this.standings.onAgentPod(pod.node);
-    for (const key of claimKeysOf(pod)) this.reconciler.enqueue(key);
+    const { listener } = this.#leading;
+    if (pod.isAgent === true && pod.node !== undefined) listener.onAgentPod(pod.node);
+    for (const key of claimKeysOf(pod)) listener.onClaim(key);
     await settle();
   }
 

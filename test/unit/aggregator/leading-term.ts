@@ -1,13 +1,15 @@
-import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
 import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
 import type { ReportOutcome } from "../../../aggregator/sources/report-server.ts";
-import { Term } from "../../../aggregator/term.ts";
+import { Term, type TermParts } from "../../../aggregator/term.ts";
+import { termListener } from "../../../aggregator/term-listener.ts";
 import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
+import type { ServerTime } from "../../../common/kube/server-clock.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import { finish } from "../../../common/runtime/steps.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
@@ -17,23 +19,28 @@ import { NO_ANNOTATIONS, type VolumeAnnotations } from "../../../common/storage/
 import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
-import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
+import { createFakeConnection, createFakeTransport, type FakeServer } from "../../fakes/transport.ts";
 import type { FakeCluster } from "./fake-cluster.ts";
 
 /** By how much the API server's clock may show less than it does at the latest. */
 export const WIDTH_MS = 40;
 
-function config(protection: string) {
-  const argv = ["--reason-delay", "0s", "--protection", protection];
-  const command = readAggregatorCommand({ argv, env: {} });
-  if (command.kind !== "run") throw new Error("the flags ask for help");
-  return command.config;
-}
-
 interface LeadingOptions {
   readonly gaps?: readonly CoverageGap[];
   readonly clock?: FakeClock;
   readonly protection?: string;
+}
+
+/** What a time of leading is made of; what is left out is as quiet as can be. */
+interface LeadingParts extends Partial<Pick<TermParts, "logger" | "internalErrors" | "unstored" | "measures">> {
+  readonly clock?: FakeClock;
+  readonly config?: Partial<AggregatorConfig>;
+  readonly coverage?: Partial<TermParts["coverage"]>;
+  readonly writing?: Partial<TermParts["writing"]>;
+  readonly serverTime?: () => ServerTime;
+  /** What it asks the API server itself: kubelets' Leases. */
+  readonly server?: FakeServer;
+  readonly onWaiting?: TermParts["onWaiting"];
 }
 
 /** What became of a write of a volume, and whether the watch shows it. */
@@ -42,17 +49,70 @@ export interface VolumeAnswer {
   readonly isShown: boolean;
 }
 
-/** A time of leading that began at noon in a cluster made by hand. */
+/** The product's own session of a leader in a cluster made by hand, and what the watches tell it. It works from `begin` on. */
+export function createLeading(cluster: FakeCluster, parts: LeadingParts = {}) {
+  const { clock = createFakeClock(), logger = createFakeLogger(), server = () => "silence" } = parts;
+  const serverTime = parts.serverTime ?? (() => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }));
+  const client = {
+    ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }),
+    serverTime,
+  };
+  const writing = {
+    writer: { apply: failed, clean: failed, read: failed },
+    volumeWriter: async (): Promise<VolumeWriteResult> => ({ kind: "written" }),
+    policy: () => "remove" as const,
+    warnings: { tell: () => {} },
+    ...parts.writing,
+  };
+  const term = new Term(
+    {
+      ...{ clock, logger, client, cluster, writing, random: createFixedRandom(0.5) },
+      coverage: { gaps: () => [], settle: () => {}, join: () => {}, update: () => {}, ...parts.coverage },
+      unstored: parts.unstored ?? new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims }),
+      internalErrors: parts.internalErrors ?? new InternalErrors(logger),
+      ...(parts.measures && { measures: parts.measures }),
+      onWaiting: parts.onWaiting ?? (() => {}),
+      clusterUid: () => "uid",
+      nowMs: () => serverTime().latestMs,
+    },
+    { ...DEFAULTS, ...parts.config },
+  );
+  const stop = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    term,
+    listener: termListener(() => term),
+    /** `ends` are those that were seen before. */
+    begin: async (ends: readonly SeenEnd[] = []): Promise<void> => {
+      running = term.run(ends, stop.signal);
+      await settle();
+    },
+    stop: async (): Promise<void> => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+const DEFAULTS = defaults();
+
+function defaults(): AggregatorConfig {
+  const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
+  if (command.kind !== "run") throw new Error("the flags ask for help");
+  return command.config;
+}
+
+async function failed(): Promise<WriteResult> {
+  return { kind: "failed", message: "nobody writes here", retryAfterMs: 0 };
+}
+
+/** A time of leading that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
 export async function lead(
   cluster: FakeCluster,
   ends: readonly SeenEnd[] = [],
   { gaps = [], clock = createFakeClock(), protection = "off" }: LeadingOptions = {},
 ) {
   const statuses: ClaimStatus[] = [];
-  const client = {
-    ...createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock }),
-    serverTime: () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }),
-  };
   const writer = {
     apply: async (claim: Claim, { status }: AppliedStatus): Promise<WriteResult> => {
       statuses.push(status);
@@ -64,9 +124,34 @@ export async function lead(
     read: async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim }),
   };
   const logger = createFakeLogger();
+  const internalErrors = new InternalErrors(logger);
+  const waiting: (readonly string[])[] = [];
+  const volumes = volumesOf(cluster, (name) => leading.listener.onVolume(name));
+  const { volumeWriter, ...told } = volumes;
+  const leading = createLeading(cluster, {
+    ...{ clock, logger, internalErrors },
+    writing: { writer, volumeWriter },
+    coverage: { gaps: () => gaps },
+    config: { protection: modeOf(protection) },
+    onWaiting: (node, podUids) => void waiting.push([node, ...podUids]),
+  });
+  await leading.begin(ends);
+  return { ...leading, internalErrors, clock, statuses, logger, waiting, ...told };
+}
+
+function modeOf(text: string): AggregatorConfig["protection"] {
+  return text === "audit" || text === "enforce" ? text : "off";
+}
+
+/** Writes of volumes, and what they meet. */
+function volumesOf(cluster: FakeCluster, onVolume: (name: string) => void) {
   const volumeWrites: Partial<VolumeAnnotations>[] = [];
   /** What the next writes of volumes meet; they are stored and shown once there are none left. */
   const volumeAnswers: VolumeAnswer[] = [];
+  const showVolume = (volume: Volume & { readonly resourceVersion: string }): void => {
+    cluster.volumes.set(volume.key, volume);
+    onVolume(volume.key);
+  };
   const volumeWriter: VolumeWriter = async (volume, changes) => {
     volumeWrites.push(changes);
     const { result, isShown } = volumeAnswers.shift() ?? { result: { kind: "written" }, isShown: true };
@@ -75,28 +160,7 @@ export async function lead(
     if (isShown) showVolume({ ...volume, annotations, resourceVersion });
     return result;
   };
-  const showVolume = (volume: Volume & { readonly resourceVersion: string }): void => {
-    cluster.volumes.set(volume.key, volume);
-    term.volumes.onVolume(volume.key);
-  };
-  const writing = { writer, volumeWriter, policy: () => "remove" as const, warnings: { tell: () => {} } } as const;
-  const parts = { clock, random: createFixedRandom(0.5), logger, client, cluster, writing };
-  const coverage = { gaps: () => gaps, settle: () => {}, join: () => {}, update: () => {} };
-  const waiting: (readonly string[])[] = [];
-  const onWaiting = (node: string, podUids: readonly string[]): void => void waiting.push([node, ...podUids]);
-  const unstored = new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims });
-  const internalErrors = new InternalErrors(logger);
-  const beside = { coverage, unstored, internalErrors, clusterUid: () => "uid", onWaiting, nowMs: clock.wallMs };
-  const term = new Term({ ...parts, ...beside }, config(protection));
-  const stop = new AbortController();
-  const running = term.run(ends, stop.signal);
-  await settle();
-  const end = async (): Promise<void> => {
-    stop.abort();
-    await running;
-  };
-  const volumes = { volumeWrites, volumeAnswers, showVolume };
-  return { term, internalErrors, clock, statuses, logger, waiting, ...volumes, stop: end };
+  return { volumeWrites, volumeAnswers, showVolume, volumeWriter };
 }
 
 /** A report is taken without a pause. */
