@@ -50,6 +50,7 @@ export const PARTS: readonly Part[] = [
     args: ["test/e2e/long/certificates.test.ts", "test/e2e/long/given-certificates.test.ts"],
     shows: "certificates that are replaced or somebody else's from now on, while agents report and volumes are used",
   },
+  { name: "wires", script: "wires", args: [], shows: "that the tests of whole programs see a wire that is cut" },
   { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
   {
     name: "fuzz",

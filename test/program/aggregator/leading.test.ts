@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
 import { closeHouses, House } from "../house.ts";
-import { addAgentPod, addClaim, addNode, addPod, podRef } from "../objects.ts";
+import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";
 import { type Replica, recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
 
 afterEach(closeHouses);
@@ -204,19 +204,28 @@ describe("a time in which nobody watched pods", () => {
 });
 
 describe("the version of the API server", () => {
-  it("decides whether Kubernetes' own condition is written, also where it is known late", async () => {
+  it("decides whether a condition of Kubernetes' own stays that an earlier leader wrote, also where it is known late", async () => {
     const { house, n1 } = houseWithNode();
-    const own = { type: "Unused", status: "True", reason: "NoPodUsing", lastTransitionTime: "2026-09-10T00:00:00Z" };
-    void own;
     addClaim(house);
+    const first = await startLeader(house, { argv: ["--upstream-condition", "always"] });
+    await first.send(n1.report());
+    await house.until(() => conditionsOf(house).includes("Unused"));
+    await first.stop();
     house.refuse((site) => site === "get /version");
-    const leader = await startLeader(house);
-    await leader.send(n1.report());
-    await house.until(() => statusIn(house)?.unused === true);
+    const second = await startLeader(house, { name: "aggregator-1" });
+    await second.send(n1.report());
+    await house.pass(60_000);
+    const before = conditionsOf(house);
 
     house.refuse();
-    await house.pass(120_000);
+    await house.pass(300_000);
 
-    expect(leader.logger.messages()).toContain("version of the API server read");
+    expect(before).toContain("Unused");
+    expect(conditionsOf(house)).toEqual(["mooring.dev/Unused"]);
   });
 });
+
+function conditionsOf(house: House): readonly unknown[] {
+  const { conditions } = Object(house.api.get(CLAIM)?.status);
+  return Array.isArray(conditions) ? conditions.map(({ type }) => type) : [];
+}

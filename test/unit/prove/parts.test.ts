@@ -7,6 +7,7 @@ const SCRIPTS = {
   "simulate:restart": "",
   "test:e2e": "",
   "test:e2e:long": "",
+  wires: "",
   mutation: "",
   fuzz: "",
 };
@@ -27,7 +28,7 @@ describe("what is to be proven", () => {
       name: "a name that there is not",
       asked: ["crash"],
       scripts: SCRIPTS,
-      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, mutation, fuzz",
+      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, wires, mutation, fuzz",
     },
     {
       name: "a part whose script is not there",
