@@ -207,8 +207,10 @@ describe("a claim that was there before", () => {
     const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
     for (const node of [n1, n2]) await first.send(node.report());
     await house.until(() => statusIn(house)?.reason === "Referenced");
-    // It has watched all the time, so that there is nothing to ask but this.
+    // It has watched all the time, and of the time before both all is known: there is nothing to ask but this.
     const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(5_000);
+    for (const node of [n1, n2]) await first.send(node.report());
     await house.pass(10_000);
     first.process.crash();
     house.api.delete(podRef("web"));
