@@ -128,7 +128,7 @@ describe("a volume whose claim is gone", () => {
 });
 
 describe("a volume that an earlier leader called mounted", () => {
-  it("is called so no longer once its nodes have reported and show nothing of it", async () => {
+  it("has the last use as soon as the last node has reported to the next one", async () => {
     const { house, n1, n2, leader } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
@@ -139,12 +139,13 @@ describe("a volume that an earlier leader called mounted", () => {
     const next = await startLeader(house, { name: "aggregator-1", argv: AUDIT });
 
     await next.send(n1.report());
-    await house.pass(1_000);
-    const between = marksOf(house);
+    await house.pass(5_000);
+    const before = marksOf(house);
     await next.send(n2.report());
     await house.pass(1_000);
 
-    expect(between).toBeDefined();
+    expect(before).not.toHaveProperty("last-use");
+    expect(marksOf(house)).toMatchObject({ "last-use": { pod: "shop/web", node: "n1" } });
     expect(marksOf(house)).not.toHaveProperty("mounted-on");
   });
 });
