@@ -106,10 +106,11 @@ describe("an agent", () => {
     addPod(house, "elsewhere", { node: "n2" });
     const wanted = house.api.revision();
     agent.answer = { forget: [], reach: String(wanted) };
-    await house.pass(45_000);
+    const before = agent.messages.length;
+    await house.until(() => agent.messages.length > before);
     agent.answer = { forget: [] };
 
-    await house.pass(35_000);
+    await house.until(() => agent.messages.length > before + 1);
 
     expect(Number(agent.last?.podsResourceVersion)).toBeGreaterThanOrEqual(wanted);
   });
@@ -228,5 +229,6 @@ describe("an agent that cannot read", () => {
 
     expect(silent).toBe(before);
     expect(agent.messages.length).toBeGreaterThan(silent);
+    expect(agent.last?.blind).toHaveLength(2);
   });
 });

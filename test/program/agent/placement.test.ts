@@ -76,14 +76,17 @@ describe("a pod that waits on a node which its volume excludes", () => {
     agent.isPolicyInForce = false;
     await house.pass(1_000_000);
     addWaiting(house);
+    await house.pass(100_000);
+    addWaiting(house, "other", "another");
     await house.pass(1_800_000);
     const before = phaseOf(house);
 
     agent.isPolicyInForce = true;
-    await house.pass(75_000);
+    await house.until(() => phaseOf(house) === "Failed" || phaseOf(house, "other") === "Failed");
+    await house.pass(3_000);
 
     expect(before).toBe("Pending");
-    expect(phaseOf(house)).toBe("Failed");
+    expect([phaseOf(house), phaseOf(house, "other")]).toEqual(["Failed", "Failed"]);
   });
 
   it("is failed when the labels of its node change, and the aggregator is asked at once whether that is held", async () => {
@@ -151,6 +154,21 @@ describe("a pod that waits on a node which its volume excludes", () => {
     await house.pass(60_000);
 
     expect(phaseOf(house)).toBe("Pending");
+  });
+});
+
+describe("a pod that is gone", () => {
+  it("is no longer among those that are looked at", async () => {
+    const { house, agent } = await placed({ volumeIn: "a" });
+    addWaiting(house);
+    await house.pass(30_000);
+    const before = JSON.parse((await agent.get("/debug/verdicts")).body);
+
+    house.api.delete(podRef("web"));
+    await house.pass(1_000);
+
+    expect(before.pods).toEqual([expect.objectContaining({ pod: "shop/web" })]);
+    expect(JSON.parse((await agent.get("/debug/verdicts")).body).pods).toEqual([]);
   });
 });
 

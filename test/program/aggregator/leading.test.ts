@@ -92,11 +92,12 @@ describe("the replica that leads", () => {
     const second = startReplica(house, { name: "aggregator-1" });
     await house.pass(5_000);
     first.process.pause();
+    // The first thing that it will hear of.
+    addPod(house, "web");
+    house.refuse((site, process) => process === "aggregator-1" && site.startsWith("apply"));
     await untilLeading(house, second);
     const writes = recordWrites(house);
 
-    addPod(house, "web");
-    house.refuse((site, process) => process === "aggregator-1" && site.startsWith("apply"));
     first.process.resume();
     await house.pass(20_000);
 
@@ -126,6 +127,54 @@ describe("a replica that stands by", () => {
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse: { pod: "shop/web" } });
     expect(statusIn(house)?.sinceMs).toBeLessThan(endedMs + 3_000);
+  });
+
+  it("takes up nothing again that its predecessor has dealt with", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house);
+    addPod(house, "web");
+    const first = await startLeader(house);
+    const second = startReplica(house, { name: "aggregator-1" });
+    n1.mount("web");
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.reason === "Mounted");
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    n1.releases = [];
+    await first.send(n1.report());
+    await house.pass(60_000);
+    const writes = recordWrites(house);
+
+    await first.stop();
+    await untilLeading(house, second);
+    await house.pass(10_000);
+
+    expect(writes.filter(({ resource }) => resource === "persistentvolumeclaims")).toEqual([]);
+  });
+
+  it("knows that its predecessor watched while an agent did not", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house);
+    const first = await startLeader(house);
+    await first.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    const before = statusIn(house);
+    await house.pass(20_000);
+    const seenAt = n1.stamp;
+    await house.pass(20_000);
+    n1.comeBack(seenAt);
+    await first.send(n1.report());
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(10_000);
+    first.process.crash();
+    await untilLeading(house, second);
+
+    await second.send(n1.report());
+    await house.pass(10_000);
+
+    expect(statusIn(house)).toEqual(before);
   });
 
   it("dates no claim earlier than its predecessor had found and could not store", async () => {

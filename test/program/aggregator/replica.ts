@@ -30,10 +30,10 @@ export class Replica {
   readonly #house: House;
   readonly #server: FakeListen = createFakeListen();
 
-  constructor(house: House, { name = "aggregator-0", argv = [], isAlone = false }: ReplicaOptions) {
+  constructor(house: House, { name = "aggregator-0", argv = [] }: ReplicaOptions) {
     this.#house = house;
     this.logger = house.logger();
-    const election = isAlone ? [] : ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
+    const election = ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
     const command = readAggregatorCommand({ argv: ["--listen", "127.0.0.1:0", ...election, ...argv], env: {} });
     if (command.kind !== "run") throw new Error("the flags ask for something else");
     const { config } = command;
@@ -177,8 +177,6 @@ export class ToldNode {
 interface ReplicaOptions {
   readonly name?: string;
   readonly argv?: readonly string[];
-  /** True: there is no election. */
-  readonly isAlone?: boolean;
 }
 
 /** Makes the pod of a replica and starts it there. */
