@@ -14,7 +14,10 @@ interface Wing {
 }
 
 export const WINGS = {
-  aggregator: { folder: "test/wires/aggregator", rows: [["test/program/aggregator"], ["test/unit/aggregator/node-words.test.ts"]] },
+  aggregator: {
+    folder: "test/wires/aggregator",
+    rows: [["test/program/aggregator"], ["test/unit/aggregator/node-words.test.ts"]],
+  },
   agent: {
     folder: "test/wires/agent",
     rows: [["test/program/agent"], ["test/unit/agent/enforcement"]],
