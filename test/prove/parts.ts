@@ -20,6 +20,19 @@ export const PARTS: readonly Part[] = [
   },
   { name: "mutants", script: "simulate", args: ["--mutants"], shows: "that the simulation sees code that is wrong" },
   {
+    name: "provisioner-mutants",
+    script: "simulate",
+    args: ["--world", "provisioner", "--mutants"],
+    shows: "the same of the provisioner and its keeper",
+  },
+  { name: "worlds", script: "simulate", args: ["--seeds", "1000"], shows: "a thousand worlds of all faults" },
+  {
+    name: "provisioner-worlds",
+    script: "simulate",
+    args: ["--world", "provisioner", "--seeds", "1000"],
+    shows: "the same of the provisioner and its keeper",
+  },
+  {
     name: "restart",
     script: "simulate:restart",
     args: [],

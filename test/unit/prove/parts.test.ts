@@ -28,7 +28,9 @@ describe("what is to be proven", () => {
       name: "a name that there is not",
       asked: ["crash"],
       scripts: SCRIPTS,
-      says: "crashes, simulation, mutants, restart, nodes, affinity, failover, certificates, wires, mutation, fuzz",
+      says:
+        "crashes, simulation, mutants, provisioner-mutants, worlds, provisioner-worlds, restart, nodes, affinity, failover, " +
+        "certificates, wires, mutation, fuzz",
     },
     {
       name: "a part whose script is not there",
