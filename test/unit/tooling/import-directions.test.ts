@@ -241,10 +241,12 @@ const forbiddenArrows = [
     from: "cli/uninstall/x.ts",
     to: ["../../agent/sinks/x.ts", "../../aggregator/core/x.ts", "../x.ts", "pino", "commander"],
   },
+  { from: "test/judge/x.ts", to: ["../../common/storage/x.ts", "../simulation/world/x.ts", "valibot"] },
   ...PROVISIONER_FORBIDDEN,
 ];
 
 const allowedArrows = [
+  { from: "test/judge/x.ts", to: ["./y.ts"] },
   { from: "common/storage/x.ts", to: ["./y.ts", "./part/y.ts", "valibot"] },
   { from: "common/runtime/x.ts", to: ["./clock.ts", "node:fs", "node:fs/promises", "pino", "prom-client", "koffi"] },
   {

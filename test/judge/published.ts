@@ -1,0 +1,106 @@
+/** JSON as an object. */
+type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** A claim, or as much of one as is written. */
+export interface Stated {
+  readonly metadata: { readonly uid: string; readonly annotations?: JsonObject | undefined };
+  readonly status?: Json | undefined;
+}
+
+/** What stands in a claim's status, as anybody reads it. Milliseconds since the epoch. */
+export interface Published {
+  readonly claimUid: string;
+  readonly isUnused: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly sinceMs: number;
+  readonly lastUse: PublishedUse | undefined;
+  readonly mountedOn: readonly string[];
+  /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
+  readonly staged: string | undefined;
+}
+
+export interface PublishedUse {
+  readonly release: string;
+  readonly node: string | undefined;
+  readonly podUid: string | undefined;
+  readonly releasedAtMs: number;
+  /** Nothing when it is not known. */
+  readonly uncertaintyMs: number | undefined;
+  readonly evidence: string;
+  readonly hasBlindGap: boolean;
+}
+
+/** Reads the condition by its name in README; nothing while there is none. */
+export function publishedIn(claim: Stated): Published | undefined {
+  const condition = conditionIn(claim, "mooring.dev/Unused");
+  if (condition === undefined) return undefined;
+  const { uid, annotations = {} } = claim.metadata;
+  const sinceMs = instantIn(textIn(condition.lastTransitionTime));
+  if (sinceMs === undefined) throw new Error("a condition without a time");
+  const mounted = objectIn(jsonIn(annotations["mooring.dev/mounted-on"]));
+  return {
+    claimUid: uid,
+    isUnused: condition.status === "True",
+    reason: textIn(condition.reason) ?? "",
+    message: textIn(condition.message) ?? "",
+    sinceMs,
+    lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
+    staged: stagedIn(claim),
+    mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
+  };
+}
+
+/** The message of the condition by which a claim is kept that is only staged; nothing where it is not true. */
+export function stagedIn(claim: Stated): string | undefined {
+  const condition = conditionIn(claim, "mooring.dev/Staged");
+  return condition?.status === "True" ? (textIn(condition.message) ?? "") : undefined;
+}
+
+function conditionIn({ status }: Stated, wanted: string): JsonObject | undefined {
+  const { conditions } = objectIn(status);
+  return Array.isArray(conditions) ? conditions.map(objectIn).find(({ type }) => type === wanted) : undefined;
+}
+
+function lastUseIn(claimUid: string, value: Json | undefined): PublishedUse | undefined {
+  const use = objectIn(value);
+  const releasedAtMs = instantIn(textIn(use.releasedAt));
+  if (use.claimUID !== claimUid || releasedAtMs === undefined) return undefined;
+  return {
+    release: textIn(use.release) ?? "",
+    node: textIn(use.node),
+    podUid: textIn(use.podUID),
+    releasedAtMs,
+    uncertaintyMs: typeof use.uncertaintyMs === "number" ? use.uncertaintyMs : undefined,
+    evidence: textIn(use.evidence) ?? "",
+    hasBlindGap: use.blindGap !== undefined,
+  };
+}
+
+function textIn(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function objectIn(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function jsonIn(value: Json | undefined): Json | undefined {
+  return typeof value === "string" ? JSON.parse(value) : undefined;
+}
+
+/** RFC 3339 in UTC, as the API server stores times. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
+
+function instantIn(text: string | undefined): number | undefined {
+  const ms = text !== undefined && INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}

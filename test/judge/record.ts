@@ -1,0 +1,65 @@
+/** What happened to a claim, told by kernels, kubelets and the API server alone. Each world has an adapter that makes these values. */
+
+/** Not before the one, not after the other: milliseconds since the epoch by the API server's clock. */
+export interface Moment {
+  readonly afterMs: number;
+  readonly byMs: number;
+}
+
+/** A pod's use of a claim on a node, from the first of its mounts to the last. */
+export interface Use {
+  readonly node: string;
+  /** `namespace/name` */
+  readonly pod: string;
+  readonly podUid: string;
+  /** False where no mount table shows it. */
+  readonly isShown: boolean;
+  readonly began: Moment;
+  /** Nothing while it goes on. */
+  readonly ended: Moment | undefined;
+  /** Its end as far as it is promised to be known: that, or by when the API said that its pod was over where no mount table is read. */
+  readonly promisedEnd: Moment | undefined;
+  /** Its pod or its mount was in sight of all who are to tell of it, for so long that they have. */
+  readonly isKnown: boolean;
+  /** Why it may be left out of account until everything works again; nothing where there is no reason. */
+  readonly excuse: string | undefined;
+  /** Why nobody can ever know of it. */
+  readonly unseen: string | undefined;
+  /** Why nobody need tell whose use it was. */
+  readonly forgotten: string | undefined;
+}
+
+/** A claim and all that used it. */
+export interface Case {
+  readonly name: string;
+  readonly made: Moment;
+  readonly uses: readonly Use[];
+  /** UIDs of the pods that named it, whether they used it or not. */
+  readonly namedBy: readonly string[];
+  /**
+   * UIDs of pods that may be taken for its users: they used an earlier claim of its name or volume, or had a volume of their own under the
+   * name of its PersistentVolume and are gone, or so new that no watch shows it.
+   */
+  readonly lookalikes: readonly string[];
+  /** Why it is a matter of opinion whose mounts are this claim's, or when they ended; nothing where it is none. */
+  readonly dispute: string | undefined;
+}
+
+/** What is to stand in a claim's status once everything has worked for long enough. */
+export interface Scene {
+  /** Mounts that a node with an agent shows. */
+  readonly mounts: readonly string[];
+  /** Pods that name the claim and are not over. */
+  readonly references: readonly string[];
+  /** Nodes with an agent on which the device is mounted; nothing where nobody is to tell that. */
+  readonly stagedOn: readonly string[];
+  /** The last end of a use or of a pod that named the claim, or the begin of the claim. */
+  readonly last: Moment;
+  /** All had worked for long enough when that happened: its time is exact. */
+  readonly isExact: boolean;
+}
+
+export function describeUse({ pod, node, began, ended }: Use): string {
+  const until = ended === undefined ? "goes on" : `ended by ${Math.round(ended.byMs)}`;
+  return `the use by ${pod} on ${node} that began by ${Math.round(began.byMs)} ${until}`;
+}

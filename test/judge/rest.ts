@@ -1,0 +1,126 @@
+import type { Docket } from "./docket.ts";
+import type { Published, PublishedUse } from "./published.ts";
+import { type Case, describeUse, type Scene, type Use } from "./record.ts";
+
+/** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
+const EXACT_MS = 3_000;
+/** A use that is shorter is perhaps in no scan. */
+const SHORT_MS = 3_000;
+
+/** At any time: what all who are to tell of it have had the time to tell stands there. */
+export function judgeMeanwhile(docket: Docket, { name, uses, dispute }: Case, now: Published | undefined): void {
+  for (const use of uses) {
+    if (use.promisedEnd !== undefined || !use.isKnown) continue;
+    const excuse = dispute ?? use.excuse;
+    const isKept = now?.isUnused !== true;
+    if (!isKept && excuse !== undefined) docket.excuse("never-unused-while-mounted", excuse);
+    else docket.judge("never-unused-while-mounted", isKept, () => `${name} is called unused: ${describeUse(use)}`);
+  }
+}
+
+/** Everything has worked for long enough: what stands there is the truth. */
+export function judgeRest(
+  docket: Docket,
+  claim: Case,
+  found: { readonly now: Published | undefined; readonly scene: Scene },
+): void {
+  const { now, scene } = found;
+  if (now === undefined) {
+    docket.judge("exact", false, () => `${claim.name} has no status`);
+    return;
+  }
+  judgeState(docket, claim, { now, scene });
+  judgeEnds(docket, claim, now);
+  if (!now.isUnused) return;
+  judgeLateness(docket, claim, { now, scene });
+  judgeLastUser(docket, claim, { now, scene });
+}
+
+interface Found {
+  readonly now: Published;
+  readonly scene: Scene;
+}
+
+function judgeState(docket: Docket, { name, dispute }: Case, { now, scene }: Found): void {
+  if (dispute !== undefined) {
+    docket.excuse("exact", dispute);
+    return;
+  }
+  const { mounts, references, stagedOn } = scene;
+  const [user, reference] = [mounts[0], references[0]];
+  const free = reference === undefined ? "unused" : "Referenced";
+  const expected = user === undefined ? free : "Mounted";
+  const said = now.isUnused ? "unused" : now.reason;
+  docket.judge("exact", said === expected, () => {
+    return `${name} is called ${said} (${now.reason}) and is ${expected}: ${user ?? reference ?? "nobody uses it"}`;
+  });
+  const isStaged = now.isUnused && stagedOn.length > 0;
+  docket.judge("exact", isStaged === (now.staged !== undefined), () => {
+    return `${name} is staged on ${stagedOn.join(", ") || "no node"}, and says "${now.staged ?? ""}"`;
+  });
+}
+
+/** Everything has worked for a while: no use that ended before is forgotten. */
+export function judgeEnds(docket: Docket, claim: Case, now: Published | undefined): void {
+  if (now?.isUnused !== true) return;
+  docket.judge("anew", now.sinceMs >= claim.made.afterMs, () => `${claim.name} counts from before it was made`);
+  for (const use of claim.uses) {
+    judgeKept(docket, claim, { now, use });
+    // One that goes on is no matter of time.
+    if (use.promisedEnd === undefined || now.sinceMs >= use.promisedEnd.afterMs)
+      docket.judge("never-longer", true, () => "");
+    else if (use.unseen !== undefined) docket.excuse("never-longer", use.unseen);
+    else docket.judge("never-longer", false, () => `${claim.name} counts since ${now.sinceMs}: ${describeUse(use)}`);
+  }
+}
+
+function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { last, isExact } }: Found): void {
+  if (!isExact) return;
+  if (dispute !== undefined) {
+    docket.excuse("exact", dispute);
+    return;
+  }
+  const lateMs = Math.round(now.sinceMs - last.byMs);
+  docket.judge(
+    "exact",
+    lateMs <= EXACT_MS,
+    () => `${name} (${now.reason}) is ${lateMs} ms late, and nothing went wrong`,
+  );
+}
+
+/** Of several that ended within the uncertainty any may be named: that of what a run tells at best, and that which is published. */
+function judgeLastUser(docket: Docket, claim: Case, { now, scene: { isExact } }: Found): void {
+  if (!isExact || claim.dispute !== undefined) return;
+  const long = claim.uses.filter(({ isShown, forgotten, began, ended }) => {
+    return isShown && forgotten === undefined && ended !== undefined && ended.afterMs - began.byMs > SHORT_MS;
+  });
+  if (long.length === 0) return;
+  const last = Math.max(...long.map(endOf));
+  const users = claim.uses.filter((use) => endOf(use) >= last - EXACT_MS);
+  const named = now.lastUse?.podUid;
+  const isRight =
+    [...users.map(({ podUid }) => podUid), ...claim.lookalikes].includes(named ?? "") ||
+    mayBeLast(claim, now.lastUse, last);
+  const who = users.map(({ pod }) => pod).join(" or ");
+  docket.judge("last-user", isRight, () => `${claim.name} was last used by ${who}, named is ${named ?? "nobody"}`);
+}
+
+function endOf({ ended }: Use): number {
+  return ended?.afterMs ?? 0;
+}
+
+/** It did use the claim, and what is published of its end leaves open whether it was the last. */
+function mayBeLast({ uses }: Case, lastUse: PublishedUse | undefined, last: number): boolean {
+  const { releasedAtMs = 0, uncertaintyMs = Number.POSITIVE_INFINITY, podUid } = lastUse ?? {};
+  const isUser = uses.some((use) => use.isShown && use.podUid === podUid);
+  return isUser && releasedAtMs >= last && releasedAtMs - uncertaintyMs <= last;
+}
+
+/** What a node had told, or had on a disk that keeps what it is given, has become a last use, or somebody used the claim later. */
+function judgeKept(docket: Docket, claim: Case, { now, use }: { readonly now: Published; readonly use: Use }): void {
+  if (!use.isShown || use.promisedEnd === undefined) return;
+  const isKept = (now.lastUse?.releasedAtMs ?? Number.NEGATIVE_INFINITY) >= use.promisedEnd.afterMs;
+  const excuse = claim.dispute ?? use.unseen ?? use.excuse ?? use.forgotten;
+  if (!isKept && excuse !== undefined) docket.excuse("last-user", excuse);
+  else docket.judge("last-user", isKept, () => `${claim.name}: ${describeUse(use)}, told is ${now.lastUse?.release}`);
+}

@@ -1,0 +1,107 @@
+import type { Docket } from "./docket.ts";
+import type { Published } from "./published.ts";
+import { type Case, describeUse, type Use } from "./record.ts";
+
+/** A status that was stored. */
+export interface Write {
+  readonly now: Published;
+  /** What stood there. */
+  readonly before: Published | undefined;
+  /** Since when. */
+  readonly beforeMs: number;
+  /** When it was sent, by the API server's clock: what happened since cannot be in it. */
+  readonly sentMs: number;
+  /** What had begun by then its writer had been running for long enough to hear of. */
+  readonly heardMs: number;
+}
+
+/** A use may go unread for so long, from its begin on, while whoever writes runs. Milliseconds. */
+export const UNREAD_MS = 2_000;
+
+/** Each write is judged when it is stored, whatever went wrong: to be too early nothing is an excuse that the writer could have asked for. */
+export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
+  const { now, before } = write;
+  const { name } = claim;
+  docket.judge("never-earlier", before === undefined || now.sinceMs >= before.sinceMs, () => `${name} went back`);
+  judgeNews(docket, name, write);
+  judgeAnew(docket, claim, now);
+  judgeTime(docket, claim, write);
+  if (now.lastUse?.release !== before?.lastUse?.release) judgeLastUse(docket, claim, now);
+}
+
+/** A write says something that does not stand there. */
+export function judgeNews(docket: Docket, name: string, { now, before }: Pick<Write, "now" | "before">): void {
+  docket.judge("one-write", !isSame(now, before), () => `${name} is written and nothing changed: ${now.reason}`);
+}
+
+/** Nobody knows at what time of its second a claim was made. */
+const SECOND_MS = 1_000;
+
+function judgeAnew(docket: Docket, { name, made }: Case, { sinceMs, lastUse }: Published): void {
+  const isAnew = sinceMs >= made.afterMs && (lastUse?.releasedAtMs ?? sinceMs) >= made.afterMs - SECOND_MS;
+  docket.judge("anew", isAnew, () => `${name} was used, or counts, from before it was made`);
+}
+
+/** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
+function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
+  if (!now.isUnused) return;
+  const begun = claim.uses.filter(({ began }) => began.byMs <= sentMs);
+  const against = begun.filter(({ promisedEnd: end }) => end === undefined || now.sinceMs < end.afterMs);
+  // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
+  const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
+  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs));
+  const worst = against.find((_, index) => excuses[index] === undefined);
+  const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
+  const [excuse] = excuses;
+  if (worst === undefined && excuse !== undefined) docket.excuse(promise, excuse);
+  else docket.judge(promise, worst === undefined, () => `${claim.name} counts since ${now.sinceMs}: ${wordsOf(worst)}`);
+}
+
+function excuseOf({ dispute }: Case, { began, excuse, unseen }: Use, heardMs: number): string | undefined {
+  return dispute ?? unseen ?? excuse ?? (began.byMs > heardMs ? "began just before" : undefined);
+}
+
+function isOn({ promisedEnd: end }: Use, atMs: number): boolean {
+  return end === undefined || end.afterMs > atMs;
+}
+
+function wordsOf(use: Use | undefined): string {
+  return use === undefined ? "" : describeUse(use);
+}
+
+/** What is stored is in whole milliseconds; and of what is summed up a little is lost. */
+const ROUNDED_MS = 2;
+
+/** Who is named did use the claim, or named it where no scan is said to have shown a mount; and an end that was seen is within its uncertainty. */
+function judgeLastUse(
+  docket: Docket,
+  { name, uses, namedBy, lookalikes, dispute }: Case,
+  { lastUse }: Published,
+): void {
+  if (lastUse?.podUid === undefined) return;
+  const { podUid, node, evidence, releasedAtMs, uncertaintyMs } = lastUse;
+  const excuse = dispute ?? (lookalikes.includes(podUid) ? "a lookalike" : undefined);
+  if (excuse !== undefined) {
+    docket.excuse("last-user", excuse);
+    return;
+  }
+  const own = uses.filter((use) => use.podUid === podUid && (node === undefined || use.node === node));
+  const wasSeen = evidence === "mount-table" && uncertaintyMs !== undefined;
+  const isOne = own.length > 0 || (!wasSeen && namedBy.includes(podUid));
+  docket.judge(
+    "last-user",
+    isOne,
+    () => `${name} is said to have been used by ${podUid} on ${node}, known by ${evidence}`,
+  );
+  if (!wasSeen || own.length === 0) return;
+  const isWithin = own.some(({ ended }) => {
+    if (ended === undefined) return false;
+    return releasedAtMs >= ended.afterMs && releasedAtMs - uncertaintyMs - ROUNDED_MS <= ended.byMs;
+  });
+  const told = `${releasedAtMs} with ${uncertaintyMs} ms of uncertainty`;
+  docket.judge("uncertainty", isWithin, () => `${name}: released at ${told}; ${own.map(describeUse).join(", ")}`);
+}
+
+export function isSame(one: Published, other: Published | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import type { Published } from "../../judge/published.ts";
+import type { Case, Scene } from "../../judge/record.ts";
+import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
+import { at, caseOf, inUse, judged, lastUse, ongoing, unused, useOf } from "./cases.ts";
+
+const IDLE: Scene = { mounts: [], references: [], stagedOn: [], last: at(20_000), isExact: true };
+const MOUNTED: Scene = { ...IDLE, mounts: ["shop/web has it mounted on n1"] };
+const NAMED: Scene = { ...IDLE, references: ["shop/web refers to it"] };
+
+interface Row {
+  readonly name: string;
+  readonly claim?: Partial<Case>;
+  readonly now?: Published | undefined;
+  readonly scene?: Scene;
+  readonly found: readonly string[];
+}
+
+const DISPUTED = { dispute: "unmounted under a running pod" };
+
+const STATES: readonly Row[] = [
+  { name: "unused, and is", now: unused(), found: [] },
+  { name: "unused, and is mounted", now: unused(), scene: MOUNTED, found: ["exact"] },
+  { name: "unused, and is named", now: unused(), scene: NAMED, found: ["exact"] },
+  { name: "mounted, and is", claim: { uses: [ongoing()] }, now: inUse(), scene: MOUNTED, found: [] },
+  { name: "mounted, and is only named", now: inUse(), scene: NAMED, found: ["exact"] },
+  { name: "mounted, and is unused", now: inUse(), found: ["exact"] },
+  { name: "nothing", now: undefined, found: ["exact"] },
+  { name: "not staged, and is", now: unused(), scene: { ...IDLE, stagedOn: ["n1"] }, found: ["exact"] },
+  { name: "staged, and is not", now: unused({ staged: "on n1" }), found: ["exact"] },
+  {
+    name: "unused where that is a matter of opinion",
+    claim: DISPUTED,
+    now: unused(),
+    scene: { ...MOUNTED, isExact: false },
+    found: ["excused: unmounted under a running pod"],
+  },
+];
+
+const TIMES: readonly Row[] = [
+  { name: "too late", now: unused({ sinceMs: 23_001 }), found: ["exact"] },
+  { name: "late amid faults", now: unused({ sinceMs: 90_000 }), scene: { ...IDLE, isExact: false }, found: [] },
+  { name: "too early", now: unused({ sinceMs: 19_000 }), found: ["never-longer"] },
+  { name: "from before the claim was made", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
+  {
+    name: "too early for a use that nobody could see",
+    claim: { uses: [useOf({ unseen: "nobody could see it" })] },
+    now: unused({ sinceMs: 19_000 }),
+    found: ["excused: nobody could see it"],
+  },
+];
+
+const LONG_AGO = useOf({ podUid: "old", began: at(2_000), endMs: 8_000 });
+
+const USERS: readonly Row[] = [
+  {
+    name: "another one",
+    claim: { uses: [LONG_AGO, useOf()] },
+    now: unused({ lastUse: lastUse({ podUid: "old" }) }),
+    found: [],
+  },
+  {
+    name: "another one whose end is known well",
+    claim: { uses: [LONG_AGO, useOf()] },
+    now: unused({ lastUse: lastUse({ podUid: "old", releasedAtMs: 21_000, uncertaintyMs: 500 }) }),
+    found: ["last-user"],
+  },
+  { name: "nobody", now: unused({ lastUse: undefined }), found: ["last-user", "last-user"] },
+  {
+    name: "an earlier end, of a use whose disk was lost",
+    claim: { uses: [useOf({ forgotten: "lost with the disk" })] },
+    now: unused({ lastUse: lastUse({ releasedAtMs: 12_000 }) }),
+    found: ["excused: lost with the disk"],
+  },
+];
+
+describe.each([
+  { what: "called", rows: STATES },
+  { what: "dated", rows: TIMES },
+  { what: "said to have been used last by", rows: USERS },
+])("a claim at rest that is $what", ({ rows }) => {
+  it.each(rows)("$name", ({ claim, now, scene = IDLE, found }) => {
+    expect(judged((docket) => judgeRest(docket, caseOf(claim), { now, scene }))).toEqual(found);
+  });
+});
+
+describe("amid faults", () => {
+  it.each([
+    { name: "a use that all can see keeps its claim", use: ongoing(), found: ["never-unused-while-mounted"] },
+    { name: "one that nobody could see yet does not", use: ongoing({ isKnown: false }), found: [] },
+    { name: "one that is over does not", use: useOf(), found: [] },
+    {
+      name: "one of a node that is given up does not",
+      use: ongoing({ excuse: "given up" }),
+      found: ["excused: given up"],
+    },
+  ])("$name", ({ use, found }) => {
+    expect(judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [use] }), unused()))).toEqual(found);
+  });
+
+  it("an end that had been told is not forgotten", () => {
+    const now = unused({ lastUse: lastUse({ releasedAtMs: 12_000 }) });
+
+    expect(judged((docket) => judgeEnds(docket, caseOf(), now))).toEqual(["last-user"]);
+  });
+});

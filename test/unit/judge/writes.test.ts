@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import type { Published } from "../../judge/published.ts";
+import type { Case } from "../../judge/record.ts";
+import { judgeWrite } from "../../judge/writes.ts";
+import { at, caseOf, inUse, judged, lastUse, ongoing, unused, useOf } from "./cases.ts";
+
+interface Row {
+  readonly name: string;
+  readonly claim?: Partial<Case>;
+  readonly now?: Published;
+  readonly before?: Published | undefined;
+  readonly found: readonly string[];
+}
+
+const EARLY = unused({ sinceMs: 19_000, lastUse: lastUse({ releasedAtMs: 20_100 }) });
+
+const TIMES: readonly Row[] = [
+  { name: "right", found: [] },
+  { name: "before the end of a use", now: EARLY, found: ["never-longer"] },
+  { name: "while a use goes on", claim: { uses: [useOf(), ongoing()] }, found: ["never-unused-while-mounted"] },
+  { name: "before a use begins", claim: { uses: [useOf(), ongoing({ began: at(25_001) })] }, found: [] },
+  {
+    name: "just after a use begins",
+    claim: { uses: [useOf(), ongoing({ began: at(22_500) })] },
+    found: ["excused: began just before"],
+  },
+  {
+    name: "just after a use begins, over what was written since",
+    claim: { uses: [useOf(), ongoing({ began: at(22_500) })] },
+    before: inUse(),
+    found: ["never-unused-while-mounted"],
+  },
+  {
+    name: "three seconds after a use begins",
+    claim: { uses: [useOf(), ongoing({ began: at(22_000) })] },
+    found: ["never-unused-while-mounted"],
+  },
+  {
+    name: "while a use goes on of a node that is given up",
+    claim: { uses: [useOf(), ongoing({ excuse: "node given up" })] },
+    found: ["excused: node given up"],
+  },
+  {
+    name: "while two go on, of which one has an excuse",
+    claim: { uses: [useOf(), ongoing({ excuse: "node given up" }), ongoing()] },
+    found: ["never-unused-while-mounted"],
+  },
+  {
+    name: "after the pod's end, where no mount table is read",
+    claim: { uses: [useOf({ ended: at(30_000), promisedEnd: at(20_400), isShown: false })] },
+    now: unused({ lastUse: lastUse({ evidence: "pod-status" }) }),
+    found: [],
+  },
+  { name: "in use, whatever ended", claim: { uses: [ongoing()] }, now: inUse(), found: [] },
+];
+
+const CHANGES: readonly Row[] = [
+  { name: "moves the time back", before: unused({ sinceMs: 22_000 }), found: ["never-earlier"] },
+  { name: "moves the time on", before: unused({ sinceMs: 20_000 }), found: [] },
+  { name: "changes nothing", before: unused(), found: ["one-write"] },
+  {
+    name: "counts from before the claim was made",
+    claim: { made: at(21_100), uses: [] },
+    found: ["anew", "last-user"],
+  },
+];
+
+const LAST_USES: readonly Row[] = [
+  { name: "a pod that never used it", now: unused({ lastUse: lastUse({ podUid: "other" }) }), found: ["last-user"] },
+  { name: "a pod that used it elsewhere", now: unused({ lastUse: lastUse({ node: "n2" }) }), found: ["last-user"] },
+  {
+    name: "a pod that only named it, and whose mount is said to have been seen",
+    claim: { namedBy: ["other"] },
+    now: unused({ lastUse: lastUse({ podUid: "other" }) }),
+    found: ["last-user"],
+  },
+  {
+    name: "a pod that only named it, by its status",
+    claim: { namedBy: ["other"] },
+    now: unused({ lastUse: lastUse({ podUid: "other", evidence: "pod-status" }) }),
+    found: [],
+  },
+  {
+    name: "an end before the true one",
+    now: unused({ lastUse: lastUse({ releasedAtMs: 19_900 }) }),
+    found: ["uncertainty"],
+  },
+  { name: "too little uncertainty", now: unused({ lastUse: lastUse({ uncertaintyMs: 400 }) }), found: ["uncertainty"] },
+  {
+    name: "a use that goes on",
+    claim: { uses: [ongoing()] },
+    now: inUse({ lastUse: lastUse() }),
+    found: ["uncertainty"],
+  },
+  { name: "nobody", now: unused({ lastUse: lastUse({ podUid: undefined }) }), found: [] },
+  {
+    name: "a pod that is gone with a volume of its own under that name",
+    claim: { lookalikes: ["other"] },
+    now: unused({ lastUse: lastUse({ podUid: "other" }) }),
+    found: ["excused: a lookalike"],
+  },
+];
+
+describe.each([
+  { what: "says of its time that it is", rows: TIMES },
+  { what: "as a change", rows: CHANGES },
+  { what: "names as the last user", rows: LAST_USES },
+])("a write that $what", ({ rows }) => {
+  it.each(rows)("$name", ({ claim, now = unused(), before, found }) => {
+    const write = { now, before, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400 };
+
+    const said = judged((docket) => judgeWrite(docket, caseOf(claim), write));
+
+    expect(said).toEqual(found);
+  });
+});
