@@ -1,6 +1,9 @@
-/** What happened to a claim, told by kernels, kubelets and the API server alone. Each world has an adapter that makes these values. */
+/**
+ * What happened to a claim, told by kernels, kubelets and the API server alone. Each world has an adapter that makes these values. Times are
+ * milliseconds of a clock of the world's own; only moments are by the API servers' clocks, as published times are.
+ */
 
-/** Not before the one, not after the other: milliseconds since the epoch by the API server's clock. */
+/** Not before the one, not after the other: milliseconds since the epoch by the clocks of the API servers. */
 export interface Moment {
   readonly afterMs: number;
   readonly byMs: number;
@@ -14,10 +17,12 @@ export interface Use {
   readonly podUid: string;
   /** False where no mount table shows it. */
   readonly isShown: boolean;
-  readonly began: Moment;
-  /** Nothing while it goes on. */
+  /** It had begun by then. */
+  readonly beganMs: number;
+  /** It had not ended before; nothing while it goes on. */
+  readonly endedMs: number | undefined;
   readonly ended: Moment | undefined;
-  /** Its end as far as it is promised to be known: that, or by when the API said that its pod was over where no mount table is read. */
+  /** Its end as far as it is promised to be known: that, or when the API said that its pod was over where no mount table is read. */
   readonly promisedEnd: Moment | undefined;
   /** Its pod or its mount was in sight of all who are to tell of it, for so long that they have. */
   readonly isKnown: boolean;
@@ -59,7 +64,8 @@ export interface Scene {
   readonly isExact: boolean;
 }
 
-export function describeUse({ pod, node, began, ended }: Use): string {
-  const until = ended === undefined ? "goes on" : `ended by ${Math.round(ended.byMs)}`;
-  return `the use by ${pod} on ${node} that began by ${Math.round(began.byMs)} ${until}`;
+export function describeUse({ pod, node, beganMs, endedMs, promisedEnd }: Use): string {
+  const until = endedMs === undefined ? "goes on" : `ended at ${Math.round(endedMs)}`;
+  const counts = promisedEnd === undefined ? "" : `, which is ${Math.round(promisedEnd.afterMs)}`;
+  return `the use by ${pod} on ${node} that began at ${Math.round(beganMs)} ${until}${counts}`;
 }

@@ -91,8 +91,8 @@ function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { 
 /** Of several that ended within the uncertainty any may be named: that of what a run tells at best, and that which is published. */
 function judgeLastUser(docket: Docket, claim: Case, { now, scene: { isExact } }: Found): void {
   if (!isExact || claim.dispute !== undefined) return;
-  const long = claim.uses.filter(({ isShown, forgotten, began, ended }) => {
-    return isShown && forgotten === undefined && ended !== undefined && ended.afterMs - began.byMs > SHORT_MS;
+  const long = claim.uses.filter(({ isShown, forgotten, beganMs, endedMs = beganMs }) => {
+    return isShown && forgotten === undefined && endedMs - beganMs > SHORT_MS;
   });
   if (long.length === 0) return;
   const last = Math.max(...long.map(endOf));

@@ -9,8 +9,10 @@ export interface Write {
   readonly before: Published | undefined;
   /** Since when. */
   readonly beforeMs: number;
-  /** When it was sent, by the API server's clock: what happened since cannot be in it. */
+  /** When it was sent: what happened since cannot be in it. */
   readonly sentMs: number;
+  /** What an API server's clock showed at least when it was stored. */
+  readonly presentMs: number;
   /** What had begun by then its writer had been running for long enough to hear of. */
   readonly heardMs: number;
 }
@@ -22,11 +24,20 @@ export const UNREAD_MS = 2_000;
 export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
   const { now, before } = write;
   const { name } = claim;
-  docket.judge("never-earlier", before === undefined || now.sinceMs >= before.sinceMs, () => `${name} went back`);
+  judgeDirection(docket, name, write);
   judgeNews(docket, name, write);
   judgeAnew(docket, claim, now);
   judgeTime(docket, claim, write);
   if (now.lastUse?.release !== before?.lastUse?.release) judgeLastUse(docket, claim, now);
+}
+
+/** docs/claim-status.md: a time that is more than this in the future is none, and is replaced by now. Milliseconds. */
+const FUTURE_MS = 5_000;
+
+function judgeDirection(docket: Docket, name: string, { now, before, presentMs }: Write): void {
+  const isKept = before === undefined || now.sinceMs >= before.sinceMs;
+  if (!isKept && before.sinceMs > presentMs + FUTURE_MS) docket.excuse("never-earlier", "the time was in the future");
+  else docket.judge("never-earlier", isKept, () => `${name} went back from ${before?.sinceMs} to ${now.sinceMs}`);
 }
 
 /** A write says something that does not stand there. */
@@ -45,7 +56,7 @@ function judgeAnew(docket: Docket, { name, made }: Case, { sinceMs, lastUse }: P
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
   if (!now.isUnused) return;
-  const begun = claim.uses.filter(({ began }) => began.byMs <= sentMs);
+  const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
   const against = begun.filter(({ promisedEnd: end }) => end === undefined || now.sinceMs < end.afterMs);
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
@@ -57,12 +68,12 @@ function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs,
   else docket.judge(promise, worst === undefined, () => `${claim.name} counts since ${now.sinceMs}: ${wordsOf(worst)}`);
 }
 
-function excuseOf({ dispute }: Case, { began, excuse, unseen }: Use, heardMs: number): string | undefined {
-  return dispute ?? unseen ?? excuse ?? (began.byMs > heardMs ? "began just before" : undefined);
+function excuseOf({ dispute }: Case, { beganMs, excuse, unseen }: Use, heardMs: number): string | undefined {
+  return dispute ?? unseen ?? excuse ?? (beganMs > heardMs ? "began just before" : undefined);
 }
 
-function isOn({ promisedEnd: end }: Use, atMs: number): boolean {
-  return end === undefined || end.afterMs > atMs;
+function isOn({ promisedEnd, endedMs }: Use, atMs: number): boolean {
+  return promisedEnd === undefined || (endedMs ?? atMs) > atMs;
 }
 
 function wordsOf(use: Use | undefined): string {

@@ -1,3 +1,5 @@
+import type { Chances } from "../judge/docket.ts";
+import { chanceRows } from "../judge/tally.ts";
 import type { SiteFigure } from "./engine/sites.ts";
 import type { StepKind } from "./plan/step.ts";
 
@@ -13,15 +15,15 @@ export interface Figures {
   readonly kinds: Readonly<Record<string, number>>;
   /** Requests that each fault of the network befell. */
   readonly network: Readonly<Record<string, number>>;
-  /** What became of claims that were deleted where protection is enforced. */
-  readonly deletions: Readonly<Record<string, number>>;
+  /** By promise: how often it could have been broken. */
+  readonly chances: Readonly<Record<string, Chances>>;
   /** By `site/phase`. */
   readonly sites: Readonly<Record<string, SiteFigure>>;
 }
 
 export const NO_FIGURES: Figures = {
   ...{ seeds: 0, steps: 0, events: 0, virtualMs: 0, uses: 0, writes: 0 },
-  ...{ kinds: {}, network: {}, deletions: {}, sites: {} },
+  ...{ kinds: {}, network: {}, chances: {}, sites: {} },
 };
 
 /** The figures of two lots of worlds together. */
@@ -35,7 +37,7 @@ export function addFigures(one: Figures, other: Figures): Figures {
     writes: one.writes + other.writes,
     kinds: addCounts(one.kinds, other.kinds),
     network: addCounts(one.network, other.network),
-    deletions: addCounts(one.deletions, other.deletions),
+    chances: addChances(one.chances, other.chances),
     sites: addSites(one.sites, other.sites),
   };
 }
@@ -46,6 +48,15 @@ function addCounts(
 ): Record<string, number> {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries([...names].map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
+}
+
+function addChances(one: Figures["chances"], other: Figures["chances"]): Figures["chances"] {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  const sum = (name: string): Chances => ({
+    judged: (one[name]?.judged ?? 0) + (other[name]?.judged ?? 0),
+    excused: addCounts(one[name]?.excused ?? {}, other[name]?.excused ?? {}),
+  });
+  return Object.fromEntries([...names].map((name) => [name, sum(name)]));
 }
 
 function addSites(one: Figures["sites"], other: Figures["sites"]): Figures["sites"] {
@@ -91,8 +102,7 @@ export function figuresText(figures: Figures, tookMs: number): string {
     "How often each kind of step was done, and how many requests each fault of the network befell:",
     ...faults,
     "",
-    "What became of claims that were deleted where protection is enforced:",
-    ...rowsOf("", figures.deletions),
+    ...chanceRows(figures.chances),
     "",
     `  ${"Crash point".padEnd(44)} ${"passed".padStart(12)} ${"died there".padStart(10)}`,
     ...crashes,

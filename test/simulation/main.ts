@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { messageOf } from "../../common/runtime/errors.ts";
+import { PROMISES } from "../judge/docket.ts";
+import { seldomJudged } from "../judge/tally.ts";
 import { figuresText, neverMet } from "./figures.ts";
-import { PROMISES } from "./invariants/promises.ts";
 import { FOCUSED_SEEDS, tryMutants, unknownMutants, WINGS } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
@@ -128,8 +129,10 @@ async function playMany(): Promise<boolean> {
   const missing =
     figures.seeds < LARGE ? [] : neverMet(figures, { kinds: USUAL_KINDS, network: NETWORK_FAULTS, sites: CRASH_SITES });
   for (const one of missing) write(`Never met: ${one}`);
+  const seldom = seldomJudged(figures.chances);
+  for (const one of seldom) write(`Judged in less than nine of ten chances: ${one}`);
   write(failed.length === 0 ? "\nEvery promise was kept." : `\n${failed.length} seeds broke a promise.`);
-  return failed.length === 0 && missing.length === 0;
+  return failed.length === 0 && missing.length === 0 && seldom.length === 0;
 }
 
 async function playMutants(): Promise<boolean> {

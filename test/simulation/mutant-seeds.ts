@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { PROMISES } from "./invariants/promises.ts";
+import { PROMISES } from "../judge/docket.ts";
 import { planOf } from "./plan/generate.ts";
 import { kindsOf } from "./plan/happenings.ts";
 import { readPlan } from "./plan/step.ts";

@@ -28,7 +28,16 @@ export const WINGS = {
 } as const satisfies Readonly<Record<string, Wing>>;
 
 /** All that the simulation runs. */
-const COPIED = ["agent", "aggregator", "provisioner", "common", "test/simulation", "test/fakes", "package.json"];
+const COPIED = [
+  "agent",
+  "aggregator",
+  "provisioner",
+  "common",
+  "test/simulation",
+  "test/judge",
+  "test/fakes",
+  "package.json",
+];
 
 /** What became of a deliberately wrong variant of the product. */
 export type Fate =

@@ -63,7 +63,7 @@ function figuresOf({ steps }: Plan, outcome: Outcome, sites: CrashSites): Figure
     writes: outcome.writes,
     kinds,
     network: Object.fromEntries(outcome.networkHits),
-    deletions: outcome.deletions,
+    chances: outcome.chances,
     sites: Object.fromEntries(sites.figures()),
   });
 }

@@ -29,7 +29,7 @@ import {
 } from "./ports.ts";
 import { Life, type Role, type SimProcess, startProcess } from "./process.ts";
 import { createScheduler, type Scheduler, settle } from "./scheduler.ts";
-import { Service, type Told } from "./service.ts";
+import { Service } from "./service.ts";
 import { CrashSites, type SiteVisit } from "./sites.ts";
 import { Trace } from "./trace.ts";
 
@@ -78,8 +78,6 @@ export interface EngineOptions {
   readonly servers?: number | undefined;
   /** After each event. */
   readonly onEvent?: (() => void) | undefined;
-  /** Each report that an aggregator has answered. */
-  readonly onAnswer?: ((told: Told) => void) | undefined;
   /** Each line that a process logs, but for those of the level debug. */
   readonly onLog?: ((process: string, line: LogLine) => void) | undefined;
 }
@@ -146,7 +144,6 @@ class World implements Engine {
       random: this.random("service"),
       api: this.api,
       lagMs: () => this.serviceLagMs,
-      onAnswer: options.onAnswer,
     });
     this.api.observe(({ type, object, by }) => this.#trace.add(`${scheduler.nowMs()} ${by} ${type} ${textOf(object)}`));
   }

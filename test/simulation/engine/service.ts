@@ -13,17 +13,6 @@ interface ServiceParts {
   readonly api: SimApi;
   /** How long a change of labels takes until connections go elsewhere. Milliseconds of true time. */
   readonly lagMs: () => number;
-  /** Told of each request that was answered, when it is, whether the answer arrives or not. */
-  readonly onAnswer?: ((told: Told) => void) | undefined;
-}
-
-/** A request to an aggregator, and what it answered. */
-export interface Told {
-  /** The pod that it went to. */
-  readonly pod: string;
-  readonly body: string;
-  readonly status: number;
-  readonly answer: string;
 }
 
 const NAMESPACE = "mooring";
@@ -81,12 +70,6 @@ export class Service implements Endpoint {
       if (!life.survives("report received", "before")) return;
       const call = { method: request.method, target: request.path, body: async () => request.body ?? "" };
       void router(call).then((answer) => {
-        this.#parts.onAnswer?.({
-          pod: life.name,
-          body: request.body ?? "",
-          status: answer.status,
-          answer: answer.body,
-        });
         if (!life.survives("report received", "after")) return;
         if (answer.isLast) this.#connections.delete(process);
         finish(life, broken, () => respond(answerOf(answer)));

@@ -23,11 +23,6 @@ export interface Tempo {
   readonly bootMs: number;
   /** What the garbage collector of pods waits for. */
   readonly podGcMs: number;
-  /**
-   * After everything has worked for so long, what stands in a status is to be true: a request that is lost without a word is given up
-   * after a minute (real connections are pinged, these are not), and only then is tried again, listed, and led.
-   */
-  readonly catchesUpMs: number;
   /** An agent that is back needs so long until it is heard. */
   readonly isHeardAfterMs: number;
   /** After everything works again: so long it takes to be right. */
@@ -51,7 +46,6 @@ const FULL: Tempo = {
   aggregatorStartMs: 1_200,
   bootMs: 4_000,
   podGcMs: 20_000,
-  catchesUpMs: 100_000,
   isHeardAfterMs: 60_000,
   // A new leader knows after two minutes that a node has no agent: the limit, and until Leases are asked for.
   settlesMs: 130_000,
@@ -70,7 +64,6 @@ const BRISK: Tempo = {
   aggregatorStartMs: 400,
   bootMs: 700,
   podGcMs: 4_000,
-  catchesUpMs: 100_000,
   isHeardAfterMs: 60_000,
   settlesMs: 10_000,
   exactAfterMs: 100_000,

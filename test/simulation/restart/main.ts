@@ -2,9 +2,9 @@
 import { parseArgs } from "node:util";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { publishedIn } from "../../judge/published.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import type { SimProcess } from "../engine/process.ts";
-import { publishedIn } from "../published.ts";
 import { type LargeNode, makeCluster, NAMESPACE, type Sizes } from "./large-cluster.ts";
 
 const USAGE =

@@ -48,14 +48,15 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
   world.sky.begin(storm);
   const process = world.leader?.process;
   process?.[how]();
+  if (how === "pause" && process !== undefined) world.health.down(process.name);
   world.windows.begin(forMs, () => {
     world.sky.end(storm);
     // What is invalid is tried again after ten minutes, or as soon as the claim changes.
     if (status === 422)
       for (const { name } of world.cluster.claims.all) world.touchClaim(`persistentvolumeclaims/${name}`);
     if (how !== "pause" || process === undefined) return;
-    world.attention.start(process.name);
     process.resume();
+    if (process.state() === "running") world.health.up(process.name);
   });
 }
 
@@ -69,13 +70,9 @@ const LEASE: ObjectRef = { resource: "leases", namespace: "mooring", name: "moor
 const LONGEST_S = 2 ** 31 - 1;
 const HOUR_MS = 3_600_000;
 const NOBODY = "somebody-else";
-/** docs/high-availability.md: a Lease that is not renewed is free after so long, whatever stands in it. */
-const LOCKED_MS = 300_000;
 
 function tamperLease(world: World, how: LeaseEdit): void {
   const { api } = world.engine;
-  // Twice as long: who sees it last looks last.
-  world.windows.begin(how === "locked" ? LOCKED_MS : 2 * world.tempo.election.durationMs, () => {});
   if (how === "deleted") {
     api.delete(LEASE);
     return;

@@ -39,8 +39,6 @@ export class Cluster {
   /** Nodes that have an object, and since when, by true time, the others have had none. */
   readonly #goneSince = new Map<string, number>();
   readonly #deleted = new Set<string>();
-  readonly #lastGone = new Map<string, number>();
-  readonly #backSince = new Map<string, number>();
 
   constructor(parts: ClusterParts) {
     const { api, now, wallMs, after } = parts;
@@ -113,11 +111,6 @@ export class Cluster {
 
   /** A kubelet says that its node is there, in this boot. */
   register(node: string, bootId: string): void {
-    const goneSince = this.#goneSince.get(node);
-    if (goneSince !== undefined) {
-      this.#lastGone.set(node, goneSince);
-      this.#backSince.set(node, this.#parts.now());
-    }
     this.#goneSince.delete(node);
     const { api } = this.#parts;
     if (api.get({ resource: "nodes", name: node }) === undefined) api.create("nodes", nodeObject(node, bootId));
@@ -143,17 +136,6 @@ export class Cluster {
   /** Since when, by true time, the node has had no object; nothing while it has one. */
   nodeGoneSince(node: string): number | undefined {
     return this.#goneSince.get(node);
-  }
-
-  /** The same of the last time, also when it has one again. */
-  nodeLastGone(node: string): number | undefined {
-    return this.#goneSince.get(node) ?? this.#lastGone.get(node);
-  }
-
-  /** How long it has had one again, by true time; nothing when it was never gone. */
-  nodeBackForMs(node: string): number | undefined {
-    const backSince = this.#backSince.get(node);
-    return backSince === undefined ? undefined : this.#parts.now() - backSince;
   }
 
   /** Somebody vouches that the machine is off, or takes it back. */

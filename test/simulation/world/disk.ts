@@ -27,14 +27,10 @@ export class Disk {
   #states: NodeState[] = [];
   #holder: Holder | undefined;
   fault: DiskFault | undefined;
-  /** How often a fault was met. */
-  hits = 0;
   /** It has always given back what it was given. */
   isSound = true;
   /** When an agent last took it for the disk of a new machine. */
   emptyAt: number | undefined;
-  /** Every release that was ever kept here. */
-  readonly releases = new Set<string>();
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
@@ -56,7 +52,6 @@ export class Disk {
         await this.#work();
         if (this.#holder !== holder) throw unusable("it has not been opened");
         this.#states = [...this.#states.slice(1 - MOST_KEPT), state];
-        for (const { id } of state.releases) this.releases.add(id);
       },
       isNew: () => this.#isEmpty(),
       close: async () => {
@@ -74,7 +69,6 @@ export class Disk {
   async #work(): Promise<void> {
     await sleepTrue(this.#scheduler, this.fault === "slow" ? SLOW_MS : WRITE_MS);
     if (this.fault === undefined) return;
-    this.hits += 1;
     if (this.fault === "slow") return;
     this.isSound = false;
     throw unusable(`the disk is ${this.fault}`);

@@ -1,5 +1,6 @@
 import type { Step } from "../plan/step.ts";
 import { senderOf } from "./api-deeds.ts";
+import { scansOf } from "./health.ts";
 import type { Replica } from "./replica.ts";
 import { USUAL_READ_MS } from "./sim-node.ts";
 import type { Storm } from "./weather.ts";
@@ -7,6 +8,10 @@ import type { World } from "./world.ts";
 
 /** How long a change of the leader's label takes until the Service leads there. Milliseconds. */
 const SERVICE_MS = 5;
+/** After the API servers were away connections are made anew, by tries that wait ever longer. Milliseconds. */
+const RESTARTED_MS = 30_000;
+/** A table that could not be read well is read again within so long. Milliseconds. */
+const READ_MS = 6_000;
 
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
@@ -14,7 +19,6 @@ type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 export function actOnMooring(world: World, step: Step): void {
   switch (step.kind) {
     case "crash-agent":
-      world.windows.strike();
       world.node(step.node).agent?.crash();
       return;
     case "pause-agent":
@@ -27,8 +31,8 @@ export function actOnMooring(world: World, step: Step): void {
       removeAgent(world, step);
       return;
     case "damaged-reads":
-      world.windows.strike();
       world.node(step.node).damage.push(...step.damage);
+      world.health.strike(scansOf(world.node(step.node).name), READ_MS);
       return;
     case "slow-reads":
       slowReads(world, step);
@@ -62,21 +66,15 @@ function actOnWays(world: World, step: Step): void {
       return;
     case "restart-api":
       api.restart(step.forMs);
-      world.attention.disturbAll(step.forMs);
+      world.health.strikeAll(step.forMs + RESTARTED_MS);
       // Also where all else is healed: this takes its time.
-      world.engine.scheduler.after(step.forMs + 1, () => {
-        world.windows.strike();
-        world.syncKubelets();
-      });
-      world.windows.begin(step.forMs, () => {});
+      world.engine.scheduler.after(step.forMs + 1, () => world.syncKubelets());
       return;
     case "compact-api":
-      world.windows.strike();
-      world.attention.disturbAll(0);
+      world.health.strikeAll(RESTARTED_MS);
       api.compact();
       return;
     case "late-copies":
-      world.windows.strike();
       world.copies.arm();
       world.leader?.process?.stop();
       return;
@@ -92,11 +90,12 @@ function actOnWays(world: World, step: Step): void {
 }
 
 /** Watches bring everything late, and so do those of whoever leads connections to the leader. */
-function lag({ engine, attention, windows }: World, { lagMs, forMs }: StepOf<"lagging-watches">): void {
+function lag({ engine, health, windows }: World, { lagMs, forMs }: StepOf<"lagging-watches">): void {
   const { servers } = engine.api;
   for (const server of servers) server.lagMs = () => lagMs;
   engine.serviceLagMs = lagMs;
-  attention.disturbAll(forMs);
+  health.lag(lagMs, forMs);
+  health.strikeAll(forMs + lagMs + RESTARTED_MS);
   windows.begin(forMs, () => {
     for (const server of servers) server.lagMs = () => 0;
     engine.serviceLagMs = SERVICE_MS;
@@ -112,16 +111,16 @@ function replicaOf({ replicas }: World, index: number): Replica {
 function pause(world: World, process: Replica["process"], forMs: number): void {
   if (process === undefined) return;
   process.pause();
+  world.health.down(process.name);
   world.windows.begin(forMs, () => {
-    world.attention.start(process.name);
     process.resume();
+    if (process.state() === "running") world.health.up(process.name);
   });
 }
 
 function rollAgent(world: World, { node: index, isSurge }: StepOf<"roll-agent">): void {
   const node = world.node(index);
   if (node.agentPodUid === undefined || node.power.isFrozen) return;
-  world.windows.strike();
   if (isSurge) {
     node.surgeAgent();
     return;
@@ -141,6 +140,7 @@ function removeAgent(world: World, { node: index, forMs }: StepOf<"remove-agent"
 function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-reads">): void {
   const node = world.node(index);
   node.readMs = [readMs, readMs];
+  world.health.strike(scansOf(node.name), forMs + READ_MS);
   world.windows.begin(forMs, () => {
     node.readMs = USUAL_READ_MS;
   });
@@ -148,7 +148,7 @@ function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-re
 
 function spoilDisk(world: World, { node: index, fault, forMs }: StepOf<"disk">): void {
   const { disk } = world.node(index);
-  world.windows.strike();
+  world.health.strike(scansOf(world.node(index).name), forMs + READ_MS);
   if (fault === "wiped") disk.wipe();
   if (fault === "older") disk.loseLast(3);
   if (fault === "wiped" || fault === "older") return;
@@ -181,7 +181,6 @@ function upgradeAll(world: World): void {
   }
   for (const [index, replica] of world.replicas.entries())
     scheduler.after(index * 4_000, () => replica.process?.stop());
-  world.windows.begin(8_000, () => {});
 }
 
 function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"network">): void {

@@ -2,6 +2,9 @@ import type { Step } from "../plan/step.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
 
+/** An agent that is put back finds that out. Milliseconds. */
+const PUT_BACK_MS = 10_000;
+
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
 /** What befalls machines, their kubelets and their objects in the API. False for any other step. */
@@ -12,8 +15,8 @@ export function actOnNodes(world: World, step: Step): boolean {
     case "power-cut":
       return cutPower(world, step);
     case "put-back":
-      world.windows.strike();
       world.node(step.node).putBack(step);
+      world.health.strike(`agent-${world.node(step.node).name}`, PUT_BACK_MS);
       return true;
     case "suspend-node":
       return suspend(world, step);
@@ -42,7 +45,7 @@ function machineOf(world: World, index: number): World["control"] {
 function freeze(world: World, { node: index, forMs }: StepOf<"freeze-kubelet">): true {
   const node = world.node(index);
   node.power.freeze();
-  world.windows.begin(forMs, () => node.thaw(), false);
+  world.windows.begin(forMs, () => node.thaw());
   return true;
 }
 
@@ -57,10 +60,7 @@ function suspend(world: World, { node: index, forMs }: StepOf<"suspend-node">): 
   const node = world.node(index);
   if (node.machine.isSuspended() || !node.power.isOn) return true;
   node.suspend();
-  world.windows.begin(forMs, () => {
-    world.attention.start(`agent-${node.name}`);
-    node.resume();
-  });
+  world.windows.begin(forMs, () => node.resume());
   return true;
 }
 
@@ -98,7 +98,7 @@ function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-serv
   else node.power.freeze();
   cluster.setReady(node.name, node.machine.bootId(), false);
   cluster.taint(node.name, true);
-  world.given.set(node.name, world.now);
+  world.given.add(node.name);
   world.noteGivenUp(node.name, forMs);
   world.collectPods(node.name, 1_000, () => world.given.has(node.name));
   world.windows.begin(forMs, () => {

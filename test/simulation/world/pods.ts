@@ -36,6 +36,8 @@ export interface PodRecord {
   readonly pace: PodPace;
   /** By true time. */
   readonly madeAt: number;
+  /** When, by true time, it was bound to its node; nothing while it is on none. */
+  boundAt: number | undefined;
   isThere: boolean;
   isDeleting: boolean;
   /** Its containers were started, in this boot or an earlier one. */
@@ -83,6 +85,7 @@ export class Pods {
     const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes })).metadata;
     const live = {
       madeAt: this.#parts.now(),
+      boundAt: node === "" ? undefined : this.#parts.now(),
       isThere: true,
       isDeleting: false,
       hasRun: false,
@@ -98,6 +101,7 @@ export class Pods {
   schedule(pod: PodRecord, node: string): void {
     if (!pod.isThere || pod.isDeleting || pod.node !== "") return;
     pod.node = node;
+    pod.boundAt = this.#parts.now();
     this.#parts.api.update(refOf(pod), (object) => {
       const spec = typeof object.spec === "object" && object.spec !== null ? object.spec : {};
       return { ...object, spec: { ...spec, nodeName: node } };

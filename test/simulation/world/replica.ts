@@ -3,12 +3,12 @@ import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";
 import type { Tempo } from "../plan/tempo.ts";
-import type { Attention } from "./attention.ts";
+import type { Health } from "./health.ts";
 import { aggregatorPodObject } from "./objects.ts";
 
 interface ReplicaParts {
   readonly engine: Engine;
-  readonly attention: Attention;
+  readonly health: Health;
   readonly tempo: Tempo;
   readonly protection: AggregatorConfig["protection"];
 }
@@ -19,19 +19,19 @@ export class Replica {
   readonly machine: SimMachine;
   process: SimProcess | undefined;
   readonly #engine: Engine;
-  readonly #attention: Attention;
+  readonly #health: Health;
   readonly #tempo: Tempo;
   readonly #config: Partial<AggregatorConfig>;
   #isWanted = true;
 
   constructor(
-    { engine, attention, tempo, protection }: ReplicaParts,
+    { engine, health, tempo, protection }: ReplicaParts,
     { name, machine, isElected }: { readonly name: string; readonly machine: SimMachine; readonly isElected: boolean },
   ) {
     this.name = name;
     this.machine = machine;
     this.#engine = engine;
-    this.#attention = attention;
+    this.#health = health;
     this.#tempo = tempo;
     const election = isElected ? { namespace: "mooring", pod: name, timing: tempo.election } : undefined;
     this.#config = { ...tempo.limits, election, protection };
@@ -42,11 +42,12 @@ export class Replica {
   start(): void {
     this.#isWanted = true;
     if (this.process !== undefined) return;
-    this.#attention.start(this.name);
+    this.#health.up(this.name);
     const started = this.#engine.startAggregator({ machine: this.machine, pod: this.name, config: this.#config });
     this.process = started;
     started.onEnd(() => {
       this.process = undefined;
+      this.#health.end(this.name);
       this.#engine.scheduler.after(this.#tempo.aggregatorStartMs, () => {
         if (this.#isWanted) this.start();
       });

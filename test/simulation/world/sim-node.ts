@@ -10,6 +10,7 @@ import type { Cluster } from "./cluster.ts";
 import type { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
 import { Glances } from "./glances.ts";
+import type { Health } from "./health.ts";
 import { Kubelet } from "./kubelet.ts";
 import { foreignMounts, tokenMount } from "./kubelet-paths.ts";
 import { MountTable } from "./mount-table.ts";
@@ -22,6 +23,7 @@ interface NodeParts {
   readonly cluster: Cluster;
   readonly truth: Truth;
   readonly tempo: Tempo;
+  readonly health: Health;
   readonly dice: Dice;
   /** Runs beside everything else; what it throws ends the simulation. */
   readonly start: (work: Promise<void>) => void;
@@ -55,7 +57,7 @@ export class SimNode {
   /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
   readMs: readonly [number, number] = USUAL_READ_MS;
   readonly glances = new Glances();
-  agent: SimProcess | undefined;
+  #agent: SimProcess | undefined;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;
   readonly #isForgetful: boolean;
@@ -73,12 +75,22 @@ export class SimNode {
     this.#isForgetful = isForgetful;
     this.power = new Power(scheduler);
     this.disk = new Disk(scheduler);
+    parts.health.down(`agent-${name}`);
     if (isForgetful) this.disk.isSound = false;
     this.#table = this.#newTable();
     const own = { node: name, root, power: this.power, bootId: machine.bootId, table: () => this.#table };
     this.kubelet = new Kubelet({ ...parts, ...own });
     parts.cluster.register(name, machine.bootId());
     this.#renewLease();
+  }
+
+  get agent(): SimProcess | undefined {
+    return this.#agent;
+  }
+
+  set agent(agent: SimProcess | undefined) {
+    this.#agent = agent;
+    this.#parts.health[agent === undefined ? "down" : "up"](`agent-${this.name}`);
   }
 
   get table(): MountTable {
@@ -111,12 +123,14 @@ export class SimNode {
 
   suspend(): void {
     this.machine.suspend();
+    this.#parts.health.down(`agent-${this.name}`);
     this.power.freeze();
   }
 
   resume(): void {
     if (!this.machine.isSuspended()) return;
     this.machine.resume();
+    if (this.agent !== undefined) this.#parts.health.up(`agent-${this.name}`);
     this.thaw();
   }
 

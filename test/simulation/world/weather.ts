@@ -40,7 +40,7 @@ interface SkyParts {
   /** Told of each write to a claim when it is sent, whatever befalls it. */
   readonly onClaimWrite: (request: HttpRequest) => void;
   /** Told of each request that something befalls. */
-  readonly onStruck: (call: Call) => void;
+  readonly onStruck: (call: Call, fate: Fate) => void;
   readonly servers: () => number;
   /** Keeps a copy of what is sent, where somebody does. */
   readonly keeperOf: (call: Call) => Fate["keep"];
@@ -98,7 +98,7 @@ export class Sky {
     const struck = kind === "refused" ? { ...fate, refusal: { status } } : this.#fateOf(fate, kind, call);
     if (struck === fate) return fate;
     this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
-    this.#parts.onStruck(call);
+    this.#parts.onStruck(call, struck);
     return struck;
   }
 

@@ -1,3 +1,4 @@
+import type { SimApi } from "../engine/api/api.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -8,10 +9,10 @@ import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
 import { ApiClocks } from "./api-clocks.ts";
 import { freeLease } from "./api-deeds.ts";
-import { Attention } from "./attention.ts";
 import { Cluster } from "./cluster.ts";
 import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
+import { Health } from "./health.ts";
 import { NAMESPACE } from "./objects.ts";
 import { Replica } from "./replica.ts";
 import { SimNode } from "./sim-node.ts";
@@ -57,22 +58,16 @@ export class World {
   readonly unclear = new Set<string>();
   /** UIDs of pods whose volumes somebody unmounted while they ran. */
   readonly unmountedBehind = new Set<string>();
-  /** Nodes that are out of service, and since when. */
-  readonly given = new Map<string, number>();
+  /** Nodes that are out of service. */
+  readonly given = new Set<string>();
   /** Places where the next process that comes by dies, after so many that do not. */
   readonly doomed: { readonly site: string; skip: number }[] = [];
-  /** Who has the Lease, and since when; nobody, as long as it was given up. */
-  leading: { readonly holder: string; readonly sinceMs: number } = { holder: "", sinceMs: 0 };
-  /** When it could first be read that somebody watches pods; nothing before. */
-  watchedFromMs: number | undefined;
-  /** When who leads began to, also where the Lease does not show it, and when it first heard of each node. */
-  term: { readonly beganMs: number; readonly heard: Map<string, number> } = { beganMs: 0, heard: new Map() };
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
   agentless: readonly Agentless[];
   readonly copies: Copies;
-  /** Since when each replica has heard of everything. */
-  readonly attention: Attention;
   readonly apiClocks: ApiClocks;
+  /** When each process ran and heard of everything. */
+  readonly health: Health;
   /** Times in which somebody said that a node was gone. */
   #givenUp: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
   readonly #dice: WorldParts["dice"];
@@ -87,8 +82,9 @@ export class World {
     this.truth = new Truth(scheduler.nowMs);
     this.windows = new Windows(scheduler);
     this.copies = new Copies({ dice: dice("copies"), after: scheduler.after });
-    this.attention = new Attention(scheduler.nowMs);
     this.apiClocks = new ApiClocks(api.servers, scheduler.nowMs);
+    this.health = new Health(scheduler.nowMs);
+    watchLease(engine.api, (identity) => this.#onLease(identity));
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
@@ -110,8 +106,8 @@ export class World {
       });
     this.replicas = Array.from({ length: setup.replicas }, (_, index) => {
       const replica = { name: `aggregator-${index}`, machine: this.control, isElected: true };
-      const { attention, tempo, protection } = this;
-      return new Replica({ engine, attention, tempo, protection }, replica);
+      const { health, tempo, protection } = this;
+      return new Replica({ engine, health, tempo, protection }, replica);
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
@@ -121,6 +117,12 @@ export class World {
         resource === "pods" && by !== undefined && object.metadata.labels?.["mooring.dev/role"] === "leader";
       if (isLabel) this.copies.onLeader();
     });
+  }
+
+  /** Somebody may have written who is none of the replicas. */
+  #onLease(identity: string): void {
+    const isReplica = this.replicas.some(({ name }) => identity.startsWith(`${name}_`));
+    this.health.lead(isReplica ? identity : "");
   }
 
   /** The replica that the Service leads to. */
@@ -153,8 +155,8 @@ export class World {
     const rate = isSlewed ? SLEWED : undefined;
     const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
     const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
-    const { engine, cluster, truth, tempo } = this;
-    const parts = { engine, cluster, truth, tempo, dice: this.#dice(name), start };
+    const { engine, cluster, truth, tempo, health } = this;
+    const parts = { engine, cluster, truth, tempo, health, dice: this.#dice(name), start };
     const kernel = isOldKernel ? "line-count" : "stable-cursor";
     return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }
@@ -208,7 +210,6 @@ export class World {
     doom.skip -= 1;
     if (doom.skip >= 0) return false;
     this.doomed.splice(this.doomed.indexOf(doom), 1);
-    this.windows.strike();
     return true;
   };
 
@@ -252,6 +253,18 @@ export class World {
     freeLease(this);
     for (const replica of this.replicas) replica.start();
   }
+}
+
+/** Calls whenever somebody else has the Lease of the aggregators, or nobody. */
+function watchLease(api: SimApi, onChange: (holder: string) => void): void {
+  let last = "";
+  api.observe(({ resource, type, object }) => {
+    if (resource !== "leases" || object.metadata.namespace !== "mooring") return;
+    const named = /"holderIdentity":"([^"]*)"/.exec(JSON.stringify(object.spec))?.[1] ?? "";
+    const holder = type === "DELETED" ? "" : named;
+    if (holder !== last) onChange(holder);
+    last = holder;
+  });
 }
 
 function isLeader({ metadata }: ApiObject): boolean {

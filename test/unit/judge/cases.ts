@@ -10,14 +10,14 @@ export function at(ms: number): Moment {
 /** A use from 10 s to 20 s that everybody could see, unless told. */
 export function useOf(use: Partial<Use> & { readonly endMs?: number | undefined } = {}): Use {
   const { endMs = 20_000, ...others } = use;
-  const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, began: at(10_000) };
-  const end = { ended: at(endMs), promisedEnd: at(endMs) };
+  const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, beganMs: 10_000 };
+  const end = { endedMs: endMs, ended: at(endMs), promisedEnd: at(endMs) };
   return { ...usual, ...end, excuse: undefined, unseen: undefined, forgotten: undefined, ...others };
 }
 
 /** The same, and it goes on. */
 export function ongoing(use: Partial<Use> = {}): Use {
-  return useOf({ ended: undefined, promisedEnd: undefined, ...use });
+  return useOf({ endedMs: undefined, ended: undefined, promisedEnd: undefined, ...use });
 }
 
 /** A claim that was made at 1 s. */

@@ -50,7 +50,7 @@ const TIMES: readonly Row[] = [
   },
 ];
 
-const LONG_AGO = useOf({ podUid: "old", began: at(2_000), endMs: 8_000 });
+const LONG_AGO = useOf({ podUid: "old", beganMs: 2_000, endMs: 8_000 });
 
 const USERS: readonly Row[] = [
   {

@@ -18,21 +18,21 @@ const TIMES: readonly Row[] = [
   { name: "right", found: [] },
   { name: "before the end of a use", now: EARLY, found: ["never-longer"] },
   { name: "while a use goes on", claim: { uses: [useOf(), ongoing()] }, found: ["never-unused-while-mounted"] },
-  { name: "before a use begins", claim: { uses: [useOf(), ongoing({ began: at(25_001) })] }, found: [] },
+  { name: "before a use begins", claim: { uses: [useOf(), ongoing({ beganMs: 25_001 })] }, found: [] },
   {
     name: "just after a use begins",
-    claim: { uses: [useOf(), ongoing({ began: at(22_500) })] },
+    claim: { uses: [useOf(), ongoing({ beganMs: 22_500 })] },
     found: ["excused: began just before"],
   },
   {
     name: "just after a use begins, over what was written since",
-    claim: { uses: [useOf(), ongoing({ began: at(22_500) })] },
+    claim: { uses: [useOf(), ongoing({ beganMs: 22_500 })] },
     before: inUse(),
     found: ["never-unused-while-mounted"],
   },
   {
     name: "three seconds after a use begins",
-    claim: { uses: [useOf(), ongoing({ began: at(22_000) })] },
+    claim: { uses: [useOf(), ongoing({ beganMs: 22_000 })] },
     found: ["never-unused-while-mounted"],
   },
   {
@@ -47,7 +47,7 @@ const TIMES: readonly Row[] = [
   },
   {
     name: "after the pod's end, where no mount table is read",
-    claim: { uses: [useOf({ ended: at(30_000), promisedEnd: at(20_400), isShown: false })] },
+    claim: { uses: [useOf({ endedMs: 30_000, ended: at(30_000), promisedEnd: at(20_400), isShown: false })] },
     now: unused({ lastUse: lastUse({ evidence: "pod-status" }) }),
     found: [],
   },
@@ -56,6 +56,11 @@ const TIMES: readonly Row[] = [
 
 const CHANGES: readonly Row[] = [
   { name: "moves the time back", before: unused({ sinceMs: 22_000 }), found: ["never-earlier"] },
+  {
+    name: "moves a time back that was in the future",
+    before: unused({ sinceMs: 30_001 }),
+    found: ["excused: the time was in the future"],
+  },
   { name: "moves the time on", before: unused({ sinceMs: 20_000 }), found: [] },
   { name: "changes nothing", before: unused(), found: ["one-write"] },
   {
@@ -107,7 +112,7 @@ describe.each([
   { what: "names as the last user", rows: LAST_USES },
 ])("a write that $what", ({ rows }) => {
   it.each(rows)("$name", ({ claim, now = unused(), before, found }) => {
-    const write = { now, before, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400 };
+    const write = { now, before, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400, presentMs: 25_000 };
 
     const said = judged((docket) => judgeWrite(docket, caseOf(claim), write));
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { PROMISES } from "../../simulation/invariants/promises.ts";
+import { PROMISES } from "../../judge/docket.ts";
 
 describe("what is promised", () => {
   it("stands in SECURITY.md word by word, and nothing else does", () => {

@@ -1,0 +1,24 @@
+import * as v from "valibot";
+import type { Docket } from "../../judge/docket.ts";
+import type { StoreEvent } from "../engine/api/api.ts";
+import type { World } from "../world/world.ts";
+
+/** An event as people see it. */
+const alarm = v.object({
+  reason: v.literal("VolumeUnmountedWhileRunning"),
+  note: v.string(),
+  regarding: v.object({ uid: v.string() }),
+});
+
+/** Nobody is told of an unmount under a running pod that there was not; an agent whose watch may be late can be wrong. */
+export function watchAlarms({ engine, health, unmountedBehind }: World, docket: Docket): void {
+  engine.api.observe(({ resource, type, object, by = "" }: StoreEvent) => {
+    if (resource !== "events" || type !== "ADDED") return;
+    const event = v.safeParse(alarm, object);
+    if (!event.success) return;
+    const { note, regarding } = event.output;
+    const isTrue = unmountedBehind.has(regarding.uid);
+    if (!isTrue && health.isTroubled(by)) docket.excuse("false-alarm", "the agent's watch was disturbed");
+    else docket.judge("false-alarm", isTrue, () => `${by} says of ${regarding.uid}: ${note}`);
+  });
+}

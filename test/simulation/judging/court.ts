@@ -1,0 +1,116 @@
+import type { HttpRequest } from "../../../common/kube/transport.ts";
+import { Docket } from "../../judge/docket.ts";
+import { type Published, publishedIn } from "../../judge/published.ts";
+import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
+import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
+import { NAMESPACE } from "../world/objects.ts";
+import type { World } from "../world/world.ts";
+import { watchAlarms } from "./alarms.ts";
+import { DeletionWatch, judgeDeleted } from "./deletions.ts";
+import { WriteWatch } from "./watch.ts";
+import { Witness } from "./witness.ts";
+
+/** Brings a world before the judge: each write and each deletion when it is made, and what stands there when that is due. */
+export class Court {
+  readonly docket = new Docket();
+  readonly writes: WriteWatch;
+  readonly #world: World;
+  readonly #witness: Witness;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#witness = new Witness(world);
+    this.writes = new WriteWatch(world, this.docket, this.#witness);
+    new DeletionWatch(world, this.docket, this.#witness);
+    watchAlarms(world, this.docket);
+  }
+
+  onRequest(request: HttpRequest): void {
+    this.writes.onRequest(request);
+  }
+
+  /** After each step. */
+  meanwhile(): void {
+    for (const claim of this.#claims)
+      judgeMeanwhile(this.docket, this.#witness.caseOf(claim), this.#publishedOf(claim));
+    const { nodes, replicas } = this.#world;
+    for (const process of [...nodes.map(({ agent }) => agent), ...replicas.map((replica) => replica.process)]) {
+      if (process?.state() === "failed") this.fail(process.name, process.failure());
+      else this.docket.judge("no-failure", true, () => "");
+    }
+  }
+
+  fail(process: string, error: unknown): void {
+    const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.docket.judge("no-failure", false, () => `${process}: ${words}`);
+  }
+
+  /** Everything works again, and has for longer than what is lost without a word takes. */
+  recovered(): void {
+    for (const claim of this.#claims) judgeEnds(this.docket, this.#witness.caseOf(claim), this.#publishedOf(claim));
+  }
+
+  /** Everything has worked for long enough: true where all is as it has to be. */
+  rests(exactFromMs: number, docket = this.docket): boolean {
+    for (const claim of this.#claims) {
+      const now = this.#publishedOf(claim);
+      // One that was deleted before it was given a status gets none.
+      if (now === undefined && claim.isDeleting) continue;
+      judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
+    }
+    judgeDeleted(this.#world, docket);
+    return docket.broken.length === 0;
+  }
+
+  /** The same without being held to it. */
+  wouldRest(exactFromMs: number): boolean {
+    return this.rests(exactFromMs, new Docket());
+  }
+
+  /** Nothing that is settled is kept on any node. */
+  journals(): void {
+    for (const { name, disk } of this.#world.nodes) {
+      const kept = disk.newest?.releases ?? [];
+      this.docket.judge("journal", kept.length === 0, () => `${name} keeps ${kept.map(({ id }) => id).join(", ")}`);
+    }
+  }
+
+  atRest(writes: number): void {
+    this.docket.judge("no-write-at-rest", writes === 0, () => `${writes} writes`);
+  }
+
+  /**
+   * Where nothing goes wrong, a claim is written once when it is first seen, and a few times for each pod that named it; and once for each
+   * time in which nobody may have watched, and for what an earlier claim left on it.
+   */
+  writeCounts(gaps: number): void {
+    const { claims, pods } = this.#world.cluster;
+    for (const { name, uid, volume } of claims.all) {
+      const named = pods.all.filter((pod) => claimNamesOf(pod).includes(name)).length;
+      const most =
+        1 + gaps + (claims.restored.has(uid) ? 1 : 0) + WRITES_A_POD * named + this.#stagingWrites(volume.handle);
+      const count = this.writes.countOf(uid);
+      this.docket.judge("one-write", count <= most, () => `${name} was written ${count} times for ${named} pods`);
+    }
+  }
+
+  /** Where it is told that a volume is staged: that it is, and that it is no longer, for each pod with a volume of that handle. */
+  #stagingWrites(handle: string): number {
+    const { protection, cluster } = this.#world;
+    if (protection === "off") return 0;
+    const names = cluster.claims.ever.filter((claim) => claim.volume.handle === handle).map(({ name }) => name);
+    return 2 * cluster.pods.all.filter((pod) => claimNamesOf(pod).some((name) => names.includes(name))).length;
+  }
+
+  get #claims(): readonly ClaimRecord[] {
+    return this.#world.cluster.claims.all;
+  }
+
+  #publishedOf({ name }: ClaimRecord): Published | undefined {
+    const claim = this.#world.engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name });
+    return claim && publishedIn(claim);
+  }
+}
+
+/** For each pod at most: referred to, mounted, mounted still although it is over, unmounted. What they have in common is one write. */
+const WRITES_A_POD = 4;

@@ -1,0 +1,124 @@
+import { type HeldMount, judgeGone, judgeStranded } from "../../judge/deletions.ts";
+import type { Docket } from "../../judge/docket.ts";
+import { publishedIn } from "../../judge/published.ts";
+import { describeUse } from "../../judge/record.ts";
+import type { StoreEvent } from "../engine/api/api.ts";
+import type { ApiObject } from "../engine/api/objects.ts";
+import { isHeld } from "../engine/api/protection.ts";
+import type { Use } from "../truth.ts";
+import { type ClaimRecord, meansClaim } from "../world/claims.ts";
+import { NAMESPACE } from "../world/objects.ts";
+import { stagedSince } from "../world/staging.ts";
+import type { World } from "../world/world.ts";
+import { agentOn, type Witness, WRITES_MS } from "./witness.ts";
+
+/** Has each claim judged at the moment when it is gone. */
+export class DeletionWatch {
+  readonly #world: World;
+  readonly #docket: Docket;
+  readonly #witness: Witness;
+  /** By UID, of claims of which nothing was stored when their deletion was asked for: when that was. */
+  readonly #unwritten = new Map<string, number>();
+  /** By UID: when it was stored that the claim is staged or mounted, and where. */
+  readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
+
+  constructor(world: World, docket: Docket, witness: Witness) {
+    this.#world = world;
+    this.#docket = docket;
+    this.#witness = witness;
+    if (world.protection === "enforce") world.engine.api.observe((event) => this.#hear(event));
+  }
+
+  #hear({ resource, type, object, previous }: StoreEvent): void {
+    if (resource !== "persistentvolumeclaims") return;
+    const claim = this.#world.cluster.claims.byUid(object.metadata.uid);
+    if (claim === undefined || previous === undefined) return;
+    if (type === "DELETED") this.#judge(claim, previous);
+    const { staged = "", mountedOn = [] } = publishedIn(object) ?? {};
+    const stored = { atMs: this.#world.now, where: [staged, ...mountedOn].join(" ") };
+    this.#stored.set(claim.uid, [...(this.#stored.get(claim.uid) ?? []), stored]);
+    const isAskedFor =
+      object.metadata.deletionTimestamp !== undefined && previous.metadata.deletionTimestamp === undefined;
+    // From now on Mooring begins to write of it no more.
+    if (isAskedFor && publishedIn(object) === undefined) this.#unwritten.set(claim.uid, this.#world.now);
+  }
+
+  #judge(claim: ClaimRecord, previous: ApiObject): void {
+    const { truth, nodes } = this.#world;
+    const byMs = this.#unwritten.get(claim.uid) ?? this.#world.now;
+    const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
+    const mounts = [
+      ...uses.map((use): HeldMount => {
+        const { node, beganAt } = use;
+        const excuse = this.#wasStored(claim, { node, sinceMs: beganAt }) ? undefined : this.#excuseOfUse(use, byMs);
+        return { words: describeUse(this.#witness.useOf(use)), excuse };
+      }),
+      ...nodes.flatMap(({ name }): readonly HeldMount[] => {
+        const sinceMs = this.#stagedOn(claim, name);
+        if (sinceMs === undefined) return [];
+        const wasStored = this.#wasStored(claim, { node: name, sinceMs });
+        const excuse = wasStored ? undefined : this.#excuseOfStaging(name, { sinceMs, byMs });
+        return [{ words: `its volume is staged on ${name}`, excuse }];
+      }),
+    ];
+    const isForced = overrides(previous);
+    judgeGone(this.#docket, { name: claim.name, stored: publishedIn(previous), mounts, isForced });
+  }
+
+  /** It was stored once that the claim is mounted there: that may be forgotten only for what the node itself has reported since. */
+  #wasStored({ uid }: ClaimRecord, { node, sinceMs }: { readonly node: string; readonly sinceMs: number }): boolean {
+    return this.#stored.get(uid)?.some(({ atMs, where }) => atMs >= sinceMs && where.includes(node)) === true;
+  }
+
+  #stagedOn({ uid, volume }: ClaimRecord, name: string): number | undefined {
+    const { nodes, cluster } = this.#world;
+    const node = nodes.find((one) => one.name === name);
+    const sinceMs = node && stagedSince(node, volume);
+    // What was staged for an earlier claim is this one's from its begin on.
+    return sinceMs === undefined ? undefined : Math.max(sinceMs, cluster.claims.madeAt(uid) ?? 0);
+  }
+
+  #excuseOfUse(use: Use, byMs: number): string | undefined {
+    if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
+    if (this.#world.wasGivenUp(use)) return "node given up";
+    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "mounted just before";
+  }
+
+  #excuseOfStaging(
+    node: string,
+    { sinceMs, byMs }: { readonly sinceMs: number; readonly byMs: number },
+  ): string | undefined {
+    const { health, now } = this.#world;
+    if (this.#world.wasGivenUp({ node, beganAt: sinceMs, endedAt: undefined })) return "node given up";
+    if (this.#witness.isUnseen(node, now)) return "no mount table shows it";
+    const span = { fromMs: sinceMs, toMs: byMs };
+    return health.ledBy(span, WRITES_MS, agentOn(node)) === undefined ? "mounted just before" : undefined;
+  }
+}
+
+/** Everything has worked for long enough: what was deleted is gone, or somebody needs it. */
+export function judgeDeleted(world: World, docket: Docket): void {
+  const { cluster, engine } = world;
+  for (const claim of cluster.claims.ever) {
+    const there = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name });
+    const isGone = there?.metadata.uid !== claim.uid;
+    if (!isGone && !claim.isDeleting) continue;
+    // kube-controller-manager owes a retry to a failed request of its own.
+    const isOwed = !isGone && !isHeld(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
+    const excuse = isOwed ? "kube-controller-manager waits" : undefined;
+    judgeStranded(docket, { name: claim.name, isGone, isNeeded: isNeeded(world, claim), excuse });
+  }
+}
+
+/** By the truth of the kernels and kubelets. */
+function isNeeded({ truth, nodes, cluster }: World, claim: ClaimRecord): boolean {
+  const isUsed = truth.usesOf(claim.uid).some(({ endedAt }) => endedAt === undefined);
+  const isStaged = nodes.some((node) => stagedSince(node, claim.volume) !== undefined);
+  return isUsed || isStaged || cluster.pods.there.some((pod) => pod.node !== "" && meansClaim(pod, claim));
+}
+
+/** The claim's own override, by what docs/protection.md says of it. */
+function overrides({ metadata: { uid, annotations = {} } }: ApiObject): boolean {
+  const value = annotations["mooring.dev/force-release"];
+  return typeof value === "string" && value.startsWith(uid.slice(0, 8));
+}

@@ -1,0 +1,92 @@
+import * as v from "valibot";
+import type { HttpRequest } from "../../../common/kube/transport.ts";
+import type { Docket } from "../../judge/docket.ts";
+import { type Published, publishedIn } from "../../judge/published.ts";
+import { isSame, judgeNews, judgeWrite, UNREAD_MS } from "../../judge/writes.ts";
+import type { StoreEvent } from "../engine/api/api.ts";
+import type { ApiObject } from "../engine/api/objects.ts";
+import { NAMESPACE } from "../world/objects.ts";
+import type { World } from "../world/world.ts";
+import type { Witness } from "./witness.ts";
+
+/** As much of a write as tells on which state it was decided, and what it says. */
+const applied = v.object({
+  metadata: v.object({
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    annotations: v.optional(v.record(v.string(), v.string())),
+  }),
+  status: v.object({ conditions: v.array(v.record(v.string(), v.string())) }),
+});
+
+/** Has each write of a claim judged at the moment when it is stored. */
+export class WriteWatch {
+  readonly #world: World;
+  readonly #docket: Docket;
+  readonly #witness: Witness;
+  /** Of each claim: how often it was written. */
+  readonly #counts = new Map<string, number>();
+  /** Of each claim: when, by true time, it was last written. */
+  readonly #writtenAt = new Map<string, number>();
+  /** By what is written on which state: when, by true time, that was first sent. Nobody can take back what is on its way. */
+  readonly #sent = new Map<string, number>();
+
+  constructor(world: World, docket: Docket, witness: Witness) {
+    this.#world = world;
+    this.#docket = docket;
+    this.#witness = witness;
+    world.engine.api.observe((event) => this.#hear(event));
+  }
+
+  /** All writes to claims. */
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  countOf(claimUid: string): number {
+    return this.#counts.get(claimUid) ?? 0;
+  }
+
+  /** A write is on its way: one that was decided on what stands there has to say something else. */
+  onRequest({ body }: HttpRequest): void {
+    const write = v.safeParse(applied, JSON.parse(body ?? "{}"));
+    if (!write.success) return;
+    const { name, resourceVersion } = write.output.metadata;
+    const written = publishedIn(write.output);
+    const key = sentKey(resourceVersion, written);
+    if (!this.#sent.has(key)) this.#sent.set(key, this.#world.now);
+    const claim = this.#world.engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name });
+    if (claim === undefined || claim.metadata.resourceVersion !== resourceVersion || written === undefined) return;
+    judgeNews(this.#docket, name, { now: written, before: publishedIn(claim) });
+  }
+
+  #hear({ resource, by, type, object, previous }: StoreEvent): void {
+    if (resource !== "persistentvolumeclaims" || by === undefined || type !== "MODIFIED" || previous === undefined)
+      return;
+    const { uid } = object.metadata;
+    this.#counts.set(uid, this.countOf(uid) + 1);
+    const [now, before] = [publishedIn(object), publishedIn(previous)];
+    if (now === undefined) return;
+    // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
+    if (before !== undefined && isSame(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
+    const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
+    const beforeMs = this.#writtenAt.get(uid) ?? 0;
+    this.#writtenAt.set(uid, this.#world.now);
+    const heardMs = this.#world.health.heardOf(by, { untilMs: sentMs, forMs: UNREAD_MS });
+    const claim = this.#world.cluster.claims.byUid(uid);
+    if (claim !== undefined)
+      judgeWrite(this.#docket, this.#witness.caseOf(claim), {
+        ...{ now, before, beforeMs, sentMs, heardMs },
+        presentMs: this.#world.engine.trueWallMs() + this.#world.apiClocks.leastNow,
+      });
+  }
+}
+
+function sentKey(resourceVersion: string, written: Published | undefined): string {
+  return `${resourceVersion} ${JSON.stringify(written)}`;
+}
+
+function annotationsOf({ metadata }: ApiObject): number {
+  return Object.keys(metadata.annotations ?? {}).length;
+}

@@ -1,0 +1,188 @@
+import type { Case, Moment, Scene, Use } from "../../judge/record.ts";
+import type { Use as TrueUse } from "../truth.ts";
+import { type ClaimRecord, claimNamesOf, meansClaim } from "../world/claims.ts";
+import { scansOf } from "../world/health.ts";
+import type { PodRecord } from "../world/pods.ts";
+import { stagedSince } from "../world/staging.ts";
+import type { World } from "../world/world.ts";
+
+/** A pod is over in a watch, and a mount in a scan, within so long where nothing is wrong. Milliseconds. */
+const SHOWS_MS = 2_000;
+/** What whoever leads has seen for so long is stored. */
+export const WRITES_MS = 3_000;
+
+interface Known {
+  readonly byMs: number;
+  readonly forMs: number;
+}
+
+/** Tells the judge what happened in a world: by the record of its kernels and kubelets, and by when what could go wrong did. */
+export class Witness {
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  caseOf(claim: ClaimRecord): Case {
+    const { cluster, truth, now } = this.#world;
+    const pods = cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
+    return {
+      name: claim.name,
+      made: this.moment(cluster.claims.madeAt(claim.uid) ?? now),
+      uses: truth.usesOf(claim.uid).map((use) => this.useOf(use)),
+      namedBy: pods.map(({ uid }) => uid),
+      lookalikes: this.#lookalikesOf(claim),
+      dispute: this.#disputeOf(claim),
+    };
+  }
+
+  sceneOf(claim: ClaimRecord, exactFromMs: number): Scene {
+    const { cluster, nodes, protection, truth } = this.#world;
+    const watched = nodes.filter(({ agentPodUid }) => agentPodUid !== undefined);
+    const uses = truth.usesOf(claim.uid);
+    const mounts = uses.filter((use) => {
+      return use.isShown && this.#endOf(use) === undefined && watched.some(({ name }) => name === use.node);
+    });
+    const staged = watched.filter((node) => stagedSince(node, claim.volume) !== undefined);
+    const pods = cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
+    const ends = [...uses.map(({ endedAt }) => endedAt ?? 0), ...pods.map(({ overAt }) => overAt ?? 0)];
+    const last = Math.max(cluster.claims.madeAt(claim.uid) ?? 0, ...ends);
+    return {
+      mounts: mounts.map(({ pod, node }) => `${pod} has it mounted on ${node}`),
+      references: this.#referencesOf(claim).map(({ key }) => `${key} refers to it`),
+      stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
+      last: this.moment(last),
+      isExact: last >= exactFromMs,
+    };
+  }
+
+  /** True time as the API servers' clocks show it: they may differ, and Mooring may ask any of them. */
+  readonly moment = (trueMs: number): Moment => {
+    const { engine, apiClocks } = this.#world;
+    const wallMs = engine.trueWallMs() - engine.scheduler.nowMs() + trueMs;
+    return { afterMs: wallMs + apiClocks.leastSince(trueMs), byMs: wallMs + apiClocks.most };
+  };
+
+  #lookalikesOf({ uid, name, volume }: ClaimRecord): readonly string[] {
+    const { cluster, truth, health, now } = this.#world;
+    const inline = cluster.pods.all.filter((pod) => {
+      const isShown = health.ledBy({ fromMs: pod.madeAt, toMs: now }, SHOWS_MS) !== undefined;
+      return hasInline(pod, volume.pv) && !(pod.isThere && isShown);
+    });
+    const earlier = truth.all.filter(({ claimUid }) => {
+      const other = cluster.claims.byUid(claimUid);
+      return claimUid !== uid && (other?.name === name || other?.volume.pv === volume.pv);
+    });
+    return [...inline.map((pod) => pod.uid), ...earlier.map(({ podUid }) => podUid)];
+  }
+
+  #disputeOf({ uid, volume }: ClaimRecord): string | undefined {
+    const { cluster, unclear, truth } = this.#world;
+    const { claims } = cluster;
+    // Nobody knows at what time of its second it was made, nor when between two scans a mount ended.
+    const madeAt = (claims.madeAt(uid) ?? 0) - SHOWS_MS;
+    const isLeftBehind = truth.all.some(({ claimUid, endedAt = Number.POSITIVE_INFINITY }) => {
+      return claimUid !== uid && endedAt >= madeAt && claims.byUid(claimUid)?.volume.pv === volume.pv;
+    });
+    if (isLeftBehind) return "mounts of an earlier claim of its volume";
+    return unclear.has(uid) ? "unmounted under a running pod" : undefined;
+  }
+
+  /** Pods that refer to the claim and are not over; no kubelet starts one that comes to its node after the claim was deleted. */
+  #referencesOf(claim: ClaimRecord): readonly PodRecord[] {
+    return this.#world.cluster.pods.there.filter((pod) => {
+      const isWaiting = claim.isDeleting && pod.node === "";
+      return !pod.isOver && !isWaiting && meansClaim(pod, claim);
+    });
+  }
+
+  useOf(use: TrueUse): Use {
+    const { node, pod, podUid, isShown, beganAt } = use;
+    const momentOf = (ms: number | undefined): Moment | undefined => (ms === undefined ? undefined : this.moment(ms));
+    return {
+      ...{ node, pod, podUid, isShown },
+      beganMs: beganAt,
+      endedMs: use.endedAt,
+      ended: momentOf(use.endedAt),
+      promisedEnd: momentOf(this.#endOf(use)),
+      isKnown: this.isKnown(use, { byMs: this.#world.now, forMs: WRITES_MS }),
+      excuse: this.#excuseOf(use),
+      unseen: this.#isUnseenByAll(use) ? "nobody could see it" : undefined,
+      forgotten: this.#whyForgotten(use),
+    };
+  }
+
+  #whyForgotten({ node: name, beganAt, endedAt = this.#world.now }: TrueUse): string | undefined {
+    const { nodes, health } = this.#world;
+    if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "lost with the disk";
+    const toldMs = health.ledBy({ fromMs: beganAt, toMs: endedAt }, SHOWS_MS, agentOn(name));
+    return toldMs === undefined ? "nobody had been told" : undefined;
+  }
+
+  /** When a use ended as far as Mooring promises to know: where nothing shows a mount, by when the API said that the pod was over. */
+  #endOf({ isShown, node, podUid, endedAt }: TrueUse): number | undefined {
+    const overAt = this.#world.cluster.pods.byUid(podUid)?.overAt;
+    if (isShown && !this.isUnseen(node, overAt ?? endedAt)) return endedAt;
+    return endedAt === undefined || overAt === undefined ? (endedAt ?? overAt) : Math.min(endedAt, overAt);
+  }
+
+  /** The node had no agent then, and has been without one for so long that its pods' status counts. */
+  isUnseen(node: string, atMs: number | undefined): boolean {
+    const { agentless, now, tempo } = this.#world;
+    return agentless.some((one) => {
+      const isThen = atMs !== undefined && atMs >= one.removedMs && atMs <= one.toMs + tempo.isHeardAfterMs;
+      return one.node === node && isThen && now >= one.fromMs;
+    });
+  }
+
+  /** Whoever led had been well for so long meanwhile, and its watch showed the pod, or an agent that was well showed the mount. */
+  isKnown({ node, podUid, beganAt, endedAt = Number.POSITIVE_INFINITY }: TrueUse, { byMs, forMs }: Known): boolean {
+    const { health, cluster } = this.#world;
+    const { boundAt = beganAt, overAt = byMs } = cluster.pods.byUid(podUid) ?? {};
+    const isInTime = beganAt <= overAt;
+    if (isInTime && health.ledBy({ fromMs: boundAt, toMs: Math.min(overAt, byMs) }, forMs) !== undefined) return true;
+    return health.ledBy({ fromMs: beganAt, toMs: Math.min(endedAt, byMs) }, forMs, agentOn(node)) !== undefined;
+  }
+
+  #excuseOf(use: TrueUse): string | undefined {
+    const world = this.#world;
+    const pod = world.cluster.pods.byUid(use.podUid);
+    if (world.wasGivenUp(use)) return "node given up";
+    if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod's end";
+    const isForPods = !use.isShown || this.isUnseen(use.node, world.now);
+    return isForPods && !this.#isPodWatched(use) ? "no watch showed its pod, or the end of it" : undefined;
+  }
+
+  #isPodWatched(use: TrueUse): boolean {
+    const { cluster, health, now } = this.#world;
+    const overAt = cluster.pods.byUid(use.podUid)?.overAt;
+    if (overAt === undefined) return this.isKnown(use, { byMs: now, forMs: SHOWS_MS });
+    return health.ledBy({ fromMs: overAt - SHOWS_MS, toMs: overAt }, SHOWS_MS) !== undefined;
+  }
+
+  /**
+   * As docs/claim-status.md says: of a pod that no replica saw, a use between two scans, or one that no scan showed before anybody first led;
+   * and one on a machine whose Node object was made anew and whose disk had no journal.
+   */
+  #isUnseenByAll({ node: name, podUid, beganAt, endedAt }: TrueUse): boolean {
+    const { nodes, cluster, health, now } = this.#world;
+    const node = nodes.find((one) => one.name === name);
+    if (node === undefined || endedAt === undefined) return false;
+    if (endedAt <= (node.disk.emptyAt ?? 0) && cluster.wasMadeAnew(name)) return true;
+    const { madeAt = beganAt, overAt = now } = cluster.pods.byUid(podUid) ?? {};
+    if (health.ledBy({ fromMs: madeAt, toMs: overAt }, SHOWS_MS) !== undefined) return false;
+    const firstMs = health.ledBy({ fromMs: 0, toMs: now }, SHOWS_MS) ?? now;
+    const isBeforeAll = overAt < firstMs && node.glances.areNoneIn({ beganAt, endedAt });
+    return isBeforeAll || node.glances.areAround({ beganAt, endedAt });
+  }
+}
+
+/** All that has to be well for a mount on a node to be told. */
+export function agentOn(node: string): readonly string[] {
+  return [`agent-${node}`, scansOf(node)];
+}
+
+function hasInline({ volumes }: PodRecord, pv: string): boolean {
+  return volumes.some((volume) => volume.by === "inline" && volume.name === pv);
+}
