@@ -69,11 +69,12 @@ describe("an agent with a journal", () => {
     disk.hold();
     const { bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD], ports: () => ({ journal: disk.journal }) });
     await advance(60_000);
-    expect(bodies).toEqual([]);
+    const early = [...bodies];
 
     disk.letGo();
     await advance(1_000);
 
+    expect(early).toEqual([]);
     expect(namesIn(bodies[0])).toEqual(["pv-1"]);
     expect(disk.content.stored?.holds.size).toBe(1);
   });
@@ -91,10 +92,11 @@ describe("an agent with a journal", () => {
     const before = bodies.length;
 
     await advance(20_000);
-
-    expect(bodies.length).toBeGreaterThan(before);
-    expect(bodies.flatMap(namesIn)).toEqual([]);
+    const told = bodies.slice(before).map(namesIn);
     disk.letGo();
+
+    expect(told.length).toBeGreaterThan(0);
+    expect(told.flat()).toEqual([]);
   });
 
   it("after a restart tells the end of what was unmounted meanwhile, and when nobody watched", async () => {
