@@ -1,6 +1,7 @@
 import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
 import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
+import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
 import type { ReportOutcome } from "../../../aggregator/sources/report-server.ts";
@@ -11,6 +12,7 @@ import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { ServerTime } from "../../../common/kube/server-clock.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
+import type { Logger } from "../../../common/runtime/logger.ts";
 import { finish } from "../../../common/runtime/steps.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
@@ -28,19 +30,19 @@ export const WIDTH_MS = 40;
 interface LeadingOptions {
   readonly gaps?: readonly CoverageGap[];
   readonly clock?: FakeClock;
-  readonly protection?: string;
+  readonly protection?: ProtectionMode;
 }
 
 /** What a time of leading is made of; what is left out is as quiet as can be. */
-interface LeadingParts extends Partial<Pick<TermParts, "logger" | "internalErrors" | "unstored" | "measures">> {
-  readonly clock?: FakeClock;
-  readonly config?: Partial<AggregatorConfig>;
-  readonly coverage?: Partial<TermParts["coverage"]>;
-  readonly writing?: Partial<TermParts["writing"]>;
+interface LeadingParts extends Partial<Omit<TermParts, "client" | "coverage" | "writing">> {
+  readonly clock: FakeClock;
+  readonly logger: Logger;
+  readonly writing: Pick<TermParts["writing"], "writer"> & Partial<TermParts["writing"]>;
+  readonly coverage: Partial<TermParts["coverage"]>;
+  readonly config: Partial<AggregatorConfig>;
   readonly serverTime?: () => ServerTime;
   /** What it asks the API server itself: kubelets' Leases. */
   readonly server?: FakeServer;
-  readonly onWaiting?: TermParts["onWaiting"];
 }
 
 /** What became of a write of a volume, and whether the watch shows it. */
@@ -50,32 +52,28 @@ export interface VolumeAnswer {
 }
 
 /** The product's own session of a leader in a cluster made by hand, and what the watches tell it. It works from `begin` on. */
-export function createLeading(cluster: FakeCluster, parts: LeadingParts = {}) {
-  const { clock = createFakeClock(), logger = createFakeLogger(), server = () => "silence" } = parts;
-  const serverTime = parts.serverTime ?? (() => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }));
-  const client = {
-    ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }),
-    serverTime,
-  };
-  const writing = {
-    writer: { apply: failed, clean: failed, read: failed },
-    volumeWriter: async (): Promise<VolumeWriteResult> => ({ kind: "written" }),
-    policy: () => "remove" as const,
-    warnings: { tell: () => {} },
-    ...parts.writing,
-  };
+export function createLeading(
+  cluster: FakeCluster,
+  { config, coverage, writing, server = () => "silence", ...parts }: LeadingParts,
+) {
+  const { clock, logger, serverTime = () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }) } = parts;
+  const client = { ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }), serverTime };
   const term = new Term(
     {
-      ...{ clock, logger, client, cluster, writing, random: createFixedRandom(0.5) },
-      coverage: { gaps: () => [], settle: () => {}, join: () => {}, update: () => {}, ...parts.coverage },
-      unstored: parts.unstored ?? new UnstoredClaims({ claim: cluster.claim, claims: cluster.claims }),
-      internalErrors: parts.internalErrors ?? new InternalErrors(logger),
-      ...(parts.measures && { measures: parts.measures }),
-      onWaiting: parts.onWaiting ?? (() => {}),
-      clusterUid: () => "uid",
+      ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
+      unstored: new UnstoredClaims(cluster),
+      internalErrors: new InternalErrors(logger),
       nowMs: () => serverTime().latestMs,
+      ...parts,
+      coverage: { gaps: () => [], settle: () => {}, join: () => {}, update: () => {}, ...coverage },
+      writing: {
+        volumeWriter: async () => ({ kind: "written" }),
+        policy: () => "remove",
+        warnings: { tell: () => {} },
+        ...writing,
+      },
     },
-    { ...DEFAULTS, ...parts.config },
+    { ...DEFAULTS, ...config },
   );
   const stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
@@ -100,10 +98,6 @@ function defaults(): AggregatorConfig {
   const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for help");
   return command.config;
-}
-
-async function failed(): Promise<WriteResult> {
-  return { kind: "failed", message: "nobody writes here", retryAfterMs: 0 };
 }
 
 /** A time of leading that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
@@ -132,15 +126,11 @@ export async function lead(
     ...{ clock, logger, internalErrors },
     writing: { writer, volumeWriter },
     coverage: { gaps: () => gaps },
-    config: { protection: modeOf(protection) },
+    config: { protection },
     onWaiting: (node, podUids) => void waiting.push([node, ...podUids]),
   });
   await leading.begin(ends);
   return { ...leading, internalErrors, clock, statuses, logger, waiting, ...told };
-}
-
-function modeOf(text: string): AggregatorConfig["protection"] {
-  return text === "audit" || text === "enforce" ? text : "off";
 }
 
 /** Writes of volumes, and what they meet. */

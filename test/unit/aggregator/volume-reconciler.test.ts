@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
+import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
 import { lastUseText } from "../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../common/storage/volume-annotations.ts";
 import { lastUseWith } from "./core/decisions.ts";
@@ -37,7 +38,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-async function leading(cluster: FakeCluster, protection = "off") {
+async function leading(cluster: FakeCluster, protection: ProtectionMode = "off") {
   const stage = await lead(cluster, [], { protection });
   ends.push(stage.stop);
   return stage;
@@ -68,7 +69,7 @@ describe("a volume that is mounted although it is not Bound", () => {
     expect([counted, term.volumes.stillMounted]).toEqual([1, 0]);
   });
 
-  it.each(["audit", "enforce"])("is marked with --protection=%s", async (protection) => {
+  it.each(["audit", "enforce"] as const)("is marked with --protection=%s", async (protection) => {
     const { term, clock, volumeWrites } = await leading(clusterWith(released, "n1"), protection);
 
     tell(term, report(MOUNTED, 1));
