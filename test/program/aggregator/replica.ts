@@ -76,6 +76,9 @@ export class Replica {
   }
 }
 
+/** The volume of the claim of `addClaim`, as agents name it. */
+const DATA = { by: "name", name: "pv-data" } as const;
+
 /** What an agent would tell: a test says what is mounted, and when it reports. */
 export class ToldNode {
   readonly name: string;
@@ -83,9 +86,8 @@ export class ToldNode {
   releases: NodeReport["releases"] = [];
   generation = 1;
   instance = "run-1";
-  session: string | undefined;
   readonly #house: House;
-  /** Since when its agent has watched. */
+  /** When its agent did not watch. */
   #blind: NodeReport["blind"];
 
   constructor(house: House, name: string) {
@@ -99,35 +101,27 @@ export class ToldNode {
     return this.#house.engine.scheduler.nowMs() + UP_FOR_MS;
   }
 
-  /** The mount of a claim's volume for a pod of `addPod`. */
-  mount(pod: string, volume = "pv-data"): void {
-    const hold = {
-      kind: "pod",
-      volume: { by: "name", name: volume },
-      podUid: `uid-of-${pod}`,
-      since: this.stamp,
-    } as const;
+  /** The mount of the volume for a pod of `addPod`. */
+  mount(pod: string): void {
+    const hold = { kind: "pod", volume: DATA, podUid: `uid-of-${pod}`, since: this.stamp } as const;
     this.holds = [...this.holds, hold];
     this.generation += 1;
   }
 
   /** The volume is gone from the pod; what a read showed last was half a second ago. Answers the ID of the release. */
-  unmount(pod: string, volume = "pv-data"): string {
+  unmount(pod: string): string {
     const podUid = `uid-of-${pod}`;
     this.holds = this.holds.filter((hold) => hold.podUid !== podUid);
     const id = `${this.name}/${this.stamp}/${pod}`;
     const span = { after: this.stamp - 500, by: this.stamp };
-    this.releases = [
-      ...this.releases,
-      { id, volume: { by: "name", name: volume }, podUid, pod: `shop/${pod}`, ...span },
-    ];
+    this.releases = [...this.releases, { id, volume: DATA, podUid, pod: `shop/${pod}`, ...span }];
     this.generation += 1;
     return id;
   }
 
-  /** The device of a volume is mounted for no pod. */
-  stage(volume = "pv-data"): void {
-    this.holds = [...this.holds, { kind: "staging", volume: { by: "name", name: volume }, since: this.stamp }];
+  /** The device of the volume is mounted for no pod. */
+  stage(): void {
+    this.holds = [...this.holds, { kind: "staging", volume: DATA, since: this.stamp }];
     this.generation += 1;
   }
 
@@ -145,7 +139,6 @@ export class ToldNode {
       podsResourceVersion: String(this.#house.api.revision()),
       holds: this.holds,
       releases: this.releases,
-      ...(this.session !== undefined && { session: this.session }),
       ...fields,
       sentAt: fields.sentAt ?? stamp,
     };
