@@ -1,5 +1,4 @@
 import type { Pod } from "./cluster-objects.ts";
-import { claimKeysOf } from "./references.ts";
 
 /** So many vanished pods are remembered, and in so many bytes: their mounts and releases may still be to come. */
 const MOST_PODS = 20_000;
@@ -28,7 +27,7 @@ export function claimsToRemember(
   });
 }
 
-/** Pods that vanished not long ago, the latest that there is room for. */
+/** Pods that ended or vanished not long ago, the latest that there is room for. */
 export class VanishedPods {
   readonly #pods = new Map<string, Vanished>();
   #bytes = 0;
@@ -41,18 +40,13 @@ export class VanishedPods {
     return this.#pods.get(uid)?.pod;
   }
 
-  /** UIDs of the claims that there were by the names that it had. */
+  /** UIDs of the claims that it had when it ended. */
   readonly claimsOf = (uid: string): readonly string[] => this.#pods.get(uid)?.claims ?? [];
 
-  /** With the UIDs of the claims that there are by the names that it has. */
-  note(pod: Pod, claimUid: (key: string) => string | undefined): void {
+  /** With the UIDs of the claims that it had. */
+  note(pod: Pod, claims: readonly string[]): void {
     this.#forget(pod.uid);
-    const gone = {
-      pod,
-      claims: claimKeysOf(pod)
-        .map(claimUid)
-        .filter((uid) => uid !== undefined),
-    };
+    const gone = { pod, claims };
     this.#pods.set(pod.uid, gone);
     this.#bytes += bytesOf(gone);
     for (const oldest of this.#pods.keys()) {

@@ -4,7 +4,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import type { ClaimRef, Directory } from "../core/attribution.ts";
+import type { Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/bind-latency.ts";
 import type { ClaimOrder } from "../core/claim-order.ts";
 import { ClassLabels } from "../core/class-labels.ts";
@@ -87,7 +87,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const classes = new ClassLabels();
   const volumes = createVolumes({ ...parts, classes }, listener);
   const nodes = createNodes(parts, { ...listener, volumes });
-  const claims = createClaims({ ...parts, classes }, listener);
+  const claims = createClaims({ ...parts, classes }, tellingPods(listener, pods));
   const storageClasses = createStorageClasses(parts);
   const informers: readonly (readonly [string, Informer<Stored>])[] = [
     ["pods", pods.informer],
@@ -106,7 +106,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
-    ...podWords(pods, claimUid),
+    ...podWords(pods),
     bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
     claimOrder: claims.order,
     volumeOrder: volumes.order,
@@ -121,6 +121,17 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
         [...informers.map(([, { run }]) => run), storageClasses.run],
         signal,
       ),
+  };
+}
+
+/** Pods that name a claim which is gone do not have the next one of its name. */
+function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
+  return {
+    ...listener,
+    onClaimGone: (claim) => {
+      pods.onClaimGone(claim.key);
+      listener.onClaimGone(claim);
+    },
   };
 }
 
@@ -151,10 +162,9 @@ function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"
 }
 
 /** What the cluster tells of its pods. */
-function podWords(pods: Pods, claimUid: (key: string) => string | undefined) {
+function podWords(pods: Pods) {
   return {
-    knewClaim: (podUid: string, { key, uid }: ClaimRef) =>
-      pods.isThere(podUid) ? claimUid(key) === uid : pods.claimsWhenGone(podUid).includes(uid),
+    knewClaim: pods.knewClaim,
     hasAgentPod: pods.isAgentOn,
     podsOf: pods.ofClaim,
     podName: pods.nameOf,

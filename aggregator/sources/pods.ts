@@ -2,8 +2,10 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { ClaimRef } from "../core/attribution.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/coverage.ts";
+import { KnownClaims } from "../core/known-claims.ts";
 import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
@@ -23,8 +25,10 @@ export interface Pods {
   readonly ofClaim: (claimKey: string) => readonly Pod[];
   /** A pod of Mooring's agent that is not over is bound to the node. */
   readonly isAgentOn: (node: string) => boolean;
-  /** UIDs of the claims that there were by the names that a pod had when it went. */
-  readonly claimsWhenGone: (uid: string) => readonly string[];
+  /** The pod has, or had when it ended, this claim, and no other one of its name. */
+  readonly knewClaim: (uid: string, claim: ClaimRef) => boolean;
+  /** The claim is gone: pods that name it still do not have the next one of its name. */
+  readonly onClaimGone: (key: string) => void;
   /** The API server has a pod with this UID. */
   readonly isThere: (uid: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
@@ -67,10 +71,13 @@ interface PodParts extends KubeParts {
   readonly claimUid: (claimKey: string) => string | undefined;
 }
 
+const COLLECTION = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
+
 export function createPods(parts: PodParts, listener: PodListener): Pods {
   const keys = new Map<string, string>();
   const [byClaim, agents, wanting] = [new IndexMap(), new IndexMap(), new IndexMap()];
   const vanished = new VanishedPods();
+  const known = new KnownClaims(parts.claimUid, vanished);
   let watched: PodWatch | undefined;
   const onReplaced = (sinceVersion: string): void => {
     watched = { sinceVersion, sinceMs: parts.client.serverTime()?.latestMs ?? parts.clock.wallMs() };
@@ -80,38 +87,42 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
     const claims = claimKeysOf(object);
-    if (change.kind === "deleted") {
-      keys.delete(object.uid);
-      vanished.note(remembered(object), parts.claimUid);
-    } else keys.set(object.uid, object.key);
-    for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
     const end = endOf(change, !informer.hasSynced());
+    known.note(remembered(object), { hasEnded: end?.wasOver === false, isGone: change.kind === "deleted" });
+    if (change.kind === "deleted") keys.delete(object.uid);
+    else keys.set(object.uid, object.key);
+    for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
     if (end !== undefined) listener.onPodEnded({ ...end, pod: remembered(object) });
     for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
     track(wanting, change, wantingNode);
-    if (isNewlyRejected(change)) listener.onRejected(object);
-    if (isNewlyPlaced(change)) listener.onPodPlaced(object);
+    tellNew(change, listener);
     for (const claim of claims) listener.onClaim(claim);
   };
-  const collection = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
   const remembered = createParting(parts, keep);
-  const project = podProjection(parts.agents);
-  const informer = createInformer(parts, { collection, project, keep, onChange, onReplaced });
+  const like = { collection: COLLECTION, project: podProjection(parts.agents), keep };
+  const informer = createInformer(parts, { ...like, onChange, onReplaced });
   const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
+  const found = (of: Iterable<string>): readonly StoredPod[] => [...of].flatMap((key) => informer.get(key) ?? []);
   return {
     informer,
     byUid,
-    wantingOn: (node) => [...wanting.get(node)].map(informer.get).filter((pod) => pod !== undefined),
-    ofClaim: (claimKey) => [...byClaim.get(claimKey)].map(informer.get).filter((pod) => pod !== undefined),
+    wantingOn: (node) => found(wanting.get(node)),
+    ofClaim: (claimKey) => found(byClaim.get(claimKey)),
     isAgentOn: (node) => [...agents.get(node)].length > 0,
-    claimsWhenGone: vanished.claimsOf,
+    knewClaim: (podUid, claim) => known.knew(podUid, informer.get(keys.get(podUid) ?? ""), claim),
+    onClaimGone: (claimKey) => known.onClaimGone(found(byClaim.get(claimKey))),
     isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
     finished: () => [...informer.all()].filter(({ isTerminal }) => isTerminal).map(toFinished),
     watchedSince: () => watched,
   };
+}
+
+function tellNew(change: StoreChange<StoredPod>, listener: PodListener): void {
+  if (isNewlyRejected(change)) listener.onRejected(change.object);
+  if (isNewlyPlaced(change)) listener.onPodPlaced(change.object);
 }
 
 function toFinished(pod: StoredPod): PodEnd {

@@ -3,7 +3,6 @@ import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/vani
 import { podWith } from "../world.ts";
 
 const MIB = 1024 * 1024;
-const nobody = (): undefined => undefined;
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
 
 describe("claimsToRemember", () => {
@@ -27,7 +26,7 @@ describe("pods that vanished", () => {
     const vanished = new VanishedPods();
     const claims = names(3_000).map((name) => name.padEnd(250, "x"));
 
-    for (let at = 0; at < 150; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), nobody);
+    for (let at = 0; at < 150; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), []);
 
     expect(vanished.bytes).toBeLessThan(16 * MIB);
     expect(vanished.bytes).toBeGreaterThan(15 * MIB);
@@ -37,17 +36,17 @@ describe("pods that vanished", () => {
   it("are bounded in number", () => {
     const vanished = new VanishedPods();
 
-    for (let at = 0; at < 20_001; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims: [] }), nobody);
+    for (let at = 0; at < 20_001; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims: [] }), []);
 
     expect([vanished.get("pod-0"), vanished.get("pod-1")?.uid]).toEqual([undefined, "pod-1"]);
   });
 
   it("that vanish twice are one", () => {
     const vanished = new VanishedPods();
-    vanished.note(podWith(), () => "claim-1");
+    vanished.note(podWith(), ["claim-1"]);
     const once = vanished.bytes;
 
-    vanished.note(podWith(), () => "claim-1");
+    vanished.note(podWith(), ["claim-1"]);
 
     expect(vanished.bytes).toBe(once);
   });
@@ -55,8 +54,8 @@ describe("pods that vanished", () => {
   it("are remembered with the claims that there were, which take bytes, too", () => {
     const [vanished, other] = [new VanishedPods(), new VanishedPods()];
 
-    vanished.note(podWith({ claims: ["data", "gone"] }), (key) => (key === "shop/data" ? "claim-1" : undefined));
-    other.note(podWith({ claims: ["data", "gone"] }), nobody);
+    vanished.note(podWith({ claims: ["data", "gone"] }), ["claim-1"]);
+    other.note(podWith({ claims: ["data", "gone"] }), []);
 
     expect(vanished.claimsOf("pod-1")).toEqual(["claim-1"]);
     expect(vanished.bytes - other.bytes).toBe("claim-1".length);

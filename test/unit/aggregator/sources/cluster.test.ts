@@ -275,6 +275,35 @@ describe("createCluster", () => {
     });
   });
 
+  it.each([
+    { name: "that is finished, which does not keep its claim", phase: "Succeeded" },
+    { name: "whose claim somebody took the finalizer of", phase: "Running" },
+  ])("a pod $name, did not know the claim that is made again under the name", async ({ phase }) => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = (uid: string, version: string): object => ({
+      metadata: { namespace: "shop", name: "data", uid, resourceVersion: version },
+    });
+    of("persistentvolumeclaims").items.push(claim("claim-1", "90"));
+    of("pods").items.push(pod(90, { volumes: ["data"] }));
+    await start();
+    const knew = (): readonly boolean[] =>
+      ["claim-1", "claim-2"].map((uid) => cluster.knewClaim("pod-1", { key: "shop/data", uid }));
+
+    of("pods").push("MODIFIED", pod(100, { volumes: ["data"], phase }));
+    await settle();
+    const before = knew();
+    of("persistentvolumeclaims").push("DELETED", claim("claim-1", "111"));
+    of("persistentvolumeclaims").push("ADDED", claim("claim-2", "112"));
+    await settle();
+    const meanwhile = knew();
+    of("pods").push("DELETED", pod(120, { volumes: ["data"], phase }));
+    await settle();
+    const afterwards = knew();
+    await stop();
+
+    expect([before[0], meanwhile[1], afterwards[1]]).toEqual([true, false, false]);
+  });
+
   it("is synced when all collections have been listed", async () => {
     const { cluster, start, stop } = fixture();
     const before = cluster.unsynced();
