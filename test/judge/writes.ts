@@ -57,7 +57,7 @@ function judgeAnew(docket: Docket, { name, made }: Case, { sinceMs, lastUse }: P
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
   if (!now.isUnused) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
-  const against = begun.filter(({ promisedEnd: end }) => end === undefined || now.sinceMs < end.afterMs);
+  const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
   const excuses = against.map((use) => excuseOf(claim, use, everHeardMs));
