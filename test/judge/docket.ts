@@ -13,6 +13,9 @@ export const PROMISES = {
   "false-alarm": "nobody is told of an unmount under a running pod that there was not",
   protected: "a protected claim is never gone while a node has its volume mounted, but by override",
   stranded: "a deleted claim that nothing has mounted is gone soon",
+  placement:
+    "no pod is failed but one that waits for a volume which excludes its node, and which is neither attached nor mounted there; and none twice",
+  placed: "such a pod is failed once everything works again",
   "no-failure": "no process ends by an error",
 } as const;
 

@@ -90,6 +90,7 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
     dice: dice("weather"),
     touchClaim: (path) => found.world?.touchClaim(path),
     onClaimWrite: (request) => found.court?.onRequest(request),
+    onPodWrite: (request) => found.court?.onPodWrite(request),
     onStruck: ({ from, site }, { lost, brokenAfterMs }) => {
       const isSilent = lost !== undefined && brokenAfterMs === undefined;
       found.world?.health.strike(from, isSilent || site.startsWith("watch") ? 100_000 : 15_000);

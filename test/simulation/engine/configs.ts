@@ -1,10 +1,7 @@
 import { type AgentConfig, readAgentCommand } from "../../../agent/config.ts";
 import { type AggregatorConfig, type ElectionConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
 
-/**
- * The defaults that the product has, so that a changed default is simulated, too. But for what is done about pods on wrong nodes: these
- * worlds have neither the objects nor the deeds that it is about.
- */
+/** The defaults that the product has, so that a changed default is simulated, too; but pods on wrong nodes are left alone unless a world is about them. */
 export const AGENT_CONFIG: AgentConfig = agentDefaults();
 export const AGGREGATOR_CONFIG: AggregatorConfig & { readonly election: ElectionConfig } = aggregatorDefaults();
 

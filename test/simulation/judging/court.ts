@@ -7,6 +7,7 @@ import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import { watchAlarms } from "./alarms.ts";
 import { DeletionWatch, judgeDeleted } from "./deletions.ts";
+import { judgePlaced, PlacementWatch } from "./placement.ts";
 import { WriteWatch } from "./watch.ts";
 import { Witness } from "./witness.ts";
 
@@ -16,6 +17,7 @@ export class Court {
   readonly writes: WriteWatch;
   readonly #world: World;
   readonly #witness: Witness;
+  readonly #placement: PlacementWatch;
 
   constructor(world: World) {
     this.#world = world;
@@ -23,10 +25,15 @@ export class Court {
     this.writes = new WriteWatch(world, this.docket, this.#witness);
     new DeletionWatch(world, this.docket, this.#witness);
     watchAlarms(world, this.docket);
+    this.#placement = new PlacementWatch(world, this.docket);
   }
 
   onRequest(request: HttpRequest): void {
     this.writes.onRequest(request);
+  }
+
+  onPodWrite(request: HttpRequest): void {
+    this.#placement.onRequest(request);
   }
 
   /** After each step. */
@@ -59,6 +66,7 @@ export class Court {
       judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
     }
     judgeDeleted(this.#world, docket);
+    judgePlaced(this.#world, docket);
     return docket.broken.length === 0;
   }
 

@@ -2,7 +2,7 @@ import type { ProtectionMode } from "../engine/api/protection.ts";
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
-import { DELETIONS, HAPPENINGS, USUAL_KINDS } from "./happenings.ts";
+import { DELETIONS, HAPPENINGS, PLACEMENT, USUAL_KINDS } from "./happenings.ts";
 import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 import type { TempoName } from "./tempo.ts";
 
@@ -72,6 +72,9 @@ const CALM: readonly StepKind[] = [...ALWAYS, "other-mounts", "delete-claim", "u
 /** The share of worlds that are about deletions of claims. In the others protection is off, and claims are deleted where that is chosen. */
 const DELETING = 0.4;
 
+/** The share of worlds in which agents fail pods. In the others no affinity excludes a node. */
+const ENFORCING = 0.25;
+
 /** Modes of protection in those worlds. */
 const MODES = ["enforce", "enforce", "enforce", "enforce", "enforce", "enforce", "audit", "off"] as const;
 
@@ -83,9 +86,11 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const tempo = seed % FULL_EVERY === 1 ? "full" : "brisk";
   const mood = { isCalm, focus: [], tempo } as const;
   const begun = setupOf(dice, mood);
-  const setup = dice.chance(DELETING) ? deleting(dice, begun, dice.pick(MODES)) : begun;
+  const kept = dice.chance(DELETING) ? deleting(dice, begun, dice.pick(MODES)) : begun;
+  const setup = createDice(`placement ${seed}`).chance(ENFORCING) ? { ...kept, isEnforcing: true } : kept;
   const chosen = kindsOf(dice, { isCalm, tempo });
-  const kinds = setup.protection === undefined ? chosen : [...new Set([...chosen, ...DELETIONS])];
+  const about = [...(setup.protection === undefined ? [] : DELETIONS), ...(setup.isEnforcing ? PLACEMENT : [])];
+  const kinds = [...new Set([...chosen, ...about])];
   const count = LEAST_STEPS + dice.between(0, tempo === "brisk" ? 5 : 60);
   const gapOf = gapOfWorld(dice, tempo);
   const choice = weighted(kinds, setup);
@@ -102,7 +107,8 @@ function firstSteps(dice: Dice, kinds: readonly StepKind[]): readonly Step[] {
 function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
   const begun = setupOf(dice, { isCalm: false, focus, tempo: "full" });
-  const setup = DELETIONS.some((kind) => focus.includes(kind)) ? deleting(dice, begun, "enforce") : begun;
+  const kept = DELETIONS.some((kind) => focus.includes(kind)) ? deleting(dice, begun, "enforce") : begun;
+  const setup = PLACEMENT.some((kind) => focus.includes(kind)) ? { ...kept, isEnforcing: true } : kept;
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
     return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), setup), gapOf: slowGap });
@@ -119,7 +125,8 @@ function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly S
 
 /** Not every fault in every world: of all at once, most would hide behind a few. */
 function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">): readonly StepKind[] {
-  const all = USUAL_KINDS.filter((kind) => kind === "delete-claim" || !DELETIONS.includes(kind));
+  const special = [...DELETIONS, ...PLACEMENT];
+  const all = USUAL_KINDS.filter((kind) => kind === "delete-claim" || !special.includes(kind));
   const factorOf = (kind: StepKind): number => RARE[tempo][kind] ?? 1;
   if (isCalm) return all.filter((kind) => CALM.includes(kind) && dice.chance(factorOf(kind)));
   const share = dice.pick(tempo === "full" ? [0.15, 0.3, 0.6, 1] : [0.1, 0.2, 0.4, 0.7]);

@@ -5,6 +5,7 @@ import { NETWORK_FAULTS } from "../world/weather.ts";
 import { API_HAPPENINGS } from "./api-happenings.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
 import { forMs, type Maker, node, pick, within } from "./makers.ts";
+import { PLACEMENT_HAPPENINGS } from "./placement-happenings.ts";
 import type { Setup, StepKind } from "./step.ts";
 
 function paceOf(dice: Dice, setup: Setup): PodPace {
@@ -212,6 +213,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["compact-api", () => ({ kind: "compact-api" })],
   ["lagging-watches", (dice, setup) => ({ kind: "lagging-watches", lagMs: lagMs(dice, setup), ...forMs(dice, setup) })],
   ...API_HAPPENINGS,
+  ...PLACEMENT_HAPPENINGS,
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
 
@@ -220,6 +222,9 @@ const FOCUSED: readonly StepKind[] = ["put-back"];
 
 /** Kinds that worlds have which are about deletions of claims, and these always. */
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];
+
+/** Kinds that worlds have in which agents fail pods, and these always. */
+export const PLACEMENT: readonly StepKind[] = PLACEMENT_HAPPENINGS.map(([kind]) => kind);
 
 /** The kinds that worlds may have. */
 export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(

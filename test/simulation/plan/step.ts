@@ -2,6 +2,7 @@ import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { NextClaim } from "../world/claims.ts";
 import type { VolumeKind } from "../world/kubelet-paths.ts";
 import type { PodVolume, ReclaimPolicy } from "../world/objects.ts";
+import type { Zone } from "../world/placement.ts";
 import type { PodPace } from "../world/pods.ts";
 import type { ReadDamage } from "../world/table-read.ts";
 import type { NetworkFault } from "../world/weather.ts";
@@ -97,6 +98,11 @@ export type Happening =
   | { readonly kind: "restart-api"; readonly forMs: number }
   | { readonly kind: "compact-api" }
   | { readonly kind: "lagging-watches"; readonly lagMs: number; readonly forMs: number }
+  /** The node affinity of a claim's volume becomes that zone, or none. */
+  | { readonly kind: "move-volume"; readonly pick: number; readonly zone: Zone | undefined }
+  | { readonly kind: "relabel-node"; readonly node: number; readonly zone: Zone }
+  /** The attach-detach controller attaches a claim's volume to a node, whatever its affinity, and detaches it after a time. */
+  | { readonly kind: "attach-volume"; readonly pick: number; readonly node: number; readonly forMs: number }
   /** The next process of that role that comes by this place dies there, after so many that do not. */
   | { readonly kind: "crash-at"; readonly site: string; readonly skip: number };
 
@@ -131,6 +137,8 @@ export interface Setup {
   readonly serverOffsetsMs: readonly number[];
   /** A world that is about deletions of claims, and in which mode; nothing for any other, where protection is off. */
   readonly protection?: ProtectionMode | undefined;
+  /** Agents fail pods that wait on a node which their volume excludes. */
+  readonly isEnforcing?: boolean | undefined;
 }
 
 export interface NodeSetup {

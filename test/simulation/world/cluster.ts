@@ -4,6 +4,7 @@ import { ClaimController } from "./claim-controller.ts";
 import { type ClaimRecord, Claims, claimNamesOf } from "./claims.ts";
 import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
 import { attachmentObject, leaseObject, NAMESPACE, nodeObject, nodeStatus, type PodVolume } from "./objects.ts";
+import { Placement } from "./placement.ts";
 import { type PodRecord, Pods } from "./pods.ts";
 
 /** A volume of a pod as its kubelet mounts it. */
@@ -39,10 +40,12 @@ export class Cluster {
   /** Nodes that have an object, and since when, by true time, the others have had none. */
   readonly #goneSince = new Map<string, number>();
   readonly #deleted = new Set<string>();
+  readonly placement: Placement;
 
   constructor(parts: ClusterParts) {
     const { api, now, wallMs, after } = parts;
     this.#parts = parts;
+    this.placement = new Placement(parts);
     this.pods = new Pods({ api, now, wallMs });
     this.claims = new Claims({ api, now, wallMs, after, pods: () => this.pods.all });
     this.claimController = new ClaimController({
@@ -63,7 +66,10 @@ export class Cluster {
   /** What the pod's kubelet is to mount; nothing while it cannot know. */
   resolve(pod: PodRecord): readonly ResolvedVolume[] | undefined {
     const found = pod.volumes.map((volume) => this.#resolveOne(pod, volume));
-    return found.includes(undefined) ? undefined : found.filter((one) => one !== undefined);
+    const known = found.filter((one) => one !== undefined);
+    // It mounts none whose affinity excludes its node, and waits (checkNodeAffinity in pkg/volume/util/operationexecutor).
+    const isExcluded = known.some(({ pv }) => this.placement.isExcluded(pv, pod.node));
+    return isExcluded || found.includes(undefined) ? undefined : known;
   }
 
   #resolveOne(pod: PodRecord, volume: PodVolume): ResolvedVolume | undefined {
@@ -87,12 +93,14 @@ export class Cluster {
     const name = `csi-${pv}-${node}`;
     if (api.get({ resource: "volumeattachments", name }) === undefined)
       api.create("volumeattachments", attachmentObject(pv, node));
+    this.placement.setAttached(node, handle, true);
     this.#setInUse(node, handle, true);
   }
 
   detach({ pv, handle }: ResolvedVolume, node: string): void {
     this.#parts.api.delete({ resource: "volumeattachments", name: `csi-${pv}-${node}` });
     this.#setInUse(node, handle, false);
+    this.placement.setAttached(node, handle, false);
   }
 
   #setInUse(node: string, handle: string, isInUse: boolean): void {
@@ -113,7 +121,10 @@ export class Cluster {
   register(node: string, bootId: string): void {
     this.#goneSince.delete(node);
     const { api } = this.#parts;
-    if (api.get({ resource: "nodes", name: node }) === undefined) api.create("nodes", nodeObject(node, bootId));
+    if (api.get({ resource: "csinodes", name: node }) === undefined)
+      api.create("csinodes", { metadata: { name: node }, spec: { drivers: [{ name: CSI_DRIVER }] } });
+    if (api.get({ resource: "nodes", name: node }) === undefined)
+      api.create("nodes", nodeObject(node, bootId, this.placement.zoneOf(node)));
     else this.setReady(node, bootId, true);
   }
 

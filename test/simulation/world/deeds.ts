@@ -6,6 +6,7 @@ import { foreignMounts } from "./kubelet-paths.ts";
 import { actOnMooring } from "./mooring-deeds.ts";
 import { actOnNodes } from "./node-deeds.ts";
 import type { PodVolume } from "./objects.ts";
+import { actOnPlacement } from "./placement-deeds.ts";
 import type { PodRecord } from "./pods.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
@@ -14,13 +15,14 @@ import type { World } from "./world.ts";
 const NEEDS_API: readonly StepKind[] = [
   ...(["new-pod", "waiting-pod", "delete-pod", "delete-node", "out-of-service"] as const),
   ...(["delete-claim", "force-release", "take-finalizer", "tamper-lease"] as const),
+  ...(["move-volume", "relabel-node", "attach-volume"] as const),
 ];
 
 /** Does what a step says. Where there is nothing to do it to, nothing is done. */
 export function act(world: World, step: Step, number: number): void {
   if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
   if (actOnPods(world, step, number) || actOnClaims(world, step) || actOnNodes(world, step)) return;
-  if (actOnApi(world, step)) return;
+  if (actOnApi(world, step) || actOnPlacement(world, step)) return;
   actOnMooring(world, step);
 }
 

@@ -21,21 +21,27 @@ interface PodText {
   readonly volumes: readonly PodVolume[];
 }
 
+/** Its controller replaces it when it fails, and has no other pod. */
 export function podObject({ name, node, volumes }: PodText): NewObject {
+  const own = volumes.map((volume, index) => podVolumeObject(volume, index));
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: `${name}-replicas`, controller: true };
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace: NAMESPACE },
+    metadata: { name, namespace: NAMESPACE, ownerReferences: [owner] },
     spec: {
       ...(node !== "" && { nodeName: node }),
-      containers: [{ name: "main", image: "main" }],
-      volumes: volumes.map((volume, index) => podVolumeObject(volume, index)),
+      containers: [{ name: "main", image: "main", volumeMounts: own.map(({ name: volume }) => ({ name: volume })) }],
+      volumes: own,
     },
-    status: { phase: "Pending" },
+    status: { phase: "Pending", ...(node !== "" && { containerStatuses: WAITING }) },
   };
 }
 
-function podVolumeObject(volume: PodVolume, index: number): JsonObject {
+/** As its kubelet posts it while it waits for volumes. */
+const WAITING = [{ name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } }];
+
+function podVolumeObject(volume: PodVolume, index: number): JsonObject & { readonly name: string } {
   if (volume.by === "claim") return { name: `volume-${index}`, persistentVolumeClaim: { claimName: volume.claim } };
   if (volume.by === "ephemeral") return { name: volume.name, ephemeral: { volumeClaimTemplate: {} } };
   return { name: volume.name, csi: { driver: CSI_DRIVER } };
@@ -138,18 +144,18 @@ function sourceOf({ pv, kind, handle }: KubeletVolume): JsonObject {
   }
 }
 
-export function nodeObject(name: string, bootId: string): NewObject {
+export function nodeObject(name: string, bootId: string, zone: string): NewObject {
   return {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name, labels: { "kubernetes.io/os": "linux" } },
+    metadata: { name, labels: { "kubernetes.io/os": "linux", zone } },
     spec: {},
     status: nodeStatus(bootId, "True"),
   };
 }
 
 export function nodeStatus(bootId: string, ready: "True" | "Unknown"): JsonObject {
-  return { nodeInfo: { bootID: bootId }, conditions: [{ type: "Ready", status: ready }] };
+  return { nodeInfo: { bootID: bootId, kubeletVersion: "v1.36.3" }, conditions: [{ type: "Ready", status: ready }] };
 }
 
 export function attachmentObject(pv: string, node: string): NewObject {

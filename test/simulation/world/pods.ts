@@ -1,5 +1,5 @@
 import type { SimApi } from "../engine/api/api.ts";
-import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import type { ApiObject, JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import { NAMESPACE, type PodPhase, type PodVolume, podObject, podStatus } from "./objects.ts";
 import { secondsText } from "./time.ts";
 
@@ -126,6 +126,14 @@ export class Pods {
     pod.isThere = false;
     pod.overAt ??= this.#parts.now();
     this.#parts.api.delete(refOf(pod));
+  }
+
+  /** Somebody else says of a pod that it failed; its kubelet takes that over. */
+  noteFailed({ metadata: { uid }, status }: ApiObject): void {
+    const pod = this.#pods.get(uid);
+    if (pod === undefined || pod.isOver || !JSON.stringify(status).includes('"phase":"Failed"')) return;
+    pod.isOver = true;
+    pod.overAt = this.#parts.now();
   }
 
   /** A status of another pod of that name is refused by its UID. A final phase stays. */

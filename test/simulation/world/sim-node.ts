@@ -1,5 +1,7 @@
+import type { AgentConfig } from "../../../agent/config.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
+import { AGENT_CONFIG } from "../engine/configs.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { KernelTable } from "../engine/kernel.ts";
 import type { SimMachine } from "../engine/machine.ts";
@@ -27,6 +29,8 @@ interface NodeParts {
   readonly dice: Dice;
   /** Runs beside everything else; what it throws ends the simulation. */
   readonly start: (work: Promise<void>) => void;
+  /** Its agent fails pods whose volumes exclude the node. */
+  readonly isEnforcing: boolean;
 }
 
 interface NodeOptions {
@@ -234,7 +238,7 @@ export class SimNode {
       journal: this.#isForgetful
         ? createMemoryJournal()
         : this.disk.journal({ isAlive: () => started.agent === undefined || isAlive(started.agent) }),
-      config: { heartbeatMs: this.#parts.tempo.heartbeatMs },
+      config: agentConfig(this.#parts),
     });
     started.agent = agent;
     this.agent = agent;
@@ -263,6 +267,12 @@ export class SimNode {
       onChange: (listener) => table.onChange(listener),
     };
   }
+}
+
+function agentConfig({ tempo, isEnforcing }: NodeParts): Partial<AgentConfig> {
+  const graceMs = Math.round(AGENT_CONFIG.affinity.graceMs / tempo.quickness);
+  const affinity = { ...AGENT_CONFIG.affinity, mode: "enforce", graceMs } as const;
+  return { heartbeatMs: tempo.heartbeatMs, ...(isEnforcing && { affinity }) };
 }
 
 function isAlive(process: SimProcess): boolean {

@@ -39,6 +39,8 @@ interface SkyParts {
   readonly touchClaim: (path: string) => void;
   /** Told of each write to a claim when it is sent, whatever befalls it. */
   readonly onClaimWrite: (request: HttpRequest) => void;
+  /** Told of each rejection of a pod when it is sent. */
+  readonly onPodWrite: (request: HttpRequest) => void;
   /** Told of each request that something befalls. */
   readonly onStruck: (call: Call, fate: Fate) => void;
   readonly servers: () => number;
@@ -81,6 +83,7 @@ export class Sky {
       this.claimWrites += 1;
       onClaimWrite(call.request);
     }
+    if (call.site === "patch pods/status") this.#parts.onPodWrite(call.request);
     const [requestMs, answerMs] = [0.2 + dice.fraction(), 0.2 + dice.fraction()];
     const usual: Fate = {
       keep: this.#parts.keeperOf(call),

@@ -111,7 +111,9 @@ export class World {
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
-      if (resource === "pods" && by === undefined) scheduler.after(HEARS_MS, () => this.#onPods());
+      if (resource === "pods" && by?.startsWith("agent-") === true) this.cluster.pods.noteFailed(object);
+      if (resource === "pods" && (by === undefined || by.startsWith("agent-")))
+        scheduler.after(HEARS_MS, () => this.#onPods());
       // A replica writes nothing to pods but the leader's label.
       const isLabel =
         resource === "pods" && by !== undefined && object.metadata.labels?.["mooring.dev/role"] === "leader";
@@ -156,7 +158,8 @@ export class World {
     const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
     const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
     const { engine, cluster, truth, tempo, health } = this;
-    const parts = { engine, cluster, truth, tempo, health, dice: this.#dice(name), start };
+    const isEnforcing = setup.isEnforcing === true;
+    const parts = { engine, cluster, truth, tempo, health, dice: this.#dice(name), start, isEnforcing };
     const kernel = isOldKernel ? "line-count" : "stable-cursor";
     return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }

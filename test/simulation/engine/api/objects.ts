@@ -35,6 +35,8 @@ export type ResourceName =
   | "volumeattachments"
   | "storageclasses"
   | "csistoragecapacities"
+  | "csinodes"
+  | "csidrivers"
   | "leases"
   | "events";
 

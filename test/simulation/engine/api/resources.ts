@@ -14,6 +14,8 @@ export interface Resource {
 
 const CORE = { apiVersion: "v1", isNamespaced: true, hasStatus: true, hasOwners: false } as const;
 
+const STORAGE = { ...CORE, apiVersion: "storage.k8s.io/v1", isNamespaced: false, hasStatus: false } as const;
+
 export const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
   pods: { ...CORE, name: "pods", kind: "Pod" },
   persistentvolumeclaims: { ...CORE, name: "persistentvolumeclaims", kind: "PersistentVolumeClaim", hasOwners: true },
@@ -42,6 +44,8 @@ export const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     kind: "CSIStorageCapacity",
     hasStatus: false,
   },
+  csinodes: { ...STORAGE, name: "csinodes", kind: "CSINode" },
+  csidrivers: { ...STORAGE, name: "csidrivers", kind: "CSIDriver" },
   leases: { ...CORE, apiVersion: "coordination.k8s.io/v1", name: "leases", kind: "Lease", hasStatus: false },
   events: { ...CORE, apiVersion: "events.k8s.io/v1", name: "events", kind: "Event", hasStatus: false },
 };
@@ -55,6 +59,8 @@ export const RESOURCE_NAMES: readonly ResourceName[] = [
   "volumeattachments",
   "storageclasses",
   "csistoragecapacities",
+  "csinodes",
+  "csidrivers",
   "leases",
   "events",
 ];
@@ -70,6 +76,8 @@ export function forEachResource<T>(make: (name: ResourceName) => T): Record<Reso
     volumeattachments: make("volumeattachments"),
     storageclasses: make("storageclasses"),
     csistoragecapacities: make("csistoragecapacities"),
+    csinodes: make("csinodes"),
+    csidrivers: make("csidrivers"),
     leases: make("leases"),
     events: make("events"),
   };

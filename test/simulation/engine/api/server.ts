@@ -9,6 +9,7 @@ import { listBody, type Pages, select } from "./lists.ts";
 import type { ApiObject, JsonObject, ResourceName } from "./objects.ts";
 import {
   badRequest,
+  forbidden,
   NOT_SERVED,
   notFound,
   noUid,
@@ -43,6 +44,7 @@ interface Asked {
 
 type Respond = (answer: Answer) => void;
 
+const AGENT_DENIAL = forbidden("mooring-agent.mooring.dev", "an agent must not give a pod another phase than Failed");
 const VERSION = JSON.stringify({ major: "1", minor: "36", gitVersion: "v1.36.3" });
 /** k8s.io/apiserver: watch_cache.go, blockTimeout. */
 const CATCH_UP_MS = 3_000;
@@ -179,6 +181,8 @@ export class Server implements SimApiServer {
     const { request, target } = asked;
     const { store } = this.#parts;
     const { resource, namespace, name = "" } = target;
+    // The one dry run that there is: an agent asks whether the policy that confines it is in force.
+    if (asked.query.get("dryRun") === "All") return no(AGENT_DENIAL);
     const body = parseObject(request.body);
     if (request.method !== "DELETE" && body === undefined) return no(badRequest("the body is no JSON object"));
     const writer = this.#writerOf(asked);

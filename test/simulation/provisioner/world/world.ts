@@ -63,7 +63,12 @@ export class ProvisionerWorld {
     this.dice = dice;
     this.sky = new Sky({
       dice: createDice(`provisioner weather ${seed}`),
-      ...{ touchClaim: () => {}, onClaimWrite: () => {}, onStruck: () => this.judge.count("requests struck") },
+      ...{
+        touchClaim: () => {},
+        onClaimWrite: () => {},
+        onPodWrite: () => {},
+        onStruck: () => this.judge.count("requests struck"),
+      },
       ...{ servers: () => 1, keeperOf: () => undefined },
     });
     this.engine = createEngine({

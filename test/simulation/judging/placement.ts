@@ -1,0 +1,117 @@
+import type { HttpRequest } from "../../../common/kube/transport.ts";
+import type { Docket } from "../../judge/docket.ts";
+import type { StoreEvent } from "../engine/api/api.ts";
+import type { ApiObject } from "../engine/api/objects.ts";
+import { type ClaimRecord, claimNamesOf, meansClaim } from "../world/claims.ts";
+import type { PodRecord } from "../world/pods.ts";
+import { stagedSince } from "../world/staging.ts";
+import type { World } from "../world/world.ts";
+
+/** docs/affinity.md: what an agent decides on is five seconds old at most when it sends. True milliseconds, by clocks that drift. */
+const DECIDED_MS = 5_100;
+/** A node with so many wrong pods that are more than half of those with claims has rather wrong labels. */
+const MOST_WRONG = 3;
+
+/** Looks at each pod at the moment when an agent fails it. */
+export class PlacementWatch {
+  readonly #world: World;
+  readonly #failed = new Set<string>();
+  /** By the version that it was decided on: when a write was first sent. Nobody can take back what is on its way. */
+  readonly #sent = new Map<string, number>();
+  readonly #docket: Docket;
+
+  constructor(world: World, docket: Docket) {
+    this.#world = world;
+    this.#docket = docket;
+    world.engine.api.observe((event) => this.#hear(event));
+  }
+
+  onRequest({ body }: HttpRequest): void {
+    const version = versionIn(body);
+    if (version !== undefined && !this.#sent.has(version)) this.#sent.set(version, this.#world.now);
+  }
+
+  #hear({ resource, by, object, previous }: StoreEvent): void {
+    if (resource !== "pods" || by?.startsWith("agent-") !== true || phaseOf(object) !== "Failed") return;
+    const { uid, name } = object.metadata;
+    const why = this.#whyNot(by, uid, previous);
+    this.#failed.add(uid);
+    this.#docket.judge("placement", why === undefined, () => `${name} was failed by ${by}, and ${why}`);
+  }
+
+  /** Why the pod should not have been failed; nothing where it should. */
+  #whyNot(by: string, uid: string, previous: ApiObject | undefined): string | undefined {
+    const { cluster, nodes, truth, now } = this.#world;
+    const pod = cluster.pods.byUid(uid);
+    const node = nodes.find(({ name }) => `agent-${name}` === by);
+    if (pod === undefined || pod.node !== node?.name) return "it is none of that node's";
+    if (this.#failed.has(uid)) return "had been failed before";
+    if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
+      return "it did not wait any more";
+    if (pod.hasRun) return "it had started";
+    const sinceMs = (this.#sent.get(previous.metadata.resourceVersion) ?? now) - DECIDED_MS;
+    const wrong = claimsOf(this.#world, pod).filter(({ volume }) =>
+      cluster.placement.wasExcluded(volume.pv, pod.node, sinceMs),
+    );
+    if (wrong.length === 0) return "no volume of it excludes its node";
+    const isWaiting = ({ uid: claimUid, volume }: ClaimRecord): boolean => {
+      const use = truth.usesOf(claimUid).find((one) => one.podUid === uid && one.endedAt === undefined);
+      const stagedMs = stagedSince(node, volume) ?? now;
+      const isAttached = isCsi(volume) && cluster.placement.attachedSince(volume.handle, pod.node) < sinceMs;
+      return !isAttached && (use?.beganAt ?? now) >= sinceMs && stagedMs >= sinceMs;
+    };
+    return wrong.some(isWaiting) ? undefined : "each volume of it that excludes its node is attached or mounted there";
+  }
+}
+
+/** Everything has worked for long enough: no pod still waits for a volume which its node must not have. */
+export function judgePlaced(world: World, docket: Docket): void {
+  for (const node of world.nodes) {
+    const pods = world.cluster.pods.on(node.name).filter((pod) => !pod.isOver && claimNamesOf(pod).length > 0);
+    const wrong = pods.filter((pod) => isExcluded(world, pod));
+    const isNodeWrong = wrong.length >= MOST_WRONG && wrong.length * 2 > pods.length;
+    for (const pod of wrong) {
+      if (isNodeWrong) docket.excuse("placed", "most pods of its node would be wrong");
+      else docket.judge("placed", !isStuck(world, pod), () => `${pod.name} waits on ${node.name}`);
+    }
+  }
+}
+
+function isExcluded(world: World, pod: PodRecord): boolean {
+  return claimsOf(world, pod).some(({ volume }) => world.cluster.placement.isExcluded(volume.pv, pod.node));
+}
+
+/** It has not begun, all that tells of it is there, and nothing of what it must not have is on its node. */
+function isStuck(world: World, pod: PodRecord): boolean {
+  const { cluster, nodes } = world;
+  const node = nodes.find(({ name }) => name === pod.node);
+  if (node?.agentPodUid === undefined || pod.hasRun || pod.isDeleting || cluster.wasMadeAnew(pod.node)) return false;
+  const claims = claimsOf(world, pod);
+  if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
+  return (
+    claims.every(({ volume }) => {
+      const isThere =
+        (isCsi(volume) && cluster.placement.isAttached(volume.handle, pod.node)) ||
+        stagedSince(node, volume) !== undefined;
+      return !isThere;
+    }) && !world.truth.all.some(({ podUid, endedAt }) => podUid === pod.uid && endedAt === undefined)
+  );
+}
+
+/** No controller attaches any other. */
+function isCsi({ kind }: ClaimRecord["volume"]): boolean {
+  return kind.startsWith("csi");
+}
+
+function claimsOf({ cluster }: World, pod: PodRecord): readonly ClaimRecord[] {
+  return cluster.claims.all.filter((claim) => meansClaim(pod, claim));
+}
+
+/** The state that was decided on: no two objects have one version. */
+function versionIn(body: string | undefined): string | undefined {
+  return /"resourceVersion":"([^"]*)"/.exec(body ?? "")?.[1];
+}
+
+function phaseOf(pod: ApiObject | undefined): string | undefined {
+  return /"phase":"([^"]*)"/.exec(JSON.stringify(pod?.status ?? {}))?.[1];
+}

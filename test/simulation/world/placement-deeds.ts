@@ -1,0 +1,50 @@
+import type { Step } from "../plan/step.ts";
+import type { ClaimRecord } from "./claims.ts";
+import type { World } from "./world.ts";
+
+/** What brings pods to nodes which their volumes exclude. False for any other step. */
+export function actOnPlacement(world: World, step: Step): boolean {
+  const { placement } = world.cluster;
+  switch (step.kind) {
+    case "move-volume": {
+      const claim = claimOf(world, step.pick);
+      if (claim !== undefined) placement.move(claim.volume.pv, step.zone);
+      return true;
+    }
+    case "relabel-node":
+      placement.relabel(world.node(step.node).name, step.zone);
+      return true;
+    case "attach-volume": {
+      const { name } = world.node(step.node);
+      const claim = claimOf(world, step.pick);
+      if (claim?.volume.kind.startsWith("csi")) attach(world, { ...claim.volume, node: name, forMs: step.forMs });
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+interface Attaching {
+  readonly pv: string;
+  readonly handle: string;
+  readonly node: string;
+  readonly forMs: number;
+}
+
+function attach({ cluster, engine, windows }: World, { pv, handle, node, forMs }: Attaching): void {
+  const { placement } = cluster;
+  if (placement.isAttached(handle, node)) return;
+  placement.setAttached(node, handle, true);
+  const name = `csi-${pv}-${node}`;
+  const detach = (): void => {
+    // Not while a kubelet has it: that waits for its unmount.
+    if (engine.api.get({ resource: "volumeattachments", name }) === undefined)
+      placement.setAttached(node, handle, false);
+  };
+  windows.begin(forMs, detach);
+}
+
+function claimOf({ cluster: { claims } }: World, pick: number): ClaimRecord | undefined {
+  return claims.all[pick % Math.max(1, claims.all.length)];
+}
