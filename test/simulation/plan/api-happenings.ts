@@ -1,4 +1,4 @@
-import { forMs, type Maker } from "./makers.ts";
+import { forMs, type Maker, pick } from "./makers.ts";
 import { LEASE_EDITS, RIGHTS, type StepKind } from "./step.ts";
 
 /** How steps are made in which administrators, and others who may write, do something to the API server or to what is in it. */
@@ -21,6 +21,10 @@ export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
       how: dice.pick(["stop", "crash", "pause"] as const),
       ...forMs(dice, setup),
     }),
+  ],
+  [
+    "forge-binding",
+    (dice) => ({ kind: "forge-binding", ...pick(dice), byMs: dice.pick([-1, 0, 1]) * dice.pick([60_000, 3_600_000]) }),
   ],
   [
     "step-api-clock",

@@ -86,6 +86,8 @@ export type Happening =
       readonly how: "stop" | "crash" | "pause";
       readonly forMs: number;
     }
+  /** Somebody who may write the status of a claim's volume says that it was bound at another time than now. */
+  | { readonly kind: "forge-binding"; readonly pick: number; readonly byMs: number }
   /** The wall clock of an API server, or with -1 of all, is stepped, and stepped back after a time, where there is one. */
   | {
       readonly kind: "step-api-clock";

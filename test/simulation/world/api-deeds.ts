@@ -1,6 +1,7 @@
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import type { LeaseEdit, LostRight, Step } from "../plan/step.ts";
+import { secondsText } from "./time.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
@@ -20,6 +21,9 @@ export function actOnApi(world: World, step: Step): boolean {
       return true;
     case "step-api-clock":
       stepClocks(world, step);
+      return true;
+    case "forge-binding":
+      forgeBinding(world, step);
       return true;
     default:
       return false;
@@ -58,6 +62,15 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
     process.resume();
     if (process.state() === "running") world.health.up(process.name);
   });
+}
+
+function forgeBinding({ cluster, engine, apiWallMs }: World, { pick, byMs }: StepOf<"forge-binding">): void {
+  const { all } = cluster.claims;
+  const claim = all[pick % Math.max(1, all.length)];
+  if (claim === undefined) return;
+  const status = { phase: "Bound", lastPhaseTransitionTime: secondsText(apiWallMs + byMs) };
+  const ref = { resource: "persistentvolumes", name: claim.volume.pv } as const;
+  engine.api.update(ref, (volume) => ({ ...volume, status }), { subresource: "status" });
 }
 
 function stepClocks({ apiClocks, engine }: World, { server, byMs, backAfterMs }: StepOf<"step-api-clock">): void {
