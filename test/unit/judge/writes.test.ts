@@ -51,6 +51,12 @@ const TIMES: readonly Row[] = [
     now: unused({ lastUse: lastUse({ evidence: "pod-status" }) }),
     found: [],
   },
+  {
+    name: "for a time after the end of a use that still goes on",
+    claim: { uses: [useOf({ endMs: 25_200 })] },
+    now: unused({ sinceMs: 26_000, lastUse: lastUse({ releasedAtMs: 25_300 }) }),
+    found: ["never-unused-while-mounted"],
+  },
   { name: "in use, whatever ended", claim: { uses: [ongoing()] }, now: inUse(), found: [] },
 ];
 
