@@ -1,8 +1,9 @@
 import { percentile } from "../bench/statistics.ts";
-import { isUnnamed } from "./judge.ts";
-import { type Finding, lastOf, RULES, writesOf } from "./judged.ts";
+import { PROMISES } from "../judge/docket.ts";
+import type { Verdict } from "./judge.ts";
+import { lastOf, writesOf } from "./judged.ts";
 import { OFTEN_KILLED } from "./plan.ts";
-import type { ClaimHistory, CrashRecord, StoredWords, TrueUse, Victim } from "./record.ts";
+import type { ClaimHistory, CrashRecord, TrueUse, Victim } from "./record.ts";
 
 /** By how much later than the truth something was, milliseconds. */
 export interface Lateness {
@@ -29,7 +30,7 @@ function firstWords(
 ): readonly { readonly lateMs: number; readonly delayMs: number }[] {
   const told = new Set<string>();
   return writesOf(states).flatMap(({ seenMs, words }) => {
-    const podUid = words.unused ? words.lastUse?.podUid : undefined;
+    const podUid = words.isUnused ? words.lastUse?.podUid : undefined;
     const over = uses.filter(({ unmounted }) => (unmounted?.toMs ?? Number.POSITIVE_INFINITY) <= seenMs);
     const last = lastOf(over);
     if (last?.unmounted === undefined || last.podUid !== podUid || told.has(podUid)) return [];
@@ -45,7 +46,7 @@ export function writesIn(claims: readonly ClaimHistory[]): { readonly writes: nu
   const isTransition = (writes: ReturnType<typeof writesOf>, index: number): boolean => {
     const [before, now] = [writes[index - 1]?.words, writes[index]?.words];
     if (before === undefined || now === undefined) return true;
-    return before.unused !== now.unused || (now.unused && now.sinceMs > before.sinceMs);
+    return before.isUnused !== now.isUnused || (now.isUnused && now.sinceMs > before.sinceMs);
   };
   return {
     writes: all.reduce((sum, writes) => sum + writes.length, 0),
@@ -54,7 +55,7 @@ export function writesIn(claims: readonly ClaimHistory[]): { readonly writes: nu
 }
 
 /** What a campaign came to, as a table. */
-export function figureRows(record: CrashRecord, findings: readonly Finding[]): readonly (readonly string[])[] {
+export function figureRows(record: CrashRecord, { findings, chances }: Verdict): readonly (readonly string[])[] {
   const { uses, claims, kills, checkpoints } = record;
   const late = latenessOf(record);
   const { writes, transitions } = writesIn(claims);
@@ -65,24 +66,18 @@ export function figureRows(record: CrashRecord, findings: readonly Finding[]): r
     ...victims.map((victim) => [`kill -9 of the ${victim}`, String(killsOf(kills, victim))]),
     ["unmounts", String(ended)],
     ["ends asked for", String(checkpoints.length)],
-    ["told without its pod", String(unnamedIn(record))],
     ["published later than true", ...summary(late.publishedMs)],
     ["told after the end", ...summary(late.toldMs)],
     ["writes", String(writes), `${(writes / Math.max(1, transitions)).toFixed(2)} a transition`],
-    ...RULES.map((rule) => [rule, String(findings.filter((one) => one.rule === rule).length)]),
+    ...Object.keys(PROMISES).flatMap((promise) => {
+      const { judged = 0, excused = {} } = chances[promise] ?? {};
+      const broken = findings.filter((one) => one.promise === promise).length;
+      return [
+        ...(judged > 0 ? [[promise, String(judged), `${broken} broken`]] : []),
+        ...Object.entries(excused).map(([why, count]) => [`${promise}, excused: ${why}`, String(count)]),
+      ];
+    }),
   ];
-}
-
-/** Ends that are told, but not whose they were. */
-function unnamedIn({ uses, claims }: CrashRecord): number {
-  return claims.reduce((sum, { claim, states }) => {
-    const own = uses.filter((use) => use.claim === claim);
-    const isOne = (atMs: number, words: StoredWords): boolean => {
-      const last = lastOf(own.filter(({ unmounted }) => unmounted !== undefined && unmounted.toMs <= atMs));
-      return words.unused && last !== undefined && isUnnamed(last, words);
-    };
-    return sum + writesOf(states).filter(({ seenMs, words }) => isOne(seenMs, words)).length;
-  }, 0);
 }
 
 export function killsOf(kills: CrashRecord["kills"], victim: Victim): number {

@@ -1,53 +1,16 @@
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import type { ClaimHistory, Lives, Span, StoredState, StoredWords, TrueUse } from "./record.ts";
-
-/** What may be wrong with what was published. All but the last are lies; a release is lost when it never comes to be told. */
-export const RULES = [
-  "too early",
-  "unused while mounted",
-  "kept unused while mounted",
-  "moved back",
-  "last use too early",
-  "uncertainty too small",
-  "last use by nobody",
-  "lost",
-] as const;
-export type Rule = (typeof RULES)[number];
-
-/** One thing that is wrong. */
-export interface Finding {
-  readonly claim: string;
-  readonly rule: Rule;
-  /** Wall clock, milliseconds. */
-  readonly atMs: number;
-  readonly text: string;
-}
-
-/** What everybody is given to learn of a change. Milliseconds. */
-export interface Patience {
-  /** A use counts as known to whoever writes when it had begun this long before the write. */
-  readonly knownMs: number;
-  /** A mount has to be told when all that tell it have been up for this long. */
-  readonly toldMs: number;
-}
-
-/** A claim with all that decides on it. */
-export interface JudgedClaim extends ClaimHistory {
-  /** Those of this claim alone. */
-  readonly uses: readonly TrueUse[];
-  readonly lives: Lives;
-  readonly patience: Patience;
-}
+import type { Published } from "../judge/published.ts";
+import type { Span, StoredState, TrueUse } from "./record.ts";
 
 /** The states with words in them. */
 export function writesOf(
   states: readonly StoredState[],
-): readonly { readonly seenMs: number; readonly words: StoredWords }[] {
+): readonly { readonly seenMs: number; readonly words: Published }[] {
   return states.flatMap(({ seenMs, words }) => (words === undefined ? [] : [{ seenMs, words }]));
 }
 
 /** What stood there at a moment. */
-export function wordsAt(states: readonly StoredState[], atMs: number): StoredWords | undefined {
+export function wordsAt(states: readonly StoredState[], atMs: number): Published | undefined {
   return states.findLast(({ seenMs }) => seenMs <= atMs)?.words;
 }
 

@@ -2,14 +2,15 @@
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
+import { seldomJudged } from "../judge/tally.ts";
 import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { runOwned } from "../rig/process/run-owned.ts";
 import { wage } from "./campaign.ts";
 import { figureRows } from "./figures.ts";
 import { type CrashFlags, HELP, readFlags } from "./flags.ts";
-import { judge } from "./judge.ts";
-import { clockTime, type Finding } from "./judged.ts";
+import { type Finding, judge, type Verdict } from "./judge.ts";
+import { clockTime } from "./judged.ts";
 import { planOf } from "./plan.ts";
 import type { CrashRecord } from "./record.ts";
 import { shortfalls } from "./shortfall.ts";
@@ -25,7 +26,7 @@ async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
   // What is wrong is told at once, and kept at once: a long run may be interrupted.
   const onRound = (record: CrashRecord): void => {
     const seconds = Math.round((owner.clock.monotonicMs() - begunAt) / 1000);
-    const findings = judge(record);
+    const { findings } = judge(record);
     printer.text(`  ${seconds} s: ${record.uses.length} uses, ${record.kills.length} kills, ${findings.length} faults`);
     for (const finding of findings.slice(told)) tellFault(printer, finding);
     told = findings.length;
@@ -33,27 +34,30 @@ async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
   };
   const record = await wage(owner, { world, rounds: planOf(size), onRound });
   if (owner.signal.aborted) return;
-  const findings = judge(record);
-  tell(printer, record, findings);
-  const missing = shortfalls(size, record);
+  const verdict = judge(record);
+  const { findings } = verdict;
+  tell(printer, record, verdict);
+  const seldom = seldomJudged(verdict.chances).map((one) => `judged in less than nine of ten chances: ${one}`);
+  const missing = [...shortfalls(size, record), ...seldom];
   for (const line of missing) printer.line("failed", line);
   if (findings.length === 0 && missing.length === 0) return;
   throw new HarnessError(`${findings.length} faults; the plan again: npm run crashes -- --seed ${size.seed}`);
 }
 
 /** The whole story of each claim of which something is wrong, and then the table. */
-function tell(printer: Printer, record: CrashRecord, findings: readonly Finding[]): void {
+function tell(printer: Printer, record: CrashRecord, verdict: Verdict): void {
+  const { findings } = verdict;
   for (const claim of new Set(findings.map((finding) => finding.claim))) {
     printer.title(`\n${claim}`);
     for (const line of storyOf(claim, record)) printer.text(line);
   }
   printer.text("");
   for (const finding of findings) tellFault(printer, finding);
-  printer.table(figureRows(record, findings));
+  printer.table(figureRows(record, verdict));
 }
 
-function tellFault(printer: Printer, { claim, rule, atMs, text }: Finding): void {
-  printer.line("failed", `${clockTime(atMs)} ${claim}: ${rule}: ${text}`);
+function tellFault(printer: Printer, { claim, atMs, text }: Finding): void {
+  printer.line("failed", `${clockTime(atMs)} ${claim}: ${text}`);
 }
 
 /** Keeps what was judged, and what the processes wrote. */

@@ -1,3 +1,5 @@
+import type { Published } from "../judge/published.ts";
+
 /** What really happened in a campaign, and what was published meanwhile: all that is judged. Wall clock, milliseconds since the epoch. */
 export interface CrashRecord {
   readonly uses: readonly TrueUse[];
@@ -41,25 +43,7 @@ export interface StoredState {
   /** The write was stored before this moment. */
   readonly seenMs: number;
   /** Nothing as long as Mooring has said nothing. */
-  readonly words: StoredWords | undefined;
-}
-
-/** Mooring's condition and annotations, read by nobody's code but the harness's. */
-export interface StoredWords {
-  readonly unused: boolean;
-  readonly reason: string;
-  readonly message: string;
-  /** `lastTransitionTime` */
-  readonly sinceMs: number;
-  readonly lastUse: StoredUse | undefined;
-}
-
-/** `mooring.dev/last-use`, as far as it is judged. */
-export interface StoredUse {
-  readonly podUid: string | undefined;
-  readonly releasedAtMs: number;
-  /** Nothing where Mooring says that it does not know. */
-  readonly uncertaintyMs: number | undefined;
+  readonly words: Published | undefined;
 }
 
 /** When processes were up: a span begins when one answered that it is ready, and ends before it was killed. */

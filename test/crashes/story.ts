@@ -1,5 +1,6 @@
+import type { Published } from "../judge/published.ts";
 import { clockTime } from "./judged.ts";
-import type { CrashRecord, StoredWords, TrueUse } from "./record.ts";
+import type { CrashRecord, TrueUse } from "./record.ts";
 
 /** Everything that happened to a claim and around it, a line each, in the order of time. */
 export function storyOf(claim: string, { uses, claims, kills, lives, checkpoints }: CrashRecord): readonly string[] {
@@ -31,12 +32,12 @@ function momentsOf(use: TrueUse): readonly { readonly atMs: number; readonly tex
   ];
 }
 
-function textOf(words: StoredWords | undefined): string {
+function textOf(words: Published | undefined): string {
   if (words === undefined) return "nothing";
-  const { unused, reason, sinceMs, lastUse, message } = words;
+  const { isUnused, reason, sinceMs, lastUse, message } = words;
   const use =
     lastUse === undefined
       ? "no last use"
       : `last use by ${lastUse.podUid} until ${clockTime(lastUse.releasedAtMs)} -${lastUse.uncertaintyMs} ms`;
-  return `${unused ? "True" : "False"} ${reason} since ${clockTime(sinceMs)}, ${use}: ${message}`;
+  return `${isUnused ? "True" : "False"} ${reason} since ${clockTime(sinceMs)}, ${use}: ${message}`;
 }

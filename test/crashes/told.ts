@@ -1,6 +1,6 @@
 import type { Owner } from "../rig/process/owner.ts";
 import { startLimit } from "../rig/process/starvation.ts";
-import { judge } from "./judge.ts";
+import { lostAt } from "./judge.ts";
 import { earliestEnd } from "./judged.ts";
 import type { CrashRecord, TrueUse } from "./record.ts";
 
@@ -36,10 +36,10 @@ export async function untilTold(
 /** True when what is stored tells of this use's end or of a later one. */
 export function isTold({ claims }: Pick<CrashRecord, "claims">, use: TrueUse): boolean {
   const words = claims.find(({ claim }) => claim === use.claim)?.states.at(-1)?.words;
-  return words?.unused === true && words.sinceMs >= earliestEnd(use);
+  return words?.isUnused === true && words.sinceMs >= earliestEnd(use);
 }
 
 /** True when an end would count as lost at this moment. */
 export function isLost(record: CrashRecord, at: { readonly claim: string; readonly atMs: number }): boolean {
-  return judge({ ...record, checkpoints: [at] }).some(({ claim, rule }) => claim === at.claim && rule === "lost");
+  return lostAt(record, at).findings.length > 0;
 }

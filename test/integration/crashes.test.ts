@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** The whole story of each claim of which something is wrong. */
 function stories(record: CrashRecord): string {
-  const claims = [...new Set(judge(record).map(({ claim }) => claim))];
+  const claims = [...new Set(judge(record).findings.map(({ claim }) => claim))];
   return claims.map((claim) => [claim, ...storyOf(claim, record)].join("\n")).join("\n\n");
 }
 
@@ -44,7 +44,7 @@ describe("kill -9 of agents, aggregators and the API server in the middle of rea
 
     const record = await wage(owner, { world, rounds: planOf(SIZE) });
 
-    expect(judge(record), stories(record)).toEqual([]);
+    expect(judge(record).findings, stories(record)).toEqual([]);
     expect(shortfalls(SIZE, record)).toEqual([]);
   });
 });

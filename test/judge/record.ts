@@ -62,6 +62,8 @@ export interface Scene {
   readonly last: Moment;
   /** All had worked for long enough when that happened: its time is exact. */
   readonly isExact: boolean;
+  /** Who used it last has to be named. */
+  readonly isLastNamed: boolean;
 }
 
 export function describeUse({ pod, node, beganMs, endedMs, promisedEnd }: Use): string {

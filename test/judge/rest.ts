@@ -4,8 +4,6 @@ import { type Case, describeUse, type Scene, type Use } from "./record.ts";
 
 /** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
 const EXACT_MS = 3_000;
-/** A use that is shorter is perhaps in no scan. */
-const SHORT_MS = 3_000;
 
 /** At any time: what all who are to tell of it have had the time to tell stands there. */
 export function judgeMeanwhile(docket: Docket, { name, uses, dispute }: Case, now: Published | undefined): void {
@@ -88,19 +86,20 @@ function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { 
   );
 }
 
-/** Of several that ended within the uncertainty any may be named: that of what a run tells at best, and that which is published. */
-function judgeLastUser(docket: Docket, claim: Case, { now, scene: { isExact } }: Found): void {
-  if (!isExact || claim.dispute !== undefined) return;
-  const long = claim.uses.filter(({ isShown, forgotten, beganMs, endedMs = beganMs }) => {
-    return isShown && forgotten === undefined && endedMs - beganMs > SHORT_MS;
-  });
-  if (long.length === 0) return;
-  const last = Math.max(...long.map(endOf));
-  const users = claim.uses.filter((use) => endOf(use) >= last - EXACT_MS);
-  const named = now.lastUse?.podUid;
-  const isRight =
-    [...users.map(({ podUid }) => podUid), ...claim.lookalikes].includes(named ?? "") ||
-    mayBeLast(claim, now.lastUse, last);
+/** It is named that ended last, or one of which what is published leaves that open. */
+function judgeLastUser(docket: Docket, claim: Case, { now: { lastUse }, scene: { isLastNamed } }: Found): void {
+  if (!isLastNamed || claim.dispute !== undefined) return;
+  const told = claim.uses.filter(({ isShown, forgotten, ended }) => isShown && forgotten === undefined && ended);
+  if (told.length === 0) return;
+  const last = Math.max(...told.map(endOf));
+  const users = claim.uses.filter((use) => endOf(use) >= last);
+  const named = lastUse?.podUid;
+  if (named === undefined && lastUse !== undefined && lastUse.releasedAtMs >= last) {
+    docket.excuse("last-user", "told without its pod");
+    return;
+  }
+  const known = [...users.map(({ podUid }) => podUid), ...claim.lookalikes];
+  const isRight = known.includes(named ?? "") || mayBeLast(claim, lastUse, last);
   const who = users.map(({ pod }) => pod).join(" or ");
   docket.judge("last-user", isRight, () => `${claim.name} was last used by ${who}, named is ${named ?? "nobody"}`);
 }

@@ -106,12 +106,12 @@ function judgeLastUse(
     isOne,
     () => `${name} is said to have been used by ${podUid} on ${node}, known by ${evidence}`,
   );
-  if (!wasSeen || own.length === 0) return;
+  if (evidence !== "mount-table" || own.length === 0) return;
   const isWithin = own.some(({ ended }) => {
     if (ended === undefined) return false;
-    return releasedAtMs >= ended.afterMs && releasedAtMs - uncertaintyMs - ROUNDED_MS <= ended.byMs;
+    return releasedAtMs >= ended.afterMs && releasedAtMs - (uncertaintyMs ?? releasedAtMs) - ROUNDED_MS <= ended.byMs;
   });
-  const told = `${releasedAtMs} with ${uncertaintyMs} ms of uncertainty`;
+  const told = `${releasedAtMs} with ${uncertaintyMs ?? "unknown"} ms of uncertainty`;
   docket.judge("uncertainty", isWithin, () => `${name}: released at ${told}; ${own.map(describeUse).join(", ")}`);
 }
 

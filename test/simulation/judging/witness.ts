@@ -54,6 +54,7 @@ export class Witness {
       stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
       last: this.moment(last),
       isExact: last >= exactFromMs,
+      isLastNamed: last >= exactFromMs,
     };
   }
 

@@ -3,6 +3,7 @@ import { figureRows, latenessOf, writesIn } from "../../crashes/figures.ts";
 import type { ClaimHistory, CrashRecord, Kill, StoredState, TrueUse } from "../../crashes/record.ts";
 import { shortfalls } from "../../crashes/shortfall.ts";
 import { storyOf } from "../../crashes/story.ts";
+import { stored, usedLast } from "./stored.ts";
 
 function use(name: string, fromMs: number, toMs: number): TrueUse {
   return {
@@ -18,8 +19,9 @@ function use(name: string, fromMs: number, toMs: number): TrueUse {
 }
 
 function state(seenMs: number, unused: boolean, [sinceMs, name]: readonly [number, string?]): StoredState {
-  const lastUse = name === undefined ? undefined : { podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 1 };
-  return { seenMs, words: { unused, reason: "Reason", message: "words", sinceMs, lastUse } };
+  const use = { podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 1 };
+  const words = stored(unused, sinceMs, name === undefined ? undefined : usedLast(use));
+  return { seenMs, words: { ...words, reason: "Reason", message: "words" } };
 }
 
 const USES = [use("one", 10_000, 20_000), use("two", 30_000, 40_000)];
@@ -71,9 +73,10 @@ describe("the figures of a campaign", () => {
   });
 
   it("are a table with the kills of each, the faults of each kind and the worst cases", () => {
-    const finding = { claim: "claim", rule: "lost", atMs: 1, text: "why" } as const;
+    const finding = { claim: "claim", promise: "exact", atMs: 1, text: "why" } as const;
+    const chances = { exact: { judged: 3, excused: { "nobody could see it": 1 } } };
 
-    const rows = figureRows(RECORD, [finding, finding]);
+    const rows = figureRows(RECORD, { findings: [finding, finding], chances });
 
     expect(rows).toEqual(
       expect.arrayContaining([
@@ -82,8 +85,8 @@ describe("the figures of a campaign", () => {
         ["unmounts", "2"],
         ["told after the end", "2", "300 ms", "700 ms", "700 ms"],
         ["writes", "7", "1.17 a transition"],
-        ["lost", "2"],
-        ["too early", "0"],
+        ["exact", "3", "2 broken"],
+        ["exact, excused: nobody could see it", "1"],
       ]),
     );
   });

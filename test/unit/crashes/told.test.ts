@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { CrashRecord, StoredUse, StoredWords, TrueUse } from "../../crashes/record.ts";
+import type { CrashRecord, TrueUse } from "../../crashes/record.ts";
 import { isLost, isTold, untilTold } from "../../crashes/told.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
+import type { Published } from "../../judge/published.ts";
+import { usedLast, stored as words } from "./stored.ts";
 
 /** The wall clock of the fake one begins here. */
 const BEGIN_MS = createFakeClock().wallMs();
@@ -17,15 +19,11 @@ const USE: TrueUse = {
   removedMs: END_MS + 50,
 };
 const ALWAYS = [{ fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
-const BY_WEB: StoredUse = { podUid: "uid-web", releasedAtMs: END_MS + 40, uncertaintyMs: 100 };
-const EARLIER: StoredUse = { podUid: "uid-job", releasedAtMs: END_MS - 30_000, uncertaintyMs: 100 };
-
-function words(unused: boolean, sinceMs: number, lastUse?: StoredUse): StoredWords {
-  return { unused, reason: unused ? "Unmounted" : "Mounted", message: "", sinceMs, lastUse };
-}
+const BY_WEB = usedLast({ podUid: "uid-web", releasedAtMs: END_MS + 40, uncertaintyMs: 100 });
+const EARLIER = usedLast({ podUid: "uid-job", releasedAtMs: END_MS - 30_000, uncertaintyMs: 100 });
 
 /** A record of the one use, where these words have stood since before now. */
-function recordWith(stored: StoredWords | undefined, isWatched = true): CrashRecord {
+function recordWith(stored: Published | undefined, isWatched = true): CrashRecord {
   const lives = isWatched ? ALWAYS : [];
   return {
     uses: [USE],

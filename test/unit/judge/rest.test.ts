@@ -4,7 +4,7 @@ import type { Case, Scene } from "../../judge/record.ts";
 import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import { at, caseOf, inUse, judged, lastUse, ongoing, unused, useOf } from "./cases.ts";
 
-const IDLE: Scene = { mounts: [], references: [], stagedOn: [], last: at(20_000), isExact: true };
+const IDLE: Scene = { mounts: [], references: [], stagedOn: [], last: at(20_000), isExact: true, isLastNamed: true };
 const MOUNTED: Scene = { ...IDLE, mounts: ["shop/web has it mounted on n1"] };
 const NAMED: Scene = { ...IDLE, references: ["shop/web refers to it"] };
 

@@ -1,0 +1,13 @@
+import type { Published, PublishedUse } from "../../judge/published.ts";
+
+/** What stands in a claim's status. */
+export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUse): Published {
+  const reason = isUnused ? "Unmounted" : "Mounted";
+  return { claimUid: "uid", isUnused, reason, message: "", sinceMs, lastUse, mountedOn: [], staged: undefined };
+}
+
+/** A last use on node-a, read from the mount table. */
+export function usedLast(use: Partial<PublishedUse>): PublishedUse {
+  const usual = { release: `r${use.releasedAtMs}`, node: undefined, podUid: undefined, releasedAtMs: 0 };
+  return { ...usual, uncertaintyMs: undefined, evidence: "mount-table", hasBlindGap: false, ...use };
+}
