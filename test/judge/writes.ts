@@ -50,7 +50,8 @@ const SECOND_MS = 1_000;
 
 function judgeAnew(docket: Docket, { name, made }: Case, { sinceMs, lastUse }: Published): void {
   const isAnew = sinceMs >= made.afterMs && (lastUse?.releasedAtMs ?? sinceMs) >= made.afterMs - SECOND_MS;
-  docket.judge("anew", isAnew, () => `${name} was used, or counts, from before it was made`);
+  const told = `since ${sinceMs}, used until ${lastUse?.releasedAtMs ?? "never"}`;
+  docket.judge("anew", isAnew, () => `${name} was made at ${made.afterMs}, and is told of ${told}`);
 }
 
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */

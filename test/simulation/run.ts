@@ -47,6 +47,11 @@ const HEARD_MS = 13_000;
 const FORGETS_MS = 1_100_000;
 /** What stood on an earlier claim is cleaned off a restored one within so long. Milliseconds. */
 const CLEANS_MS = 10_000;
+/** What was lost without a word is given up after a minute, and a watch that fails again and again waits for half of one. Milliseconds. */
+const READS_AGAIN_MS = 100_000;
+const READS = ["list ", "watch "];
+/** Writes and reports are tried again within so long. Milliseconds. */
+const SENDS_AGAIN_MS = 15_000;
 /** One plan in so many waits until every journal has to be empty. */
 const JOURNALS_EVERY = { full: 4, brisk: 251 } as const;
 
@@ -93,7 +98,8 @@ function newStage({ seed, setup, steps }: Plan, { sites, tell }: RunOptions): St
     onPodWrite: (request) => found.court?.onPodWrite(request),
     onStruck: ({ from, site }, { lost, brokenAfterMs }) => {
       const isSilent = lost !== undefined && brokenAfterMs === undefined;
-      found.world?.health.strike(from, isSilent || site.startsWith("watch") ? 100_000 : 15_000);
+      const isRead = READS.some((begin) => site.startsWith(begin));
+      found.world?.health.strike(from, isSilent || isRead ? READS_AGAIN_MS : SENDS_AGAIN_MS);
     },
     servers: () => servers,
     keeperOf: (call) => found.world?.copies.keeperOf(call),

@@ -19,6 +19,9 @@ interface Known {
 /** Tells the judge what happened in a world: by the record of its kernels and kubelets, and by when what could go wrong did. */
 export class Witness {
   readonly #world: World;
+  /** Uses that were in sight, of which nothing can take that back; of everybody's, and of their nodes'. */
+  readonly #known = new WeakSet<TrueUse>();
+  readonly #told = new WeakSet<TrueUse>();
 
   constructor(world: World) {
     this.#world = world;
@@ -107,18 +110,27 @@ export class Witness {
       endedMs: use.endedAt,
       ended: momentOf(use.endedAt),
       promisedEnd: momentOf(this.#endOf(use)),
-      isKnown: this.isKnown(use, { byMs: this.#world.now, forMs: WRITES_MS }),
+      isKnown: this.#isKnownNow(use),
       excuse: this.#excuseOf(use),
       unseen: this.#isUnseenByAll(use) ? "nobody could see it" : undefined,
       forgotten: this.#whyForgotten(use),
     };
   }
 
-  #whyForgotten({ node: name, beganAt, endedAt = this.#world.now }: TrueUse): string | undefined {
+  #whyForgotten(use: TrueUse): string | undefined {
+    const { node: name, beganAt, endedAt = this.#world.now } = use;
     const { nodes, health } = this.#world;
     if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "lost with the disk";
-    const toldMs = health.ledBy({ fromMs: beganAt, toMs: endedAt }, SHOWS_MS, agentOn(name));
-    return toldMs === undefined ? "nobody had been told" : undefined;
+    if (this.#told.has(use)) return undefined;
+    if (health.ledBy({ fromMs: beganAt, toMs: endedAt }, SHOWS_MS, agentOn(name)) === undefined)
+      return "nobody had been told";
+    this.#told.add(use);
+    return undefined;
+  }
+
+  #isKnownNow(use: TrueUse): boolean {
+    if (!this.#known.has(use) && this.isKnown(use, { byMs: this.#world.now, forMs: WRITES_MS })) this.#known.add(use);
+    return this.#known.has(use);
   }
 
   /** When a use ended as far as Mooring promises to know: where nothing shows a mount, by when the API said that the pod was over. */

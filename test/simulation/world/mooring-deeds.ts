@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 /** How long a change of the leader's label takes until the Service leads there. Milliseconds. */
 const SERVICE_MS = 5;
 /** After the API servers were away connections are made anew, by tries that wait ever longer. Milliseconds. */
-const RESTARTED_MS = 30_000;
+const RESTARTED_MS = 45_000;
 /** A table that could not be read well is read again within so long. Milliseconds. */
 const READ_MS = 6_000;
 
