@@ -19,11 +19,12 @@ export interface Use {
   readonly isShown: boolean;
   /** It had begun by then. */
   readonly beganMs: number;
-  /** It had not ended before; nothing while it goes on. */
-  readonly endedMs: number | undefined;
+  /** When its last mount went; nothing while there is one. */
   readonly ended: Moment | undefined;
   /** Its end as far as it is promised to be known: that, or when the API said that its pod was over where no mount table is read. */
   readonly promisedEnd: Moment | undefined;
+  /** The same by the world's own clock. */
+  readonly endedMs: number | undefined;
   /** Its pod or its mount was in sight of all who are to tell of it, for so long that they have. */
   readonly isKnown: boolean;
   /** Why it may be left out of account until everything works again; nothing where there is no reason. */

@@ -107,7 +107,7 @@ export class Witness {
     return {
       ...{ node, pod, podUid, isShown },
       beganMs: beganAt,
-      endedMs: use.endedAt,
+      endedMs: this.#endOf(use),
       ended: momentOf(use.endedAt),
       promisedEnd: momentOf(this.#endOf(use)),
       isKnown: this.#isKnownNow(use),

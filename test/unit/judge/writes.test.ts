@@ -47,7 +47,7 @@ const TIMES: readonly Row[] = [
   },
   {
     name: "after the pod's end, where no mount table is read",
-    claim: { uses: [useOf({ endedMs: 30_000, ended: at(30_000), promisedEnd: at(20_400), isShown: false })] },
+    claim: { uses: [useOf({ endedMs: 20_400, ended: at(30_000), promisedEnd: at(20_400), isShown: false })] },
     now: unused({ lastUse: lastUse({ evidence: "pod-status" }) }),
     found: [],
   },
