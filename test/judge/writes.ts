@@ -73,10 +73,8 @@ function excuseOf({ dispute }: Case, { beganMs, excuse, unseen }: Use, heardMs: 
   return dispute ?? unseen ?? excuse ?? (beganMs > heardMs ? "began just before" : undefined);
 }
 
-/** By its promised end: where no mount table is read that is its pod's, and the mount may go on. */
-function isOn({ promisedEnd, ended, endedMs = 0 }: Use, atMs: number): boolean {
-  if (promisedEnd === undefined || ended === undefined) return promisedEnd === undefined;
-  return promisedEnd.afterMs >= ended.afterMs && endedMs > atMs;
+function isOn({ endedMs = Number.POSITIVE_INFINITY }: Use, atMs: number): boolean {
+  return endedMs > atMs;
 }
 
 function wordsOf(use: Use | undefined): string {
