@@ -30,6 +30,9 @@ export function actOnApi(world: World, step: Step): boolean {
   }
 }
 
+/** What was refused again and again is tried again after longer and longer times. Milliseconds. */
+const RECOVERS_MS = 100_000;
+
 /** What is forbidden without a right, by what it is called. */
 const FORBIDDEN: Readonly<Record<LostRight, readonly string[]>> = {
   "write-claims": ["apply persistentvolumeclaims", "patch persistentvolumeclaims"],
@@ -43,6 +46,7 @@ function loseRights(world: World, { right, from, forMs }: StepOf<"lose-rights">)
   const at = FORBIDDEN[right];
   const storm: Storm = { kind: "refused", from: senderOf(world, from), to: "api", probability: 1, at };
   world.sky.begin(storm);
+  world.health.strikeAll(forMs + RECOVERS_MS);
   world.windows.begin(forMs, () => world.sky.end(storm));
 }
 
@@ -50,6 +54,7 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
   const at = FORBIDDEN["write-claims"];
   const storm: Storm = { kind: "refused", from: "aggregator", to: "api", probability: 1, at, status };
   world.sky.begin(storm);
+  world.health.strikeAll(forMs + RECOVERS_MS);
   const process = world.leader?.process;
   process?.[how]();
   if (how === "pause" && process !== undefined) world.health.down(process.name);
