@@ -112,9 +112,17 @@ export class Witness {
       promisedEnd: momentOf(this.#endOf(use)),
       isKnown: this.#isKnownNow(use),
       excuse: this.#excuseOf(use),
-      unseen: this.#isUnseenByAll(use) ? "nobody could see it" : undefined,
+      unseen: this.#isUnseenByAll(use) ? "nobody could see it" : this.#whyElsewhere(use),
       forgotten: this.#whyForgotten(use),
     };
+  }
+
+  /** As docs/claim-status.md says: a node that the volume's affinity excludes now is not asked for uses that nobody saw there before. */
+  #whyElsewhere(use: TrueUse): string | undefined {
+    const { cluster, now } = this.#world;
+    const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";
+    if (!cluster.placement.wasExcluded(pv, use.node, use.beganAt)) return undefined;
+    return this.isKnown(use, { byMs: now, forMs: SHOWS_MS }) ? undefined : "moved away unseen";
   }
 
   #whyForgotten(use: TrueUse): string | undefined {
