@@ -28,11 +28,11 @@ const RUNNER = `
   }`;
 /** Stands for npm, which takes half a second to begin: runs the script that `npm run --silent` names. */
 const NPM = '#!/bin/sh\nexec node "$3.mjs"\n';
-const PASSES = `import { report } from "./runner.mjs"; report("unit", "integration");`;
+const PASSES = `import { report } from "./runner.mjs"; report("unit", "program", "integration");`;
 const E2E_PASSES = `import { writeFileSync } from "node:fs"; import { report } from "./runner.mjs";
   writeFileSync("e2e-began", ""); report("e2e");`;
 const NOTHING_MISSING = "console.log('[]')";
-const STAYS = `import { stay } from "../../runner.mjs"; stay();`;
+const STAYS = `import { stay } from "../../../runner.mjs"; stay();`;
 
 /** What the parts of a project do, in JavaScript. */
 interface Parts {
@@ -85,9 +85,10 @@ describe("all tiers", () => {
     expect(lines).toEqual([
       "",
       "unit: 1 passed, 0 failed",
+      "program: 1 passed, 0 failed",
       "integration: 1 passed, 0 failed",
       "e2e: 1 passed, 0 failed",
-      "3 passed, 0 failed",
+      "4 passed, 0 failed",
     ]);
     expect(code).toBe(0);
   });
@@ -99,7 +100,7 @@ describe("all tiers", () => {
 
     expect(lines.slice(-2)).toEqual([
       "e2e: NOT RUN, for this machine lacks root: nodes are made of mounts",
-      "2 passed, 0 failed",
+      "3 passed, 0 failed",
     ]);
     expect(code).toBe(0);
     expect(project.isE2eBegun()).toBe(false);
@@ -120,7 +121,7 @@ describe("all tiers", () => {
     expect(lines.slice(-3)).toEqual([
       "e2e: 0 passed, 0 failed",
       "e2e: no readable report (exit code 0)",
-      "2 passed, 0 failed",
+      "3 passed, 0 failed",
     ]);
     expect(code).toBe(1);
   });
@@ -145,13 +146,13 @@ describe("a run that is told to end", () => {
     expect(lines.slice(-3)).toEqual([
       "e2e: 0 passed, 0 failed",
       `e2e: no readable report (exit code ${reported})`,
-      "2 passed, 0 failed",
+      "3 passed, 0 failed",
     ]);
     expect(code).toBe(1);
   });
 
   it("is not good for the tiers that it did not begin, though those before passed", async () => {
-    const passes = `import { report, stay } from "./runner.mjs"; stay(() => report("unit", "integration"));`;
+    const passes = `import { report, stay } from "./runner.mjs"; stay(() => report("unit", "program", "integration"));`;
     const project = runTiers({ test: passes });
     await project.tiers.said(/it runs/);
 
@@ -162,7 +163,7 @@ describe("a run that is told to end", () => {
     expect(lines.slice(-3)).toEqual([
       "e2e: 0 passed, 0 failed",
       "e2e: no readable report (exit code 143)",
-      "2 passed, 0 failed",
+      "3 passed, 0 failed",
     ]);
     expect(code).toBe(1);
   });
