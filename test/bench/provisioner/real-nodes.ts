@@ -17,7 +17,7 @@ export interface RealNodeSizes {
 
 const OURS = "ext4";
 const WHAT = {
-  provisionedMs: "node selected -> PersistentVolume there",
+  provisionedMs: "node and provisioner named -> PersistentVolume there",
   boundMs: "claim and pod asked for -> Bound",
   runningMs: "claim and pod asked for -> the pod runs",
   deletedMs: "pod gone -> PersistentVolume gone",
