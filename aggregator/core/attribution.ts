@@ -40,8 +40,8 @@ export interface Fact {
  * The claims that a fact of the mount table belongs to: by the PV's name or handle to its `claimRef`. A pod that is known and does not mean
  * the claim has an inline volume that happens to be called like the PV; of a pod that is not known it has to be assumed that it does. What
  * is proven to have begun before the claim was made was an earlier claim's and stays with the PV; not so a staged device, which the kubelet
- * uses again for the next claim's pods, nor what a pod uses that was there with this claim: Kubernetes keeps a claim for as long as a pod
- * names it, whatever clocks say. Since when the PV is bound proves nothing: whoever may write its status can write that.
+ * uses again for the next claim's pods. A pod that has this claim proves that its mounts are this claim's: Kubernetes keeps a claim while a
+ * live pod names it. The time of the binding proves nothing: anyone who may write the PV's status can forge it.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);

@@ -124,8 +124,8 @@ function isAfter(ms: number, nowMs: number): boolean {
 }
 
 /**
- * What is stored may be forged by whoever may edit claims: a use that ends in the future is none. Where the status itself is from the future,
- * and later than the use, a clock dated both that was set back since: the use is over by now.
+ * Anyone who may edit claims can forge what is stored, so a use that ends in the future is dropped. When the status is from the future too,
+ * and later than the use, the API server's clock was set back after both were written: the use is over by now.
  */
 function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse | undefined {
   if (lastUse === undefined || !isAfter(lastUse.releasedAtMs, nowMs)) return lastUse;

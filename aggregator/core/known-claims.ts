@@ -4,14 +4,14 @@ import { claimKeysOf } from "./references.ts";
 import type { VanishedPods } from "./vanished-pods.ts";
 
 /**
- * Which claims pods have, or had when they ended: one that is made again under its name is another claim. Kubernetes keeps a claim for as
- * long as a pod names it, but not for one that is finished, nor where somebody takes its finalizer away.
+ * Which claims pods have, or had when they ended. A claim that is made again under its name is another claim. Kubernetes keeps a claim while
+ * a live pod names it; a finished pod does not keep it, and an administrator can remove its finalizer.
  */
 export class KnownClaims {
   readonly #claimUid: (key: string) => string | undefined;
   readonly #vanished: VanishedPods;
-  /** UIDs of pods whose claim went before them. */
-  readonly #bereft = new Set<string>();
+  /** UIDs of pods whose claim was removed before them. */
+  readonly #withoutClaim = new Set<string>();
 
   constructor(claimUid: (key: string) => string | undefined, vanished: VanishedPods) {
     this.#claimUid = claimUid;
@@ -22,11 +22,11 @@ export class KnownClaims {
   note(pod: Pod, { hasEnded, isGone }: { readonly hasEnded: boolean; readonly isGone: boolean }): void {
     if (hasEnded) this.#vanished.note(pod, this.#claimsOf(pod));
     else if (isGone) this.#vanished.note(pod, this.#vanished.claimsOf(pod.uid));
-    if (isGone) this.#bereft.delete(pod.uid);
+    if (isGone) this.#withoutClaim.delete(pod.uid);
   }
 
   #claimsOf(pod: Pod): readonly string[] {
-    if (this.#bereft.has(pod.uid)) return [];
+    if (this.#withoutClaim.has(pod.uid)) return [];
     return claimKeysOf(pod)
       .map(this.#claimUid)
       .filter((uid) => uid !== undefined);
@@ -34,12 +34,12 @@ export class KnownClaims {
 
   /** These pods name a claim that is gone. */
   onClaimGone(pods: readonly Pod[]): void {
-    for (const { uid } of pods) this.#bereft.add(uid);
+    for (const { uid } of pods) this.#withoutClaim.add(uid);
   }
 
   /** `pod` as it is; nothing where it is gone. */
   knew(podUid: string, pod: Pod | undefined, { key, uid }: ClaimRef): boolean {
     if (pod === undefined || pod.isTerminal) return this.#vanished.claimsOf(podUid).includes(uid);
-    return !this.#bereft.has(podUid) && this.#claimUid(key) === uid;
+    return !this.#withoutClaim.has(podUid) && this.#claimUid(key) === uid;
   }
 }

@@ -12,8 +12,8 @@ export interface ElectionTiming {
 }
 
 /**
- * No holder may ask for longer: a Lease of which somebody wrote that it is held for years is free after this, too, unless its holder
- * renews it. Milliseconds.
+ * No holder may ask for longer. A forged Lease that claims to be held for years becomes free after this time, unless its holder renews it.
+ * Milliseconds.
  */
 export const LONGEST_DURATION_MS = 300_000;
 
