@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { openOwner } from "../rig/process/owner.ts";
+import { closeOnSignals } from "../rig/process/run-owned.ts";
 
 const run = promisify(execFile);
 
@@ -76,13 +77,15 @@ export async function tryVariants<Fate>(
 
 /** A copy of the tree that is thrown away. */
 export async function inPlainTree<T>(copied: readonly string[], use: (plain: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "mooring-variants-"));
+  const owner = await openOwner();
+  const signals = closeOnSignals(owner);
   try {
-    const plain = join(folder, "plain");
+    const plain = join(owner.folder, "plain");
     await copyTree(ROOT, plain, copied);
     return await use(plain);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await owner.close();
+    signals[Symbol.dispose]();
   }
 }
 
