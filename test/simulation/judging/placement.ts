@@ -48,7 +48,8 @@ export class PlacementWatch {
     if (this.#failed.has(uid)) return "had been failed before";
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
       return "it did not wait any more";
-    if (pod.hasRun) return "it had started";
+    // Containers of an earlier boot have ended with it: the pod waits for its volumes again.
+    if (pod.startedIn === node.machine.bootId()) return "it had started";
     const sinceMs = (this.#sent.get(previous.metadata.resourceVersion) ?? now) - DECIDED_MS;
     const wrong = claimsOf(this.#world, pod).filter(({ volume }) =>
       cluster.placement.wasExcluded(volume.pv, pod.node, sinceMs),
@@ -85,7 +86,7 @@ function isExcluded(world: World, pod: PodRecord): boolean {
 function isStuck(world: World, pod: PodRecord): boolean {
   const { cluster, nodes } = world;
   const node = nodes.find(({ name }) => name === pod.node);
-  if (node?.agentPodUid === undefined || pod.hasRun || pod.isDeleting || cluster.wasMadeAnew(pod.node)) return false;
+  if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node)) return false;
   const claims = claimsOf(world, pod);
   if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
   return (

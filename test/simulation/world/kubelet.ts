@@ -143,7 +143,7 @@ export class Kubelet {
     await power.pause(pace.startMs);
     if (work.over.isOpen()) return;
     work.isRunning = true;
-    pod.hasRun = true;
+    pod.startedIn = this.#parts.bootId();
     this.#parts.table().mount({ point: containerMount(pod.uid), fsType: "overlay", source: "overlay" });
     for (const volume of found)
       if (volume.claimUid !== undefined && volume.kind === "host-path") this.#beginUse(pod, volume);
@@ -271,7 +271,7 @@ export class Kubelet {
   }
 }
 
-function endOf({ isDeleting, hasRun }: PodRecord): PodPhase {
-  if (!hasRun) return "NeverRan";
+function endOf({ isDeleting, startedIn }: PodRecord): PodPhase {
+  if (startedIn === undefined) return "NeverRan";
   return isDeleting ? "Failed" : "Succeeded";
 }

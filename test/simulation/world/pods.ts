@@ -40,8 +40,8 @@ export interface PodRecord {
   boundAt: number | undefined;
   isThere: boolean;
   isDeleting: boolean;
-  /** Its containers were started, in this boot or an earlier one. */
-  hasRun: boolean;
+  /** The boot in which its containers were started last; nothing before they were. */
+  startedIn: string | undefined;
   /** Its phase is final. */
   isOver: boolean;
   /** When, by true time, the API server first showed that it was over: finished or gone. */
@@ -88,7 +88,7 @@ export class Pods {
       boundAt: node === "" ? undefined : this.#parts.now(),
       isThere: true,
       isDeleting: false,
-      hasRun: false,
+      startedIn: undefined,
       isOver: false,
       overAt: undefined,
     };
