@@ -6,14 +6,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import { type Backlog, DealtWith } from "./backlog.ts";
-import {
-  type AgentSight,
-  agentSight,
-  type GapWord,
-  sinceBound,
-  type UnseenTime,
-  unseenTimes,
-} from "./core/blind-gap.ts";
+import { type AgentSight, agentSight, type GapWord, type UnseenTime, unseenTimes } from "./core/blind-gap.ts";
 import type { BlindGapSetting, Unseen } from "./core/claim-gap.ts";
 import type { Node, Volume } from "./core/cluster-objects.ts";
 import type { Receipt } from "./core/fleet.ts";
@@ -98,17 +91,15 @@ export class BlindGaps {
   /** When a claim with this volume may have been used without anybody seeing it. */
   unseenOf(volume: Volume | undefined): Unseen {
     const { blindGap: setting } = this.#limits;
-    const times = this.#words.length === 0 ? NOTHING : sinceBound(this.#timesOf(volume), volume?.boundSinceMs);
-    const openUntilMs = this.#openUntil(volume);
+    const times = this.#words.length === 0 ? NOTHING : this.#timesOf(volume);
+    const openUntilMs = this.#openUntil();
     return openUntilMs === undefined ? { times, setting } : { times, setting, openUntilMs };
   }
 
-  /** The end of the last gap that cannot be judged yet and that the volume's binding is not newer than. */
-  #openUntil(volume: Volume | undefined): number | undefined {
-    const { boundSinceMs = Number.NEGATIVE_INFINITY } = volume ?? {};
+  /** The end of the last gap that cannot be judged yet. */
+  #openUntil(): number | undefined {
     const open = this.#parts.coverage.gaps().filter((gap) => this.#tracks.get(keyOf(gap))?.isReady !== true);
-    const ends = open.map(({ toMs }) => toMs).filter((toMs) => boundSinceMs < toMs);
-    return ends.length === 0 ? undefined : Math.max(...ends);
+    return open.length === 0 ? undefined : Math.max(...open.map(({ toMs }) => toMs));
   }
 
   #timesOf(volume: Volume | undefined): readonly UnseenTime[] {

@@ -23,7 +23,7 @@ import type { Standing } from "./standing.ts";
  * - A node that has not told ten minutes after the gap (`--agentless-after`), or is gone, counts until the end of the gap; when it
  *   tells after all, until the end of its blindness.
  * - No node counts whose kubelet has not renewed its Lease since before the gap, that was made after it, or that the volume's node
- *   affinity excludes; nor does a claim whose volume was bound after it.
+ *   affinity excludes.
  * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour, or comes back with an
  *   empty disk, takes with it what its agent had not told; a use that lies within a gap and between two reads of the mount table (a tenth
  *   of a second apart, or ten times what a slow read takes); whoever edits labels of nodes or the Lease;
@@ -163,11 +163,6 @@ export function unseenTimes(
       ...(during === undefined ? [] : [{ ...during, isBefore: false, ...about }]),
     ];
   });
-}
-
-/** Without those in gaps that were over when the volume was bound. Its time is cut to the second: that of the end counts still. */
-export function sinceBound(times: readonly UnseenTime[], boundSinceMs: number | undefined): readonly UnseenTime[] {
-  return boundSinceMs === undefined ? times : times.filter(({ gapEndedMs }) => boundSinceMs < gapEndedMs);
 }
 
 /** False for a node that the volume's affinity is proven to exclude, by the labels that the node has now. */

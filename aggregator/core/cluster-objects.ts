@@ -45,11 +45,6 @@ export interface Volume {
   readonly csi: { readonly driver: string; readonly handleHash: string } | undefined;
   /** The runtime binds the directory straight into the container: it shows in no mount table. */
   readonly isHostPath: boolean;
-  /**
-   * What began before this was not its claim's: when it was bound, else when it was made, whole seconds cut off. Nothing when
-   * the API server does not say.
-   */
-  readonly boundSinceMs: number | undefined;
   /** Where it can be mounted (`nodeAffinity.required`), as JSON: texts that are equal take memory once. Nothing for anywhere. */
   readonly nodeAffinity?: string | undefined;
   /** What Mooring has written; nothing where neither annotation is there, as on nearly all. */

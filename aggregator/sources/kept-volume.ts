@@ -27,7 +27,6 @@ export class KeptVolume implements Whole<Volume>, Stored {
   readonly #handleHash: string | undefined;
   readonly #phaseSince: number | undefined;
   readonly #created: number | undefined;
-  readonly #boundSince: number | undefined;
   readonly annotations: Volume["annotations"];
 
   constructor(volume: Volume & Stored, { kinds, texts }: VolumeValues) {
@@ -43,7 +42,6 @@ export class KeptVolume implements Whole<Volume>, Stored {
     this.#handleHash = csi?.handleHash;
     this.#phaseSince = secondsOf(volume.phaseSinceMs);
     this.#created = secondsOf(volume.createdAtMs);
-    this.#boundSince = secondsOf(volume.boundSinceMs);
     this.annotations = volume.annotations;
   }
 
@@ -87,9 +85,5 @@ export class KeptVolume implements Whole<Volume>, Stored {
 
   get createdAtMs(): number | undefined {
     return millisecondsOf(this.#created);
-  }
-
-  get boundSinceMs(): number | undefined {
-    return millisecondsOf(this.#boundSince);
   }
 }

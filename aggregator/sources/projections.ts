@@ -174,8 +174,6 @@ export function projectVolume(object: unknown): Projected<Volume> {
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
     csi: csi && { driver: csi.driver, handleHash: hashHandle(csi.volumeHandle) },
     isHostPath: hostPath !== undefined,
-    // A PV that was made again under its name is another one.
-    boundSinceMs: (status.phase === "Bound" ? phaseSinceMs : undefined) ?? createdAtMs,
     nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
     annotations: volumeAnnotations(meta.annotations ?? {}),
   };

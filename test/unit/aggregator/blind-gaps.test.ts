@@ -3,7 +3,7 @@ import { BlindGaps } from "../../../aggregator/blind-gaps.ts";
 import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { LeaseRenewal } from "../../../aggregator/core/kubelet-lease.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
-import { createFakeClock, settle } from "../../fakes/clock.ts";
+import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "./world.ts";
 
@@ -104,13 +104,6 @@ describe("the gaps of a time of leading", () => {
     expect([atFirst, unheard, held()]).toEqual([NOON, NOON, undefined]);
     // What was held back is looked at again, although nobody was blind.
     expect(scene.changes()).toBe(1);
-  });
-
-  it("hold back nothing of a volume that was bound after them", async () => {
-    const scene = gapsOf();
-    await scene.end();
-
-    expect(scene.gaps.unseenOf(volumeWith({ boundSinceMs: NOON })).openUntilMs).toBeUndefined();
   });
 
   it("are not judged by what a node told of the time before their end", async () => {
@@ -225,16 +218,5 @@ describe("the gaps of a time of leading", () => {
     await scene.end();
 
     expect(scene.gaps.unseenOf(volumeWith()).times).toMatchObject([{ isBefore: true }, { toMs: nowMs }]);
-  });
-
-  it("say nothing of a volume that was bound after them", async () => {
-    const scene = gapsOf();
-    await scene.clock.advance(1_000);
-    scene.gaps.onReport(reportAt(scene.clock.wallMs(), BLIND), { atMs: scene.clock.wallMs(), widthMs: 0 }, false);
-    await scene.clock.advance(5_000);
-    await settle();
-    await scene.end();
-
-    expect(scene.gaps.unseenOf(volumeWith({ boundSinceMs: NOON })).times).toEqual([]);
   });
 });

@@ -69,7 +69,6 @@ export function volumeWith(fields: Partial<Volume> = {}): Volume {
     reclaimPolicy: "Delete",
     csi: undefined,
     isHostPath: false,
-    boundSinceMs: undefined,
     ...fields,
   };
 }

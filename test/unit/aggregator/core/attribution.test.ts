@@ -171,7 +171,7 @@ describe("claimsOf", () => {
     },
     {
       name: "a use whose volume seems to be bound only since then is this claim's: anybody who may write its status can say so",
-      volumes: [volumeWith({ boundSinceMs: 9_000_000 })],
+      volumes: [volumeWith({ phaseSinceMs: 9_000_000 })],
       pods: [],
       beganByMs: 4_999,
       claims: ["claim-1"],

@@ -3,7 +3,6 @@ import {
   type AgentSight,
   agentSight,
   type GapNode,
-  sinceBound,
   unseenTimes,
   type VolumeReach,
   wordOn,
@@ -291,17 +290,5 @@ describe("when a volume may have been used unseen", () => {
       { ...span(EVER, 4), isBefore: false, gapEndedMs: GAP.toMs, hasBegin: false },
       { ...span(21, 22), isBefore: false, gapEndedMs: later.toMs, hasBegin: true },
     ]);
-  });
-
-  it.each([
-    { name: "was bound before", boundSinceMs: NOON, counts: 1 },
-    { name: "was bound in it", boundSinceMs: NOON + 5 * MIN, counts: 1 },
-    { name: "was bound in its last second", boundSinceMs: GAP.toMs - 1_000, counts: 1 },
-    { name: "was bound after it", boundSinceMs: GAP.toMs, counts: 0 },
-    { name: "was bound nobody knows when", boundSinceMs: undefined, counts: 1 },
-  ])("counts $counts times where the volume $name", ({ boundSinceMs, counts }) => {
-    const times = unseenTimes(anywhere, [word(GAP, { a1: [span(3, 4)] })], nodeOf);
-
-    expect(sinceBound(times, boundSinceMs)).toHaveLength(counts);
   });
 });

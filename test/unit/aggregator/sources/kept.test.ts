@@ -52,7 +52,6 @@ const VOLUME: Volume & { readonly resourceVersion: string } = {
   claim: { key: "shop/data", uid: "claim-1" },
   csi: { driver: "csi.example", handleHash: "0a1b" },
   isHostPath: false,
-  boundSinceMs: 1_795_262_400_000,
   nodeAffinity: '{"nodeSelectorTerms":[]}',
   annotations: { mountedOn: "{}", lastUse: undefined },
 };
@@ -108,8 +107,8 @@ describe("a kept object says what was told", () => {
     { name: "bound", change: {} },
     { name: "free", change: { phase: "Available", claim: undefined } },
     { name: "without a handle", change: { csi: undefined, isHostPath: true } },
-    { name: "without times", change: { phaseSinceMs: undefined, createdAtMs: undefined, boundSinceMs: undefined } },
-    { name: "bound at no whole second", change: { phaseSinceMs: 1_795_262_400_001, boundSinceMs: -1 } },
+    { name: "without times", change: { phaseSinceMs: undefined, createdAtMs: undefined } },
+    { name: "bound at no whole second", change: { phaseSinceMs: 1_795_262_400_001, createdAtMs: -1 } },
     { name: "for anywhere", change: { nodeAffinity: undefined, storageClass: undefined, capacity: undefined } },
   ])("a volume, $name", ({ change }) => {
     const volume = { ...VOLUME, ...change };
