@@ -50,19 +50,26 @@ export class DeletionWatch {
     const mounts = [
       ...uses.map((use): HeldMount => {
         const { node, beganAt } = use;
-        const excuse = this.#wasStored(claim, { node, sinceMs: beganAt }) ? undefined : this.#excuseOfUse(use, byMs);
-        return { words: describeUse(this.#witness.useOf(use)), excuse };
+        const isStored = this.#wasStored(claim, { node, sinceMs: beganAt });
+        const excuse = isStored ? undefined : this.#excuseOfUse(use, byMs);
+        return { words: describeUse(this.#witness.useOf(use)), excuse: this.#excuseOfNode(use) ?? excuse };
       }),
       ...nodes.flatMap(({ name }): readonly HeldMount[] => {
         const sinceMs = this.#stagedOn(claim, name);
         if (sinceMs === undefined) return [];
         const wasStored = this.#wasStored(claim, { node: name, sinceMs });
         const excuse = wasStored ? undefined : this.#excuseOfStaging(name, { sinceMs, byMs });
-        return [{ words: `its volume is staged on ${name}`, excuse }];
+        const ofNode = this.#excuseOfNode({ node: name, beganAt: sinceMs });
+        return [{ words: `its volume is staged on ${name}`, excuse: ofNode ?? excuse }];
       }),
     ];
     const isForced = overrides(previous);
     judgeGone(this.#docket, { name: claim.name, stored: publishedIn(previous), mounts, isForced });
+  }
+
+  /** Somebody says that the node is gone: then so is what was stored of it. */
+  #excuseOfNode({ node, beganAt }: Pick<Use, "node" | "beganAt">): string | undefined {
+    return this.#world.wasGivenUp({ node, beganAt, endedAt: undefined }) ? "node given up" : undefined;
   }
 
   /** It was stored once that the claim is mounted there: that may be forgotten only for what the node itself has reported since. */
@@ -80,7 +87,6 @@ export class DeletionWatch {
 
   #excuseOfUse(use: Use, byMs: number): string | undefined {
     if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
-    if (this.#world.wasGivenUp(use)) return "node given up";
     return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "mounted just before";
   }
 
@@ -89,7 +95,6 @@ export class DeletionWatch {
     { sinceMs, byMs }: { readonly sinceMs: number; readonly byMs: number },
   ): string | undefined {
     const { health, now } = this.#world;
-    if (this.#world.wasGivenUp({ node, beganAt: sinceMs, endedAt: undefined })) return "node given up";
     if (this.#witness.isUnseen(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
     return health.ledBy(span, WRITES_MS, agentOn(node)) === undefined ? "mounted just before" : undefined;
