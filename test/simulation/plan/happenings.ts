@@ -217,11 +217,8 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
 
-/**
- * Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last, or is promised too little of:
- * a time in which nobody watched still goes by since when a volume says that it is bound.
- */
-const FOCUSED: readonly StepKind[] = ["put-back", "forge-binding"];
+/** Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last. */
+const FOCUSED: readonly StepKind[] = ["put-back"];
 
 /** Kinds that worlds have which are about deletions of claims, and these always. */
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];
