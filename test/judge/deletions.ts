@@ -4,7 +4,9 @@ import type { Published } from "./published.ts";
 /** A mount of a volume at the moment when its claim went. */
 export interface HeldMount {
   readonly words: string;
-  /** Why protection does not cover it; nothing where it does. */
+  /** It was there for so short a time that nothing is promised of it. */
+  readonly isNew: boolean;
+  /** Why protection may not cover it; nothing where it does. */
   readonly excuse: string | undefined;
 }
 
@@ -23,7 +25,8 @@ export function judgeGone(docket: Docket, { name, stored, mounts, isForced }: De
   if (mounts.length === 0) docket.judge("protected", true, () => "");
   // Whatever is true: one that says that it is in use is kept.
   const saysInUse = stored !== undefined && (!stored.isUnused || stored.staged !== undefined);
-  for (const { words, excuse } of mounts) {
+  for (const { words, isNew, excuse } of mounts) {
+    if (isNew && !saysInUse) continue;
     if (isForced) docket.judge("protected", true, () => "");
     else if (excuse !== undefined && !saysInUse) docket.excuse("protected", excuse);
     else docket.judge("protected", false, () => `${name} is gone: ${words}; stored was ${JSON.stringify(stored)}`);

@@ -12,6 +12,16 @@ import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { agentOn, type Witness, WRITES_MS } from "./witness.ts";
 
+/** A mount that a kernel has when a claim goes. */
+interface Mount {
+  readonly words: string;
+  readonly node: string;
+  readonly sinceMs: number;
+  /** Since when its pod or it could be known. */
+  readonly knownMs: number;
+  readonly excuse: () => string | undefined;
+}
+
 /** Has each claim judged at the moment when it is gone. */
 export class DeletionWatch {
   readonly #world: World;
@@ -44,27 +54,33 @@ export class DeletionWatch {
   }
 
   #judge(claim: ClaimRecord, previous: ApiObject): void {
-    const { truth, nodes } = this.#world;
+    const { truth, nodes, cluster } = this.#world;
     const byMs = this.#unwritten.get(claim.uid) ?? this.#world.now;
     const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
     const mounts = [
       ...uses.map((use): HeldMount => {
-        const { node, beganAt } = use;
-        const isStored = this.#wasStored(claim, { node, sinceMs: beganAt });
-        const excuse = isStored ? undefined : this.#excuseOfUse(use, byMs);
-        return { words: describeUse(this.#witness.useOf(use)), excuse: this.#excuseOfNode(use) ?? excuse };
+        const words = describeUse(this.#witness.useOf(use));
+        const { boundAt = use.beganAt } = cluster.pods.byUid(use.podUid) ?? {};
+        const [sinceMs, knownMs] = [use.beganAt, Math.min(use.beganAt, boundAt)];
+        const excuse = (): string | undefined => this.#excuseOfUse(use, byMs);
+        return this.#heldMount(claim, { words, node: use.node, sinceMs, knownMs, excuse });
       }),
-      ...nodes.flatMap(({ name }): readonly HeldMount[] => {
-        const sinceMs = this.#stagedOn(claim, name);
+      ...nodes.flatMap(({ name: node }): readonly HeldMount[] => {
+        const sinceMs = this.#stagedOn(claim, node);
         if (sinceMs === undefined) return [];
-        const wasStored = this.#wasStored(claim, { node: name, sinceMs });
-        const excuse = wasStored ? undefined : this.#excuseOfStaging(name, { sinceMs, byMs });
-        const ofNode = this.#excuseOfNode({ node: name, beganAt: sinceMs });
-        return [{ words: `its volume is staged on ${name}`, excuse: ofNode ?? excuse }];
+        const words = `its volume is staged on ${node}`;
+        const excuse = (): string | undefined => this.#excuseOfStaging(node, { sinceMs, byMs });
+        return [this.#heldMount(claim, { words, node, sinceMs, knownMs: sinceMs, excuse })];
       }),
     ];
     const isForced = overrides(previous);
     judgeGone(this.#docket, { name: claim.name, stored: publishedIn(previous), mounts, isForced });
+  }
+
+  #heldMount(claim: ClaimRecord, { words, node, sinceMs, knownMs, excuse }: Mount): HeldMount {
+    const ofNode = this.#excuseOfNode({ node, beganAt: sinceMs });
+    if (this.#wasStored(claim, { node, sinceMs })) return { words, isNew: false, excuse: ofNode };
+    return { words, isNew: this.#world.now - knownMs < WRITES_MS, excuse: ofNode ?? excuse() };
   }
 
   /** Somebody says that the node is gone: then so is what was stored of it. */
@@ -87,7 +103,7 @@ export class DeletionWatch {
 
   #excuseOfUse(use: Use, byMs: number): string | undefined {
     if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
-    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "mounted just before";
+    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "nobody was well since";
   }
 
   #excuseOfStaging(
@@ -97,7 +113,7 @@ export class DeletionWatch {
     const { health, now } = this.#world;
     if (this.#witness.isUnseen(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
-    return health.ledBy(span, WRITES_MS, agentOn(node)) === undefined ? "mounted just before" : undefined;
+    return health.ledBy(span, WRITES_MS, agentOn(node)) === undefined ? "nobody was well since" : undefined;
   }
 }
 

@@ -86,7 +86,8 @@ function isExcluded(world: World, pod: PodRecord): boolean {
 function isStuck(world: World, pod: PodRecord): boolean {
   const { cluster, nodes } = world;
   const node = nodes.find(({ name }) => name === pod.node);
-  if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node)) return false;
+  if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node))
+    return false;
   const claims = claimsOf(world, pod);
   if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
   return (

@@ -1,28 +1,42 @@
 import { describe, expect, it } from "vitest";
 import { judgeGone, judgeStranded } from "../../judge/deletions.ts";
 import { chanceRows, seldomJudged } from "../../judge/tally.ts";
-import { judged, unused } from "./cases.ts";
+import { inUse, judged, unused } from "./cases.ts";
 
-const MOUNT = { words: "shop/web has it mounted", excuse: undefined };
-const LATE = { words: "shop/late has it mounted", excuse: "mounted just before" };
+const MOUNT = { words: "shop/web has it mounted", isNew: false, excuse: undefined };
+const LATE = { words: "shop/late has it mounted", isNew: false, excuse: "nobody was well since" };
+const NEW = { words: "shop/new has it mounted", isNew: true, excuse: undefined };
 
 describe("a protected claim that is gone", () => {
   it.each([
     { name: "and nothing has mounted", mounts: [], isForced: false, found: [] },
     { name: "while it is mounted", mounts: [MOUNT], isForced: false, found: ["protected"] },
     { name: "by override", mounts: [MOUNT], isForced: true, found: [] },
-    { name: "of a mount that was not known", mounts: [LATE], isForced: false, found: ["excused: mounted just before"] },
+    {
+      name: "of a mount that was not known",
+      mounts: [LATE],
+      isForced: false,
+      found: ["excused: nobody was well since"],
+    },
+    { name: "of a mount that is new", mounts: [NEW], isForced: false, found: [] },
+    { name: "of two, one new", mounts: [NEW, MOUNT], isForced: false, found: ["protected"] },
     {
       name: "of two, one known",
       mounts: [LATE, MOUNT],
       isForced: false,
-      found: ["protected", "excused: mounted just before"],
+      found: ["protected", "excused: nobody was well since"],
     },
   ])("$name", ({ mounts, isForced, found }) => {
     const gone = { name: "data", stored: unused(), mounts, isForced };
 
     expect(judged((docket) => judgeGone(docket, gone)).toSorted()).toEqual(found.toSorted());
   });
+});
+
+it("says of a claim that goes although it says that it is in use that it was not protected, however new its mount is", () => {
+  const gone = { name: "data", stored: inUse(), mounts: [NEW], isForced: false };
+
+  expect(judged((docket) => judgeGone(docket, gone))).toEqual(["protected"]);
 });
 
 describe("a claim that was deleted long ago", () => {
