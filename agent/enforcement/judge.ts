@@ -100,10 +100,14 @@ export class Judge {
     return { outcome: "let alone: it is not waiting", after: undefined };
   }
 
-  /** A brake that still holds is asked without a read: thousands of agents may be held at once. */
+  /**
+   * A brake that still holds is asked without a read: thousands of agents may be held at once. Not of a pod that was seen by other labels of
+   * the node: the brake may wait for just that look, and would ask for it again and again.
+   */
   #stillHeld(subject: Subject): Next | undefined {
     const { held } = subject;
-    if (held === undefined || this.#parts.clock.monotonicMs() >= held.until) return undefined;
+    const isSeen = subject.epoch === this.#parts.epoch();
+    if (held === undefined || !isSeen || this.#parts.clock.monotonicMs() >= held.until) return undefined;
     return this.#parts.act.stillHolds(subject, held);
   }
 }

@@ -1,7 +1,21 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { FakeClock } from "../../../fakes/clock.ts";
 import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./scene.ts";
 
 afterEach(endScenes);
+
+/** How often a clock is asked from now on. Each time costs a moment, so that time passes also for what never rests. */
+function countAsks(clock: FakeClock): () => number {
+  const { monotonicMs, pass } = clock;
+  let asks = 0;
+  const ask = (): number => {
+    asks += 1;
+    pass(0.01);
+    return monotonicMs();
+  };
+  Object.assign(clock, { monotonicMs: ask });
+  return () => asks;
+}
 
 describe("a pod that waits for a volume which its node must not have", () => {
   it("is rejected after the grace period, like a kubelet does it, with an event", async () => {
@@ -253,6 +267,24 @@ describe("what leads to a look", () => {
 
     expect(before).toBe("Pending");
     expect(phase("web")).toBe("Failed");
+  });
+
+  it("is a label that changes after a pod that was held back has started: it is looked at, and not asked for again and again", async () => {
+    const { cluster, clock, advance, enforcement } = await startScene();
+    enforcement.onAnswer({ forget: [], volumes: [], holdRejections: "many nodes reject" });
+    for (const name of ["a", "b"]) cluster.put(podAt(name), pod(name));
+    cluster.put(podAt("c"), pod("c", { status: RUNNING }));
+    await advance(6_000);
+    cluster.put(podAt("a"), pod("a", { status: RUNNING }));
+    cluster.put(NODE, node("c"));
+    await advance(6_000);
+
+    const asks = countAsks(clock);
+    enforcement.onAnswer({ forget: [], volumes: [] });
+    await advance(6_000);
+
+    expect(enforcement.check()).toMatchObject({ ok: false, why: expect.stringContaining("3 of the node's 3 pods") });
+    expect(asks()).toBeLessThan(1_000);
   });
 
   it("is not what a kubelet writes into its Node every few minutes", async () => {
