@@ -14,4 +14,9 @@ const { first, last, shrinks, focus } = v.parse(
   workerData,
 );
 
-for (let seed = first; seed <= last; seed += 1) parentPort?.postMessage(await playSeed(seed, { focus, shrinks }));
+let seed = first;
+// One that cannot be played to its end is named.
+process.on("unhandledRejection", (cause) => {
+  throw new Error(`seed ${seed} ended the simulation`, { cause });
+});
+for (; seed <= last; seed += 1) parentPort?.postMessage(await playSeed(seed, { focus, shrinks }));
