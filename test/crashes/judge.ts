@@ -139,24 +139,31 @@ interface Seen {
 
 function usedBy(use: TrueUse, seen: Seen): Use {
   const { node, pod, podUid, mounted, unmounted } = use;
+  const isScanned = wasScanned(use, seen.lives) || undefined;
   const ended = unmounted && { afterMs: unmounted.fromMs, byMs: unmounted.toMs };
   return {
-    ...{ node, pod, podUid, isShown: true, isKnown: false, ended, promisedEnd: ended },
+    ...{ node, pod, podUid, isShown: true, isScanned, isKnown: false, ended, promisedEnd: ended },
     ...{ beganMs: mounted.toMs, endedMs: unmounted?.fromMs, excuse: undefined, unseen: undefined },
     forgotten: wasSeen(use, seen) ? undefined : "nobody could see it",
   };
 }
 
-/** Its agent could see the mount for two seconds, or a replica that lived until that was told could see the pod. */
-function wasSeen(use: TrueUse, { states, lives: { agents, aggregators, apiServer } }: Seen): boolean {
-  const mounted = { fromMs: use.mounted.toMs, toMs: earliestEnd(use) };
-  const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
-  const sees = (span: Span, ...lives: readonly (readonly Span[])[]): boolean =>
-    common([span], ...lives).some(({ fromMs, toMs }) => toMs - fromMs >= UNREAD_MS);
+/** Its agent could see the mount, or a replica that lived until that was told could see the pod. */
+function wasSeen(use: TrueUse, { states, lives }: Seen): boolean {
   // An agent writes down what it has seen; a replica that is killed before it has told takes it along.
-  if (sees(mounted, agents[use.node] ?? [])) return true;
+  if (wasScanned(use, lives)) return true;
+  const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
   const toldMs = writesOf(states).find(({ words }) => words.isUnused && words.sinceMs >= earliestEnd(use))?.seenMs ?? 0;
-  const survivors = aggregators.filter(({ toMs }) => toMs >= toldMs);
+  const survivors = lives.aggregators.filter(({ toMs }) => toMs >= toldMs);
   // Nobody but the API server tells it of pods.
-  return sees(there, survivors, apiServer);
+  return isLongEnough(there, survivors, lives.apiServer);
+}
+
+function wasScanned(use: TrueUse, { agents }: Lives): boolean {
+  return isLongEnough({ fromMs: use.mounted.toMs, toMs: earliestEnd(use) }, agents[use.node] ?? []);
+}
+
+/** All of them were up for two seconds of it. */
+function isLongEnough(span: Span, ...lives: readonly (readonly Span[])[]): boolean {
+  return common([span], ...lives).some(({ fromMs, toMs }) => toMs - fromMs >= UNREAD_MS);
 }

@@ -27,6 +27,8 @@ export interface Published {
 export interface PublishedUse {
   readonly release: string;
   readonly node: string | undefined;
+  /** `namespace/name` */
+  readonly pod: string | undefined;
   readonly podUid: string | undefined;
   readonly releasedAtMs: number;
   /** Nothing when it is not known. */
@@ -73,6 +75,7 @@ function lastUseIn(claimUid: string, value: Json | undefined): PublishedUse | un
   return {
     release: textIn(use.release) ?? "",
     node: textIn(use.node),
+    pod: textIn(use.pod),
     podUid: textIn(use.podUID),
     releasedAtMs,
     uncertaintyMs: typeof use.uncertaintyMs === "number" ? use.uncertaintyMs : undefined,

@@ -17,6 +17,8 @@ export interface Use {
   readonly podUid: string;
   /** False where no mount table shows it. */
   readonly isShown: boolean;
+  /** A scan had to show its mount: how sure its end is has to be told. False where none can have; nothing where both may be. */
+  readonly isScanned: boolean | undefined;
   /** It had begun by then. */
   readonly beganMs: number;
   /** When its last mount went; nothing while there is one. */

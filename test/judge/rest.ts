@@ -94,8 +94,9 @@ function judgeLastUser(docket: Docket, claim: Case, { now: { lastUse }, scene: {
   const last = Math.max(...told.map(endOf));
   const users = claim.uses.filter((use) => endOf(use) >= last);
   const named = lastUse?.podUid;
-  if (named === undefined && lastUse !== undefined && lastUse.releasedAtMs >= last) {
-    docket.excuse("last-user", "told without its pod");
+  const forgotten = users.find((use) => use.forgotten !== undefined)?.forgotten;
+  if (named === undefined && lastUse !== undefined && lastUse.releasedAtMs >= last && forgotten !== undefined) {
+    docket.excuse("last-user", forgotten);
     return;
   }
   const known = [...users.map(({ podUid }) => podUid), ...claim.lookalikes];

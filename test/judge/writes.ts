@@ -1,5 +1,5 @@
 import type { Docket } from "./docket.ts";
-import type { Published } from "./published.ts";
+import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Use } from "./record.ts";
 
 /** A status that was stored. */
@@ -81,33 +81,49 @@ function wordsOf(use: Use | undefined): string {
   return use === undefined ? "" : describeUse(use);
 }
 
-/** What is stored is in whole milliseconds; and of what is summed up a little is lost. */
-const ROUNDED_MS = 2;
-
 /** Who is named did use the claim, or named it where no scan is said to have shown a mount; and an end that was seen is within its uncertainty. */
-function judgeLastUse(
-  docket: Docket,
-  { name, uses, namedBy, lookalikes, dispute }: Case,
-  { lastUse }: Published,
-): void {
-  if (lastUse?.podUid === undefined) return;
-  const { podUid, node, evidence, releasedAtMs, uncertaintyMs } = lastUse;
-  const excuse = dispute ?? (lookalikes.includes(podUid) ? "a lookalike" : undefined);
+function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void {
+  if (lastUse === undefined) return;
+  const { podUid, node, pod, evidence, uncertaintyMs } = lastUse;
+  const excuse = claim.dispute ?? (claim.lookalikes.includes(podUid ?? "") ? "a lookalike" : undefined);
   if (excuse !== undefined) {
     docket.excuse("last-user", excuse);
     return;
   }
-  const own = uses.filter((use) => use.podUid === podUid && (node === undefined || use.node === node));
-  const wasSeen = evidence === "mount-table" && uncertaintyMs !== undefined;
-  const isOne = own.length > 0 || (!wasSeen && namedBy.includes(podUid));
-  docket.judge(
-    "last-user",
-    isOne,
-    () => `${name} is said to have been used by ${podUid} on ${node}, known by ${evidence}`,
-  );
-  if (evidence !== "mount-table" || own.length === 0) return;
-  const isWithin = own.some(({ ended }) => {
-    if (ended === undefined) return false;
+  const own = claim.uses.filter((use) => {
+    // Of one whose name was never heard, the UID stands in for it.
+    const isName = fits(pod, use.pod) || pod === use.podUid;
+    return fits(podUid, use.podUid) && fits(node, use.node) && isName;
+  });
+  // Whose mount it was that a scan is said to have shown, is known then.
+  const wasSeen = podUid !== undefined && evidence === "mount-table" && uncertaintyMs !== undefined;
+  const isOne = own.length > 0 || (!wasSeen && claim.namedBy.some((uid) => fits(podUid, uid)));
+  docket.judge("last-user", isOne, () => {
+    return `${claim.name} is said to have been used by ${podUid} (${pod}) on ${node}, known by ${evidence}`;
+  });
+  if (podUid !== undefined && evidence === "mount-table" && own.length > 0)
+    judgeUncertainty(docket, claim.name, { own, lastUse });
+}
+
+/** What is not told fits. */
+function fits(told: string | undefined, real: string): boolean {
+  return told === undefined || told === real;
+}
+
+/** What is stored is in whole milliseconds; and of what is summed up a little is lost. */
+const ROUNDED_MS = 2;
+
+interface ToldEnd {
+  /** Those of whoever is named. */
+  readonly own: readonly Use[];
+  readonly lastUse: PublishedUse;
+}
+
+/** How sure an end is, is told exactly where a scan had shown the mount; and the true end is within that. */
+function judgeUncertainty(docket: Docket, name: string, { own, lastUse }: ToldEnd): void {
+  const { releasedAtMs, uncertaintyMs } = lastUse;
+  const isWithin = own.some(({ ended, isScanned = uncertaintyMs !== undefined }) => {
+    if (ended === undefined || isScanned !== (uncertaintyMs !== undefined)) return false;
     return releasedAtMs >= ended.afterMs && releasedAtMs - (uncertaintyMs ?? releasedAtMs) - ROUNDED_MS <= ended.byMs;
   });
   const told = `${releasedAtMs} with ${uncertaintyMs ?? "unknown"} ms of uncertainty`;

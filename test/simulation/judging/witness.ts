@@ -105,7 +105,7 @@ export class Witness {
     const { node, pod, podUid, isShown, beganAt } = use;
     const momentOf = (ms: number | undefined): Moment | undefined => (ms === undefined ? undefined : this.moment(ms));
     return {
-      ...{ node, pod, podUid, isShown },
+      ...{ node, pod, podUid, isShown, isScanned: undefined },
       beganMs: beganAt,
       endedMs: this.#endOf(use),
       ended: momentOf(use.endedAt),

@@ -213,9 +213,16 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "finds nothing in an uncertainty that is not known",
+      name: "sees that nothing is said of how sure an end is that its agent could see",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
+      found: ["uncertainty"],
+    },
+    {
+      name: "finds nothing in an uncertainty that is not known where its agent could see nothing",
+      uses: [one],
+      states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
+      lives: { agents: { "node-a": [{ fromMs: 28_000, toMs: 100_000 }] } },
       found: [],
     },
     {
@@ -249,9 +256,31 @@ describe("the judge of crashes", () => {
       found: ["last-user"],
     },
     {
-      name: "does not take an end for lost that is told, although its pod is not",
+      name: "sees an end that is told without the pod that its agent could see",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { podUid: undefined })],
+      found: ["last-user"],
+    },
+    {
+      name: "does not take an end for lost that is told, although its pod is not, which nobody saw",
+      uses: [one, two],
+      states: [...told, unused([45_200, 45_000], "two", { podUid: undefined, uncertaintyMs: undefined })],
+      lives: {
+        agents: {
+          "node-a": [
+            { fromMs: 0, toMs: 29_000 },
+            { fromMs: 44_000, toMs: 100_000 },
+          ],
+        },
+        aggregators: [
+          { fromMs: 0, toMs: 29_500 },
+          { fromMs: 42_000, toMs: 100_000 },
+        ],
+        leaders: [
+          { fromMs: 0, toMs: 29_500 },
+          { fromMs: 43_000, toMs: 100_000 },
+        ],
+      },
       found: [],
     },
     {

@@ -8,6 +8,12 @@ export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUs
 
 /** A last use on node-a, read from the mount table. */
 export function usedLast(use: Partial<PublishedUse>): PublishedUse {
-  const usual = { release: `r${use.releasedAtMs}`, node: undefined, podUid: undefined, releasedAtMs: 0 };
+  const usual = {
+    release: `r${use.releasedAtMs}`,
+    node: undefined,
+    pod: undefined,
+    podUid: undefined,
+    releasedAtMs: 0,
+  };
   return { ...usual, uncertaintyMs: undefined, evidence: "mount-table", hasBlindGap: false, ...use };
 }

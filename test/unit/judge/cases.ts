@@ -10,9 +10,9 @@ export function at(ms: number): Moment {
 /** A use from 10 s to 20 s that everybody could see, unless told. */
 export function useOf(use: Partial<Use> & { readonly endMs?: number | undefined } = {}): Use {
   const { endMs = 20_000, ...others } = use;
-  const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, beganMs: 10_000 };
+  const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, isScanned: undefined };
   const end = { endedMs: endMs, ended: at(endMs), promisedEnd: at(endMs) };
-  return { ...usual, ...end, excuse: undefined, unseen: undefined, forgotten: undefined, ...others };
+  return { ...usual, ...end, beganMs: 10_000, excuse: undefined, unseen: undefined, forgotten: undefined, ...others };
 }
 
 /** The same, and it goes on. */
@@ -37,8 +37,9 @@ export function inUse(said: Partial<Published> = {}): Published {
 }
 
 export function lastUse(use: Partial<PublishedUse> = {}): PublishedUse {
-  const usual = { release: "r1", node: "n1", podUid: "web", releasedAtMs: 20_500, uncertaintyMs: 600 };
-  return { ...usual, evidence: "mount-table", hasBlindGap: false, ...use };
+  const user = { node: "n1", pod: "shop/web", podUid: "web" };
+  const end = { releasedAtMs: 20_500, uncertaintyMs: 600, evidence: "mount-table" };
+  return { release: "r1", ...user, ...end, hasBlindGap: false, ...use };
 }
 
 /** Promises that are broken, and excuses that are made. */

@@ -65,6 +65,17 @@ const USERS: readonly Row[] = [
     now: unused({ lastUse: lastUse({ podUid: "old", releasedAtMs: 21_000, uncertaintyMs: 500 }) }),
     found: ["last-user"],
   },
+  {
+    name: "nobody, and an end is told",
+    now: unused({ lastUse: lastUse({ podUid: undefined }) }),
+    found: ["last-user"],
+  },
+  {
+    name: "nobody, and the end is told of a use whose disk was lost",
+    claim: { uses: [LONG_AGO, useOf({ forgotten: "lost with the disk" })] },
+    now: unused({ lastUse: lastUse({ podUid: undefined }) }),
+    found: ["excused: lost with the disk"],
+  },
   { name: "nobody", now: unused({ lastUse: undefined }), found: ["last-user", "last-user"] },
   {
     name: "an earlier end, of a use whose disk was lost",

@@ -76,6 +76,8 @@ const CHANGES: readonly Row[] = [
   },
 ];
 
+const NOBODY = { pod: undefined, podUid: undefined };
+
 const LAST_USES: readonly Row[] = [
   { name: "a pod that never used it", now: unused({ lastUse: lastUse({ podUid: "other" }) }), found: ["last-user"] },
   { name: "a pod that used it elsewhere", now: unused({ lastUse: lastUse({ node: "n2" }) }), found: ["last-user"] },
@@ -103,7 +105,45 @@ const LAST_USES: readonly Row[] = [
     now: inUse({ lastUse: lastUse() }),
     found: ["uncertainty"],
   },
-  { name: "nobody", now: unused({ lastUse: lastUse({ podUid: undefined }) }), found: [] },
+  { name: "nobody", now: unused({ lastUse: lastUse(NOBODY) }), found: [] },
+  {
+    name: "nobody, on a node where nobody used it",
+    now: unused({ lastUse: lastUse({ ...NOBODY, node: "n2" }) }),
+    found: ["last-user"],
+  },
+  {
+    name: "nobody, of a claim that nobody ever used",
+    claim: { uses: [] },
+    now: unused({ lastUse: lastUse({ ...NOBODY, node: undefined }) }),
+    found: ["last-user"],
+  },
+  {
+    name: "a pod under the name of another",
+    now: unused({ lastUse: lastUse({ pod: "shop/db" }) }),
+    found: ["last-user"],
+  },
+  {
+    name: "a pod whose mount a scan had to show, and how sure its end is, is not known",
+    claim: { uses: [useOf({ isScanned: true })] },
+    now: unused({ lastUse: lastUse({ uncertaintyMs: undefined }) }),
+    found: ["uncertainty"],
+  },
+  {
+    name: "a pod whose mount no scan can have shown, and how sure its end is, is known",
+    claim: { uses: [useOf({ isScanned: false })] },
+    found: ["uncertainty"],
+  },
+  {
+    name: "a pod of which that is as it has to be",
+    claim: { uses: [useOf({ isScanned: true })] },
+    found: [],
+  },
+  {
+    name: "a pod whose mount no scan can have shown, and nobody knows how sure that is",
+    claim: { uses: [useOf({ isScanned: false })] },
+    now: unused({ lastUse: lastUse({ uncertaintyMs: undefined }) }),
+    found: [],
+  },
   {
     name: "a pod that is gone with a volume of its own under that name",
     claim: { lookalikes: ["other"] },
