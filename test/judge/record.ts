@@ -63,8 +63,8 @@ export interface Scene {
   readonly stagedOn: readonly string[];
   /** The last end of a use or of a pod that named the claim, or the begin of the claim. */
   readonly last: Moment;
-  /** All had worked for long enough when that happened: its time is exact. */
-  readonly isExact: boolean;
+  /** How much later than that its time may be; nothing where not all had worked for long enough when that happened. */
+  readonly mayBeLateMs: number | undefined;
   /** Who used it last has to be named. */
   readonly isLastNamed: boolean;
 }

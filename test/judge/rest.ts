@@ -3,7 +3,7 @@ import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Scene, type Use } from "./record.ts";
 
 /** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
-const EXACT_MS = 3_000;
+export const EXACT_MS = 3_000;
 
 /** At any time: what all who are to tell of it have had the time to tell stands there. */
 export function judgeMeanwhile(docket: Docket, { name, uses, dispute }: Case, now: Published | undefined): void {
@@ -72,8 +72,8 @@ export function judgeEnds(docket: Docket, claim: Case, now: Published | undefine
   }
 }
 
-function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { last, isExact } }: Found): void {
-  if (!isExact) return;
+function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { last, mayBeLateMs } }: Found): void {
+  if (mayBeLateMs === undefined) return;
   if (dispute !== undefined) {
     docket.excuse("exact", dispute);
     return;
@@ -81,8 +81,8 @@ function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { 
   const lateMs = Math.round(now.sinceMs - last.byMs);
   docket.judge(
     "exact",
-    lateMs <= EXACT_MS,
-    () => `${name} (${now.reason}) is ${lateMs} ms late, and nothing went wrong`,
+    lateMs <= mayBeLateMs,
+    () => `${name} (${now.reason}) is ${lateMs} ms late, and may be ${Math.round(mayBeLateMs)}`,
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Chances } from "./docket.ts";
 
 /** By promise. */
-type Tally = Readonly<Record<string, Chances>>;
+export type Tally = Readonly<Record<string, Chances>>;
 
 /** So many chances are few: of fewer nothing is concluded. */
 const FEW = 100;
@@ -10,6 +10,24 @@ const LEAST_JUDGED = 0.9;
 
 function excusesOf({ excused }: Chances): number {
   return Object.values(excused).reduce((sum, count) => sum + count, 0);
+}
+
+/** The chances of two lots together. */
+export function addChances(one: Tally, other: Tally): Tally {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  const sum = (name: string): Chances => ({
+    judged: (one[name]?.judged ?? 0) + (other[name]?.judged ?? 0),
+    excused: addCounts(one[name]?.excused ?? {}, other[name]?.excused ?? {}),
+  });
+  return Object.fromEntries([...names].map((name) => [name, sum(name)]));
+}
+
+export function addCounts(
+  one: Readonly<Record<string, number>>,
+  other: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries([...names].map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
 }
 
 /** Promises that were judged in less than nine of ten chances: a run that looked away so often proves little. */

@@ -101,8 +101,9 @@ function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void
   docket.judge("last-user", isOne, () => {
     return `${claim.name} is said to have been used by ${podUid} (${pod}) on ${node}, known by ${evidence}`;
   });
-  if (podUid !== undefined && evidence === "mount-table" && own.length > 0)
-    judgeUncertainty(docket, claim.name, { own, lastUse });
+  // Whose end it is that is told without a pod, is known where it is known which of them scans showed.
+  const isKnown = podUid !== undefined || own.every(({ isScanned }) => isScanned !== undefined);
+  if (evidence === "mount-table" && own.length > 0 && isKnown) judgeUncertainty(docket, claim.name, { own, lastUse });
 }
 
 /** What is not told fits. */
@@ -114,7 +115,7 @@ function fits(told: string | undefined, real: string): boolean {
 const ROUNDED_MS = 2;
 
 interface ToldEnd {
-  /** Those of whoever is named. */
+  /** Those of whoever is named, or of all there where nobody is. */
   readonly own: readonly Use[];
   readonly lastUse: PublishedUse;
 }

@@ -1,5 +1,5 @@
 import type { Chances } from "../judge/docket.ts";
-import { chanceRows } from "../judge/tally.ts";
+import { addChances, addCounts, chanceRows } from "../judge/tally.ts";
 import type { SiteFigure } from "./engine/sites.ts";
 import type { StepKind } from "./plan/step.ts";
 
@@ -40,23 +40,6 @@ export function addFigures(one: Figures, other: Figures): Figures {
     chances: addChances(one.chances, other.chances),
     sites: addSites(one.sites, other.sites),
   };
-}
-
-function addCounts(
-  one: Readonly<Record<string, number>>,
-  other: Readonly<Record<string, number>>,
-): Record<string, number> {
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return Object.fromEntries([...names].map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
-}
-
-function addChances(one: Figures["chances"], other: Figures["chances"]): Figures["chances"] {
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  const sum = (name: string): Chances => ({
-    judged: (one[name]?.judged ?? 0) + (other[name]?.judged ?? 0),
-    excused: addCounts(one[name]?.excused ?? {}, other[name]?.excused ?? {}),
-  });
-  return Object.fromEntries([...names].map((name) => [name, sum(name)]));
 }
 
 function addSites(one: Figures["sites"], other: Figures["sites"]): Figures["sites"] {

@@ -127,7 +127,7 @@ async function judgeEnd(
     const [states, { starvation }] = [stage.log.states(claim), stage];
     return reasons.map((reason) =>
       judge({
-        expected: { status: "True", reason, evidence: "any" },
+        expected: { reason, evidence: "any" },
         truth: { ...truth, outageUntilMs },
         states,
         starvation,

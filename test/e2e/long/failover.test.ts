@@ -125,7 +125,9 @@ async function untilPublished(claim: string, status: "True" | "False", afterMs: 
   const find = (): number | undefined =>
     stage.log
       .states(claim)
-      .find(({ seenMs, words }) => seenMs > afterMs && words !== "gone" && words.mooring?.status === status)?.seenMs;
+      .find(
+        ({ seenMs, words }) => seenMs > afterMs && words !== "gone" && words.mooring?.isUnused === (status === "True"),
+      )?.seenMs;
   await stage.until(
     `${claim} ${status}`,
     () => {

@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { parseTimestamp } from "../../../common/storage/timestamp.ts";
+import { type Published, publishedIn } from "../../judge/published.ts";
 
 /** A condition as it was published. */
 export interface PublishedCondition {
@@ -13,9 +14,11 @@ export interface PublishedCondition {
 export type Author = "mooring" | "kubernetes";
 
 /** What both said of a claim, from a moment on. */
-export interface ClaimWords extends Readonly<Record<Author, PublishedCondition | undefined>> {
-  /** Mooring's annotation on the last use as it is, for whoever looks for the cause of a fault. */
-  readonly lastUse: string | undefined;
+export interface ClaimWords {
+  readonly mooring: Published | undefined;
+  readonly kubernetes: PublishedCondition | undefined;
+  /** `creationTimestamp`, milliseconds since the epoch: the API server tells whole seconds. */
+  readonly madeMs: number;
 }
 
 /** The words of a claim when they were seen first; nothing once it is gone. */
@@ -25,38 +28,33 @@ export interface ClaimState {
   readonly words: ClaimWords | "gone";
 }
 
-const TYPES = { mooring: "mooring.dev/Unused", kubernetes: "Unused" } as const satisfies Record<Author, string>;
-
-const condition = v.object({
-  type: v.string(),
-  status: v.string(),
-  reason: v.optional(v.string(), ""),
-  lastTransitionTime: v.string(),
-});
-const LAST_USE = "mooring.dev/last-use";
+const text = v.string();
+const condition = v.record(text, v.nullable(v.union([text, v.number()])));
 const claim = v.object({
-  metadata: v.optional(v.object({ annotations: v.optional(v.record(v.string(), v.string()), {}) }), {
-    annotations: {},
-  }),
+  metadata: v.object({ uid: text, creationTimestamp: text, annotations: v.optional(v.record(text, text)) }),
   status: v.optional(v.object({ conditions: v.optional(v.array(condition), []) }), { conditions: [] }),
 });
+const own = v.object({ status: text, reason: v.optional(text, ""), lastTransitionTime: text });
 
-/** Reads both conditions off a claim's JSON, by a reading of its own. Throws for what is no claim. */
+/** Reads both conditions off a claim's JSON. Throws for what is no claim. */
 export function readWords(object: unknown): ClaimWords {
   const { metadata, status } = v.parse(claim, object);
-  const { conditions } = status;
-  const published = (type: string): PublishedCondition | undefined => {
-    const found = conditions.find((one) => one.type === type);
-    if (found === undefined) return undefined;
-    const sinceMs = parseTimestamp(found.lastTransitionTime);
-    if (sinceMs === undefined) throw new TypeError(`no time: ${found.lastTransitionTime}`);
-    return { status: found.status, reason: found.reason, sinceMs };
-  };
+  const kubernetes = status.conditions.find(({ type }) => type === "Unused");
   return {
-    mooring: published(TYPES.mooring),
-    kubernetes: published(TYPES.kubernetes),
-    lastUse: metadata.annotations[LAST_USE],
+    mooring: publishedIn({ metadata, status }),
+    kubernetes: kubernetes && readCondition(v.parse(own, kubernetes)),
+    madeMs: timeIn(metadata.creationTimestamp),
   };
+}
+
+function readCondition({ status, reason, lastTransitionTime }: v.InferOutput<typeof own>): PublishedCondition {
+  return { status, reason, sinceMs: timeIn(lastTransitionTime) };
+}
+
+function timeIn(time: string): number {
+  const ms = parseTimestamp(time);
+  if (ms === undefined) throw new TypeError(`no time: ${time}`);
+  return ms;
 }
 
 /** What an author said of a claim, one after the other, each when it was seen first. */
@@ -65,10 +63,15 @@ export function saidBy(
   states: readonly ClaimState[],
 ): readonly (PublishedCondition & { readonly seenMs: number })[] {
   const said = states.flatMap(({ seenMs, words }) => {
-    const condition = words === "gone" ? undefined : words[author];
-    return condition === undefined ? [] : [{ ...condition, seenMs }];
+    const said = words === "gone" ? undefined : conditionBy(author, words);
+    return said === undefined ? [] : [{ ...said, seenMs }];
   });
   return said.filter((one, index) => index === 0 || !isSame(one, said[index - 1]));
+}
+
+function conditionBy(author: Author, { mooring, kubernetes }: ClaimWords): PublishedCondition | undefined {
+  if (author === "kubernetes") return kubernetes;
+  return mooring && { status: mooring.isUnused ? "True" : "False", reason: mooring.reason, sinceMs: mooring.sinceMs };
 }
 
 function isSame(one: PublishedCondition, other: PublishedCondition | undefined): boolean {

@@ -17,6 +17,7 @@ const HEAD = [
   "error",
   "Kubernetes: unused since",
   "error",
+  "judged",
 ] as const;
 
 /** A table of figures with its head; times are UTC. */
@@ -28,6 +29,7 @@ export function figureRows(figures: readonly Figure[]): readonly (readonly strin
       truth === undefined ? "-" : clockTime(truth.byMs),
       ...wordsOf("mooring", verdict),
       ...wordsOf("kubernetes", verdict),
+      chancesIn(verdict),
     ]),
   ];
 }
@@ -37,6 +39,14 @@ export function figureMarkdown(figures: readonly Figure[]): string {
   const [head = [], ...rows] = figureRows(figures);
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("");
+}
+
+/** How often a promise was judged, and how often it was not. */
+function chancesIn({ chances }: Verdict): string {
+  const all = Object.values(chances);
+  const judged = all.reduce((sum, one) => sum + one.judged, 0);
+  const excused = all.flatMap((one) => Object.values(one.excused)).reduce((sum, count) => sum + count, 0);
+  return excused === 0 ? String(judged) : `${judged}, ${excused} excused`;
 }
 
 function wordsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly [since: string, error: string] {

@@ -33,7 +33,7 @@ export async function runHeart(stage: Stage, spec: PodSpec & { readonly claim: s
     };
     await waitUntil(stage.owner, { what: `the end of ${spec.name}`, limitMs: LIMIT_MS, everyMs: LOOK_MS, check });
     const end = { afterMs: statSync(beat()).mtimeMs, byMs: stage.owner.clock.wallMs() };
-    return { ...end, beganMs, users: [userEnd(pod, end)] };
+    return { ...end, users: [{ ...userEnd(pod, { ...end, beganMs }), isShown: false }] };
   };
   return { ...pod, end };
 }

@@ -7,21 +7,20 @@ import { both, continuousSince, type EndedMount, latest, type UseMounts, umounts
 /** Waits until the kernel has told of the end of every use mount of these pods; answers when the last one ended. */
 export async function endOfUse(stage: Stage, volume: string, pods: readonly MadePod[]): Promise<Truth> {
   const users: UserEnd[] = [];
-  const mounts: EndedMount[] = [];
   for (const pod of pods) {
     const ended = await endedMounts(stage, volume, pod);
     const last = latest(ended.map((one) => narrowed(stage, one)));
-    if (last !== undefined) users.push(userEnd(pod, last));
-    mounts.push(...ended);
+    const beganMs = continuousSince(ended);
+    if (last !== undefined && beganMs !== undefined) users.push(userEnd(pod, { ...last, beganMs }));
   }
   const last = latest(users);
   if (last === undefined) throw new HarnessError("no pods, no use");
-  return { ...last, beganMs: continuousSince(mounts), users };
+  return { ...last, users };
 }
 
-/** A pod of the namespace `default` as the user of a claim whose use ended then. */
-export function userEnd({ node, name, uid }: MadePod, { afterMs, byMs }: Moment): UserEnd {
-  return { afterMs, byMs, node, pod: `default/${name}`, podUid: uid };
+/** A pod of the namespace `default` as the user of a claim whose use, which a mount table showed, began and ended then. */
+export function userEnd({ node, name, uid }: MadePod, span: Moment & Pick<UserEnd, "beganMs">): UserEnd {
+  return { ...span, node, pod: `default/${name}`, podUid: uid, isShown: true };
 }
 
 async function endedMounts(stage: Stage, volume: string, pod: MadePod): Promise<readonly EndedMount[]> {

@@ -3,7 +3,7 @@ import { makeEphemeral } from "./ephemeral.ts";
 import { untilMounted, untilSaid } from "./failures/words.ts";
 import { endHeart, runHeart } from "./heartbeat.ts";
 import { makeJob } from "./jobs.ts";
-import { endOfUse } from "./last-use.ts";
+import { endOfUse, userEnd } from "./last-use.ts";
 import { deletePod, makePod, runPod, untilPhase, untilRunning } from "./pods.ts";
 import { type Scenario, UNMOUNTED } from "./scenario.ts";
 
@@ -62,7 +62,7 @@ const DELETED: readonly Scenario[] = [
   {
     // The kubelet mounts nothing on the node: the end is known from the pod's status only.
     name: "a hostPath volume, which is never mounted",
-    expected: { status: "True", reason: "NoPodUsing", evidence: "pod-status" },
+    expected: { reason: "NoPodUsing", evidence: "pod-status" },
     play: async (stage, claim) => {
       await makeClaim(stage, claim, { kind: "host-path", node: "node-1" });
       return await endHeart(stage, await runHeart(stage, { name: claim, node: "node-1", claim }));
@@ -142,7 +142,7 @@ const SHARED: readonly Scenario[] = [
 const UNASKED: readonly Scenario[] = [
   {
     name: "a claim that no pod ever names",
-    expected: { status: "True", reason: "NeverObservedInUse", evidence: "none" },
+    expected: { reason: "NeverObservedInUse", evidence: "none" },
     play: async (stage, claim) => {
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       return undefined;
@@ -170,16 +170,17 @@ const UNASKED: readonly Scenario[] = [
   {
     // No mount, no process: its use is that it names the claim, and ends with the request to delete it. Nobody has used the volume.
     name: "a pod that is deleted before it is scheduled",
-    expected: { status: "True", reason: "NoPodUsing", evidence: "none" },
+    expected: { reason: "NoPodUsing", evidence: "none" },
     play: async (stage, claim) => {
       const { clock } = stage.owner;
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await makePod(stage, { name: claim, node: "node-1", claim, isGated: true });
       // Who comes and goes within a moment may not be told of.
       await untilSaid(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
-      const afterMs = clock.wallMs();
+      const beganMs = clock.wallMs();
       await deletePod(stage, pod);
-      return { afterMs, byMs: clock.wallMs(), users: [] };
+      const end = { afterMs: beganMs, byMs: clock.wallMs() };
+      return { ...end, users: [{ ...userEnd(pod, { ...end, beganMs }), isShown: false }] };
     },
   },
 ];

@@ -12,6 +12,10 @@ export interface UserEnd extends Moment {
   /** `namespace/name` */
   readonly pod: string;
   readonly podUid: string;
+  /** From here on it used it without a pause, as far as is known. */
+  readonly beganMs: number;
+  /** False where no mount table shows the use: the volume is mounted nowhere, or the pod only named the claim. */
+  readonly isShown: boolean;
 }
 
 /** The end of the true last use of a claim. */
@@ -24,18 +28,15 @@ export interface Truth extends Moment {
   readonly waitsMs?: number;
   /** The machine drew the use out: a read may have shown a mount that none was to show. */
   readonly isDrawnOut?: boolean;
-  /** From here on it was always in use until then; nothing where only its end is known. */
-  readonly beganMs?: number | undefined;
-  /** Who used it; nobody where a pod only named it. */
   readonly users: readonly UserEnd[];
 }
 
 /** What Mooring is to say in the end; `gone` where the claim is deleted with its use. */
 export type Expected =
   | {
-      readonly status: "True" | "False";
-      readonly reason: "Unmounted" | "NoPodUsing" | "NodeGone" | "NeverObservedInUse" | "Mounted" | "Referenced";
-      /** What the last use is known by; `none` where none is to be told of. */
+      /** Why it is unused. */
+      readonly reason: "Unmounted" | "NoPodUsing" | "NodeGone" | "NeverObservedInUse";
+      /** What the last use is known by; `none` where none is to be told of, `any` where whose it was may have been in sight of nobody. */
       readonly evidence: "mount-table" | "pod-status" | "node-gone" | "none" | "any";
       /** Whether a read must have shown the mount, or cannot have shown it; nothing where both may be. */
       readonly isSeen?: boolean | undefined;
@@ -43,7 +44,7 @@ export type Expected =
   | "gone";
 
 /** What is to be said of most: the last mount ended, and reads had shown it. */
-export const UNMOUNTED = { status: "True", reason: "Unmounted", evidence: "mount-table", isSeen: true } as const;
+export const UNMOUNTED = { reason: "Unmounted", evidence: "mount-table", isSeen: true } as const;
 /** The same of one that no read showed, or only in a boot that is over. */
 export const UNMOUNTED_UNSEEN = { ...UNMOUNTED, isSeen: false } as const;
 
@@ -54,7 +55,7 @@ export interface Scenario {
   readonly expected: Expected;
   /**
    * Makes the claim, whose name ends with `-data`, and all that uses it; returns when the last use is over. The answer comes from an
-   * oracle that shares nothing with Mooring; nothing where the claim was never used, or still is.
+   * oracle that shares nothing with Mooring; nothing where the claim was never used.
    */
   readonly play: (stage: Stage, claim: string) => Promise<Truth | undefined>;
 }

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPrinter, standardScreen } from "../../demo/print.ts";
+import { addChances, chanceRows, type Tally } from "../../judge/tally.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
 import { type Owner, openOwner } from "../../rig/process/owner.ts";
 import { closeOnSignals } from "../../rig/process/run-owned.ts";
@@ -76,7 +77,10 @@ function requireSaid({ faults }: Figure["verdict"]): void {
 }
 
 function publish(name: string, figures: readonly Figure[]): void {
-  createPrinter(standardScreen()).table(figureRows(figures));
+  const printer = createPrinter(standardScreen());
+  printer.table(figureRows(figures));
+  const chances = figures.reduce<Tally>((sum, { verdict }) => addChances(sum, verdict.chances), {});
+  for (const row of chanceRows(chances)) printer.text(row);
   const folder = process.env[TABLES_VARIABLE];
   if (folder === undefined || folder === "") return;
   mkdirSync(folder, { recursive: true });

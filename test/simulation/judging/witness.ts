@@ -1,4 +1,5 @@
 import type { Case, Moment, Scene, Use } from "../../judge/record.ts";
+import { EXACT_MS } from "../../judge/rest.ts";
 import type { Use as TrueUse } from "../truth.ts";
 import { type ClaimRecord, claimNamesOf, meansClaim } from "../world/claims.ts";
 import { scansOf } from "../world/health.ts";
@@ -56,7 +57,7 @@ export class Witness {
       references: this.#referencesOf(claim).map(({ key }) => `${key} refers to it`),
       stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
       last: this.moment(last),
-      isExact: last >= exactFromMs,
+      mayBeLateMs: last >= exactFromMs ? EXACT_MS : undefined,
       isLastNamed: last >= exactFromMs,
     };
   }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type ClaimState, readWords, saidBy } from "../../e2e/scenarios/claim-states.ts";
+import { gone, inUse, mooring, unused, wordsOf } from "./words.ts";
 
+const METADATA = { uid: "uid", creationTimestamp: "1970-01-01T00:00:01Z" };
 const MOORING = {
   type: "mooring.dev/Unused",
   status: "True",
@@ -11,10 +13,10 @@ const KUBERNETES = { ...MOORING, type: "Unused", status: "False", reason: "PodUs
 
 describe("readWords", () => {
   it("tells Mooring's condition from Kubernetes' own", () => {
-    expect(readWords({ status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
-      mooring: { status: "True", reason: "Unmounted", sinceMs: 11_000 },
+    expect(readWords({ metadata: METADATA, status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
+      mooring: expect.objectContaining({ isUnused: true, reason: "Unmounted", sinceMs: 11_000 }),
       kubernetes: { status: "False", reason: "PodUsingPVC", sinceMs: 11_000 },
-      lastUse: undefined,
+      madeMs: 1_000,
     });
   });
 
@@ -26,30 +28,35 @@ describe("readWords", () => {
       claim: { status: { conditions: [{ ...MOORING, type: "FileSystemResizePending" }] } },
     },
   ])("finds nothing in a claim $name", ({ claim }) => {
-    expect(readWords(claim)).toEqual({ mooring: undefined, kubernetes: undefined, lastUse: undefined });
+    expect(readWords({ metadata: METADATA, ...claim })).toEqual(wordsOf({}));
   });
 
   it.each([
     { name: "no claim", claim: "a text" },
-    { name: "no time", claim: { status: { conditions: [{ ...MOORING, lastTransitionTime: "yesterday" }] } } },
+    {
+      name: "no time of Mooring's",
+      claim: { metadata: METADATA, status: { conditions: [{ ...MOORING, lastTransitionTime: "yesterday" }] } },
+    },
+    {
+      name: "no time of Kubernetes'",
+      claim: { metadata: METADATA, status: { conditions: [{ ...KUBERNETES, lastTransitionTime: "yesterday" }] } },
+    },
   ])("refuses what is $name", ({ claim }) => {
     expect(() => readWords(claim)).toThrow();
   });
 });
 
 describe("saidBy", () => {
-  const inUse = { status: "False", reason: "Mounted", sinceMs: 3_000 };
-  const unused = { status: "True", reason: "Unmounted", sinceMs: 11_000 };
-  const used = { status: "False", reason: "PodUsingPVC", sinceMs: 3_000 };
+  const named = { status: "False", reason: "PodUsingPVC", sinceMs: 3_000 };
 
   it("tells each word once, when it was seen first", () => {
     const states: ClaimState[] = [
-      { seenMs: 1, words: { mooring: undefined, kubernetes: undefined, lastUse: undefined } },
-      { seenMs: 2, words: { mooring: inUse, kubernetes: undefined, lastUse: undefined } },
-      { seenMs: 3, words: { mooring: inUse, kubernetes: used, lastUse: undefined } },
-      { seenMs: 4, words: { mooring: unused, kubernetes: used, lastUse: undefined } },
-      { seenMs: 5, words: { mooring: inUse, kubernetes: used, lastUse: undefined } },
-      { seenMs: 6, words: "gone" },
+      { seenMs: 1, words: wordsOf({}) },
+      { seenMs: 2, words: wordsOf({ mooring: inUse }) },
+      { seenMs: 3, words: wordsOf({ mooring: inUse, kubernetes: named }) },
+      { seenMs: 4, words: wordsOf({ mooring: unused(11_000), kubernetes: named }) },
+      { seenMs: 5, words: wordsOf({ mooring: inUse, kubernetes: named }) },
+      gone(6),
     ];
 
     expect(saidBy("mooring", states).map(({ seenMs, status }) => [seenMs, status])).toEqual([
@@ -61,16 +68,7 @@ describe("saidBy", () => {
   });
 
   it("tells a moved time", () => {
-    const words = (sinceMs: number): ClaimState["words"] => ({
-      mooring: { ...unused, sinceMs },
-      kubernetes: undefined,
-      lastUse: undefined,
-    });
-
-    const said = saidBy("mooring", [
-      { seenMs: 1, words: words(11_000) },
-      { seenMs: 2, words: words(12_000) },
-    ]);
+    const said = saidBy("mooring", mooring([1, unused(11_000)], [2, unused(12_000)]));
 
     expect(said.map(({ sinceMs }) => sinceMs)).toEqual([11_000, 12_000]);
   });

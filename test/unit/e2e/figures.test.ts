@@ -13,6 +13,10 @@ function figure({ final, wronglyUnusedAt }: Partial<Figure["verdict"]>, truth: F
     final: final ?? nobody,
     wronglyUnusedAt: wronglyUnusedAt ?? nobody,
     lastUse: undefined,
+    chances: {
+      exact: { judged: 3, excused: {} },
+      "never-unused-while-mounted": { judged: 2, excused: { "began just before": 1 } },
+    },
   };
   return { scenario: "a volume", truth, verdict };
 }
@@ -55,7 +59,7 @@ describe("figureRows", () => {
   ])("shows $name", ({ found, cells }) => {
     const [, row] = figureRows([found]);
 
-    expect(row).toEqual(["a volume", ...cells]);
+    expect(row).toEqual(["a volume", ...cells, "5, 1 excused"]);
   });
 });
 
@@ -64,7 +68,7 @@ describe("figureMarkdown", () => {
     const lines = figureMarkdown([figure({ final: { mooring: unused, kubernetes: undefined } })]).split("\n");
 
     expect(lines).toHaveLength(4);
-    expect(lines[1]).toBe("| --- | --- | --- | --- | --- | --- |");
-    expect(lines[2]).toBe("| a volume | 00:00:10.010 | 00:00:11 | +0.99 s | - | - |");
+    expect(lines[1]).toBe("| --- | --- | --- | --- | --- | --- | --- |");
+    expect(lines[2]).toBe("| a volume | 00:00:10.010 | 00:00:11 | +0.99 s | - | - | 5, 1 excused |");
   });
 });

@@ -1,177 +1,203 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS } from "../../../agent/config.ts";
-import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
-import type { Expected, Truth } from "../../e2e/scenarios/scenario.ts";
-import { judge, SAID_LIMIT_MS } from "../../e2e/scenarios/verdict.ts";
+import type { ClaimState, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
+import { type Expected, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN, type UserEnd } from "../../e2e/scenarios/scenario.ts";
+import { judge, SAID_LIMIT_MS, type Verdict } from "../../e2e/scenarios/verdict.ts";
+import { PROMISES, type PromiseName } from "../../judge/docket.ts";
 import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
+import { gone, idle, inUse, kubernetes, mooring, TRUTH, told, unused, WEB, wordsOf } from "./words.ts";
 
-const UNMOUNTED: Expected = { status: "True", reason: "Unmounted", evidence: "any" };
-const MOUNT_TABLE: Expected = { status: "True", reason: "Unmounted", evidence: "mount-table" };
-/** The last use ended 10.000 to 10.010 s after the epoch. */
-const TRUTH: Truth = { afterMs: 10_000, byMs: 10_010, users: [] };
+const NEVER: Expected = { reason: "NeverObservedInUse", evidence: "none" };
+const ANY: Expected = { reason: "Unmounted", evidence: "any" };
 
-function condition(status: string, reason: string, sinceMs: number): PublishedCondition {
-  return { status, reason, sinceMs };
+const named: PublishedCondition = { status: "False", reason: "PodUsingPVC", sinceMs: 3_000 };
+function noPods(sinceMs: number): PublishedCondition {
+  return { status: "True", reason: "NoPodsUsingPVC", sinceMs };
 }
 
-const idle = condition("True", "NeverObservedInUse", 1_000);
-const inUse = condition("False", "Mounted", 3_000);
-const unused = (sinceMs: number): PublishedCondition => condition("True", "Unmounted", sinceMs);
-const used = condition("False", "PodUsingPVC", 3_000);
-const noPods = (sinceMs: number): PublishedCondition => condition("True", "NoPodsUsingPVC", sinceMs);
+/** One user more, who ended sooner, on another node. */
+const EARLIER: UserEnd = {
+  ...{ afterMs: 7_000, byMs: 7_010, node: "node-2", pod: "default/job", podUid: "uid-2", beganMs: 2_900 },
+  isShown: true,
+};
+const TWO: Truth = { ...TRUTH, users: [EARLIER, WEB] };
+/** A volume that is mounted nowhere. */
+const HOST_PATH: Truth = { ...TRUTH, users: [{ ...WEB, isShown: false }] };
+const NOBODY = { node: undefined, pod: undefined, podUid: undefined };
 
-/** What Mooring said, and from when on. */
-function mooring(...said: readonly (readonly [seenMs: number, condition: PublishedCondition])[]): ClaimState[] {
-  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: one, kubernetes: undefined, lastUse: undefined } }));
+function used(beganMs: number): Truth {
+  return { ...TRUTH, users: [{ ...WEB, beganMs }] };
 }
 
-function kubernetes(...said: readonly (readonly [seenMs: number, condition: PublishedCondition])[]): ClaimState[] {
-  const end = unused(11_000);
-  return said.map(([seenMs, one]) => ({ seenMs, words: { mooring: end, kubernetes: one, lastUse: undefined } }));
+/** The promises that are broken, and what is not as the scenario expects. */
+function found({ faults }: Verdict): readonly string[] {
+  const names = Object.entries(PROMISES);
+  return faults.map((fault) => names.find(([, words]) => fault.startsWith(`${words}: `))?.[0] ?? fault);
 }
 
-function gone(seenMs: number): ClaimState {
-  return { seenMs, words: "gone" };
+interface Row {
+  readonly name: string;
+  readonly states: readonly ClaimState[];
+  readonly truth?: Truth | "none";
+  readonly expected?: Expected;
+}
+
+function judgeRow({ states, truth = TRUTH, expected = UNMOUNTED }: Row): Verdict {
+  return judge({ expected, truth: truth === "none" ? undefined : truth, states, starvation: NO_STARVATION });
 }
 
 describe("judge", () => {
-  it.each<{ name: string; states: ClaimState[]; truth?: Truth | "none"; expected?: Expected }>([
+  it.each<Row>([
+    { name: "a time at the end", states: mooring([3_100, inUse], [10_200, unused(11_000)]) },
     {
-      name: "finds nothing in a time at the end",
-      states: mooring([3_100, inUse], [10_200, unused(11_000)]),
-    },
-    {
-      name: "finds nothing in a claim that was called unused before its use",
+      name: "a claim that was called unused before its use",
       states: mooring([1_100, idle], [3_100, inUse], [10_200, unused(11_000)]),
     },
+    { name: "a time that is as late as may be", states: mooring([3_100, inUse], [10_600, unused(11_510)]) },
     {
-      name: "finds nothing in a time that is as late as may be",
-      states: mooring([3_100, inUse], [10_600, unused(11_510)]),
-    },
-    {
-      name: "finds nothing in a time soon after an outage",
+      name: "a time soon after an outage",
       truth: { ...TRUTH, outageUntilMs: 40_000 },
       states: mooring([3_100, inUse], [40_600, unused(41_000)]),
     },
     {
-      name: "finds nothing where a later end is learnt later",
-      states: mooring([3_100, inUse], [10_005, unused(10_000)], [10_200, unused(11_000)]),
+      name: "a time that moves on when more is known",
+      states: mooring([3_100, inUse], [10_105, unused(10_100)], [10_200, unused(11_000)]),
     },
+    { name: "a claim that was never in use", truth: "none", expected: NEVER, states: mooring([1_100, idle]) },
     {
-      name: "finds nothing in a claim that was never in use",
-      truth: "none",
-      expected: { status: "True", reason: "NeverObservedInUse", evidence: "none" },
-      states: mooring([1_100, idle]),
-    },
-    {
-      name: "finds nothing in a claim that is still in use",
-      truth: "none",
-      expected: { status: "False", reason: "Mounted", evidence: "none" },
-      states: mooring([3_100, inUse]),
-    },
-    {
-      name: "finds nothing in a claim that is gone with its use",
+      name: "a claim that is gone with its use",
       expected: "gone",
       states: [...mooring([3_100, inUse]), gone(10_300)],
     },
     {
-      name: "finds nothing in a claim that was called unused for a moment of its use",
-      truth: { ...TRUTH, beganMs: 3_000 },
+      name: "a claim that was called unused for a moment of its use",
       states: mooring([1_100, idle], [4_500, inUse], [10_200, unused(11_000)]),
     },
     {
-      name: "finds nothing in a use that was over before anybody could tell of it",
-      truth: { ...TRUTH, beganMs: 8_600 },
-      states: mooring([1_100, idle], [10_200, unused(11_000)]),
+      name: "a use that was over before anybody could tell of it",
+      truth: used(8_600),
+      expected: UNMOUNTED_UNSEEN,
+      states: mooring([1_100, idle], [10_200, unused(11_000, { lastUse: told({ uncertaintyMs: undefined }) })]),
     },
-  ])("$name", ({ states, truth = TRUTH, expected = UNMOUNTED }) => {
-    const { faults } = judge({
-      expected,
-      truth: truth === "none" ? undefined : truth,
-      states,
-      starvation: NO_STARVATION,
-    });
-
-    expect(faults).toEqual([]);
+    { name: "the last of two users", truth: TWO, states: mooring([3_100, inUse], [10_200, unused(11_000)]) },
+    {
+      name: "the one of two that ended within the uncertainty of the other",
+      truth: { ...TRUTH, users: [{ ...EARLIER, afterMs: 9_950, byMs: 9_960 }, WEB] },
+      states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: told(namesOf(EARLIER)) })]),
+    },
+    {
+      name: "an end of nobody knows whom, where no read showed it",
+      expected: UNMOUNTED_UNSEEN,
+      states: mooring(
+        [3_100, inUse],
+        [10_200, unused(11_000, { lastUse: told({ ...NOBODY, uncertaintyMs: undefined }) })],
+      ),
+    },
+    {
+      name: "an end that is known from the pod's status",
+      truth: HOST_PATH,
+      expected: { reason: "NoPodUsing", evidence: "pod-status" },
+      states: mooring([3_100, inUse], [10_200, noPod(told({ evidence: "pod-status", uncertaintyMs: undefined }))]),
+    },
+    {
+      name: "a pod that only named the claim",
+      truth: HOST_PATH,
+      expected: { reason: "NoPodUsing", evidence: "none" },
+      states: mooring([3_100, inUse], [10_200, noPod(undefined)]),
+    },
+    {
+      name: "no last use where it may have been in sight of nobody",
+      expected: ANY,
+      states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: undefined })]),
+    },
+  ])("finds nothing in $name", (row) => {
+    expect(judgeRow(row).faults).toEqual([]);
   });
 
-  it.each<{ name: string; states: ClaimState[]; truth?: Truth; expected?: Expected; faults: readonly string[] }>([
+  it.each<Row & { readonly faults: readonly (PromiseName | (string & {}))[] }>([
     {
       name: "a time before the end",
       states: mooring([3_100, inUse], [10_200, unused(9_000)]),
-      faults: ["Unmounted was dated 1.000 s before the end"],
+      faults: ["never-longer", "never-longer"],
     },
     {
       name: "a time before the end that was put right later",
       states: mooring([3_100, inUse], [10_100, unused(9_000)], [10_200, unused(11_000)]),
-      faults: ["Unmounted was dated 1.000 s before the end"],
+      faults: ["never-longer"],
     },
     {
       name: "a word before the end, though its time is later",
       states: mooring([3_100, inUse], [9_900, unused(11_000)]),
-      faults: ["Unmounted was published 0.100 s before the end"],
+      faults: ["never-unused-while-mounted", "never-unused-while-mounted"],
     },
     {
       name: "a word before the end that was taken back",
       states: mooring([3_100, inUse], [8_000, unused(8_000)], [8_100, inUse], [10_200, unused(11_000)]),
-      faults: ["Unmounted was published 2.000 s before the end", "Unmounted was dated 2.000 s before the end"],
+      faults: ["never-unused-while-mounted", "never-earlier", "never-unused-while-mounted"],
     },
     {
       name: "a word before the end of a use that was never told of",
-      states: mooring([9_000, unused(9_000)]),
-      faults: ["Unmounted was published 1.000 s before the end", "Unmounted was dated 1.000 s before the end"],
+      states: mooring([9_000, unused(9_000, { lastUse: undefined })], [10_200, unused(11_000)]),
+      faults: ["never-unused-while-mounted", "never-unused-while-mounted"],
     },
     {
       name: "a word before the end in a claim that is gone with its use",
       expected: "gone",
       states: [...mooring([3_100, inUse], [9_500, unused(10_000)]), gone(10_300)],
-      faults: ["Unmounted was published 0.500 s before the end"],
+      faults: ["never-unused-while-mounted", "never-unused-while-mounted"],
     },
     {
-      name: "a time that is too late",
-      states: mooring([3_100, inUse], [12_000, unused(11_511)]),
-      faults: ["Unmounted is dated 1.501 s after the end, 0.000 s of it for want of the machine"],
+      name: "a word while one of two pods uses it",
+      truth: TWO,
+      states: mooring(
+        [3_000, inUse],
+        [7_200, unused(8_000, { lastUse: ofEarlier() })],
+        [7_300, inUse],
+        [10_200, unused(11_000)],
+      ),
+      faults: ["never-unused-while-mounted", "never-earlier", "never-unused-while-mounted"],
     },
+    { name: "a time that is too late", states: mooring([3_100, inUse], [12_000, unused(11_511)]), faults: ["exact"] },
     {
       name: "a time too late after an outage",
       truth: { ...TRUTH, outageUntilMs: 40_000 },
       states: mooring([3_100, inUse], [40_600, unused(41_501)]),
-      faults: ["Unmounted is dated 1.501 s after the end, 0.000 s of it for want of the machine"],
+      faults: ["exact"],
+    },
+    {
+      name: "a time that moves back",
+      states: mooring([3_100, inUse], [10_200, unused(11_000)], [10_300, unused(10_500)]),
+      faults: ["never-earlier"],
+    },
+    {
+      name: "a time from before the claim was made",
+      truth: "none",
+      expected: NEVER,
+      states: mooring([1_100, { ...idle, sinceMs: 999 }]),
+      faults: ["anew", "anew"],
     },
     {
       name: "another reason",
-      states: mooring([3_100, inUse], [10_200, condition("True", "NoPodUsing", 11_000)]),
-      faults: ["True NoPodUsing is not True Unmounted"],
+      states: mooring([3_100, inUse], [10_200, unused(11_000, { reason: "NoPodUsing" })]),
+      faults: ["NoPodUsing is not Unmounted"],
     },
-    {
-      name: "a claim that still counts as used",
-      states: mooring([3_100, inUse]),
-      faults: ["False Mounted is not True Unmounted"],
-    },
-    { name: "silence", states: [], faults: ["nothing was published"] },
+    { name: "a claim that still counts as used", states: mooring([3_100, inUse]), faults: ["exact"] },
+    { name: "silence", states: [], faults: ["exact", "nothing was published"] },
     {
       name: "silence on a claim that is gone with its use",
       expected: "gone",
-      states: [{ seenMs: 1_100, words: { mooring: undefined, kubernetes: used, lastUse: undefined } }, gone(10_300)],
+      states: [{ seenMs: 1_100, words: wordsOf({}) }, gone(10_300)],
       faults: ["nothing was published"],
     },
     {
       name: "a claim that is called unused long after its use began",
-      truth: { ...TRUTH, beganMs: 3_000 },
       states: mooring([1_100, idle], [4_501, inUse], [10_200, unused(11_000)]),
-      faults: ["NeverObservedInUse stood for 0.001 s too long"],
+      faults: ["never-unused-while-mounted"],
     },
     {
       name: "a claim that is called unused throughout its use",
-      truth: { ...TRUTH, beganMs: 3_000 },
       states: mooring([1_100, idle], [10_200, unused(11_000)]),
-      faults: ["NeverObservedInUse stood for 5.500 s too long"],
-    },
-    {
-      name: "an end without a last use",
-      expected: MOUNT_TABLE,
-      states: mooring([3_100, inUse], [10_200, unused(11_000)]),
-      faults: ["no last use is told of"],
+      faults: ["never-unused-while-mounted"],
     },
     {
       name: "a claim that is gone",
@@ -184,48 +210,108 @@ describe("judge", () => {
       states: mooring([3_100, inUse], [10_200, unused(11_000)]),
       faults: ["the claim is still there"],
     },
-  ])("finds fault with $name", ({ states, truth = TRUTH, expected = UNMOUNTED, faults }) => {
-    const verdict = judge({ expected, truth, states, starvation: NO_STARVATION });
+  ])("finds fault with $name", ({ faults, ...row }) => {
+    expect(found(judgeRow(row))).toEqual(faults);
+  });
 
-    expect(verdict.faults).toEqual(faults);
+  it.each<
+    Omit<Row, "states"> & { readonly lastUse: Parameters<typeof told>[0] | "none"; readonly faults: readonly string[] }
+  >([
+    {
+      name: "none",
+      lastUse: "none",
+      faults: ["last-user", "last-user", "the last use is known by none, not by mount-table"],
+    },
+    {
+      name: "one that never was",
+      truth: "none",
+      expected: NEVER,
+      lastUse: {},
+      faults: ["last-user", "exact", "Unmounted is not NeverObservedInUse"],
+    },
+    {
+      name: "one of a pod that only named the claim",
+      truth: HOST_PATH,
+      expected: { reason: "Unmounted", evidence: "none" },
+      lastUse: { evidence: "pod-status", uncertaintyMs: undefined },
+      faults: ["the last use is known by pod-status, not by none"],
+    },
+    {
+      name: "one by another evidence",
+      lastUse: { evidence: "pod-status" },
+      faults: ["the last use is known by pod-status, not by mount-table"],
+    },
+    { name: "one whose mount was not seen", lastUse: { uncertaintyMs: undefined }, faults: ["uncertainty"] },
+    { name: "one whose mount cannot have been seen", expected: UNMOUNTED_UNSEEN, lastUse: {}, faults: ["uncertainty"] },
+    {
+      name: "one of nobody whose mount cannot have been seen",
+      expected: UNMOUNTED_UNSEEN,
+      lastUse: NOBODY,
+      faults: ["uncertainty"],
+    },
+    {
+      name: "an end before the true one",
+      lastUse: { releasedAtMs: 9_999 },
+      faults: ["uncertainty", "last-user"],
+    },
+    { name: "an interval after the true one", lastUse: { uncertaintyMs: 87 }, faults: ["uncertainty"] },
+    {
+      name: "an interval that is another user's",
+      truth: TWO,
+      lastUse: namesOf(EARLIER),
+      faults: ["uncertainty"],
+    },
+    { name: "the last user but one", truth: TWO, lastUse: ofEarlier(), faults: ["last-user", "last-user"] },
+    { name: "another node", lastUse: { node: "node-2" }, faults: ["last-user"] },
+    { name: "another pod of the node", lastUse: { pod: "default/job" }, faults: ["last-user"] },
+    { name: "a pod that did not use it", lastUse: { podUid: "uid-3" }, faults: ["last-user", "last-user"] },
+    {
+      name: "another node where nothing else is known",
+      lastUse: { ...NOBODY, node: "node-3" },
+      faults: ["last-user", "last-user"],
+    },
+    { name: "nobody where the mount was seen", lastUse: { podUid: undefined }, faults: ["last-user"] },
+  ])("finds fault with a last use: $name", ({ lastUse, faults, ...row }) => {
+    const use = lastUse === "none" ? undefined : told(lastUse);
+    const states = mooring([3_000, inUse], [10_200, unused(11_000, { lastUse: use })]);
+
+    expect(found(judgeRow({ ...row, states }))).toEqual(faults);
+  });
+
+  it("says how often each promise was judged, and why it was not", () => {
+    const late = { ...TRUTH, users: [{ ...WEB, beganMs: 8_000 }] };
+
+    const { chances } = judgeRow({ name: "", truth: late, states: mooring([1_100, idle], [9_400, unused(9_400)]) });
+
+    expect(chances["never-longer"]?.excused).toEqual({ "began just before": 1 });
+    expect(chances["never-earlier"]?.judged).toBe(2);
   });
 
   it.each<{ name: string; states: ClaimState[]; errorMs: number | undefined }>([
-    { name: "later by so much", states: kubernetes([3_100, used], [11_100, noPods(11_000)]), errorMs: 990 },
-    { name: "earlier by so much", states: kubernetes([3_100, used], [9_800, noPods(9_000)]), errorMs: -1_000 },
-    { name: "as exact as can be told", states: kubernetes([3_100, used], [10_100, noPods(10_005)]), errorMs: 0 },
-    { name: "no end", states: kubernetes([3_100, used]), errorMs: undefined },
-  ])("calls a time $name", ({ states, errorMs }) => {
-    const { final } = judge({ expected: UNMOUNTED, truth: TRUTH, states, starvation: NO_STARVATION });
-
-    expect(final.kubernetes?.errorMs).toBe(errorMs);
+    { name: "later by so much", states: kubernetes([3_100, named], [11_100, noPods(11_000)]), errorMs: 990 },
+    { name: "earlier by so much", states: kubernetes([3_100, named], [9_800, noPods(9_000)]), errorMs: -1_000 },
+    { name: "as exact as can be told", states: kubernetes([3_100, named], [10_100, noPods(10_005)]), errorMs: 0 },
+    { name: "no end", states: kubernetes([3_100, named]), errorMs: undefined },
+  ])("calls a time $name", (row) => {
+    expect(judgeRow(row).final.kubernetes?.errorMs).toBe(row.errorMs);
   });
 
   it.each<{ name: string; states: ClaimState[]; at: number | undefined }>([
-    { name: "not before the use", states: kubernetes([1_100, noPods(1_000)], [3_100, used]), at: undefined },
-    { name: "during the use", states: kubernetes([3_100, used], [9_800, noPods(9_000)]), at: 9_800 },
+    { name: "not before the use", states: kubernetes([1_100, noPods(1_000)], [3_100, named]), at: undefined },
+    { name: "during the use", states: kubernetes([3_100, named], [9_800, noPods(9_000)]), at: 9_800 },
     {
       name: "during the use and taken back",
-      states: kubernetes([3_100, used], [7_000, noPods(7_000)], [7_500, used], [9_800, noPods(9_000)]),
+      states: kubernetes([3_100, named], [7_000, noPods(7_000)], [7_500, named], [9_800, noPods(9_000)]),
       at: 7_000,
     },
-    { name: "not after it", states: kubernetes([3_100, used], [10_020, noPods(10_000)]), at: undefined },
+    { name: "not after it", states: kubernetes([3_100, named], [10_020, noPods(10_000)]), at: undefined },
     { name: "never", states: mooring([10_100, unused(11_000)]), at: undefined },
-  ])("tells when Kubernetes called a claim wrongly unused: $name", ({ states, at }) => {
-    const { wronglyUnusedAt } = judge({ expected: UNMOUNTED, truth: TRUTH, states, starvation: NO_STARVATION });
-
-    expect(wronglyUnusedAt.kubernetes).toBe(at);
+  ])("tells when Kubernetes called a claim wrongly unused: $name", (row) => {
+    expect(judgeRow(row).wronglyUnusedAt.kubernetes).toBe(row.at);
   });
 
   it("says nothing of Kubernetes where it said nothing", () => {
-    const words: ClaimWords = { mooring: unused(11_000), kubernetes: undefined, lastUse: undefined };
-
-    const { final } = judge({
-      expected: UNMOUNTED,
-      truth: TRUTH,
-      states: [{ seenMs: 10_100, words }],
-      starvation: NO_STARVATION,
-    });
+    const { final } = judgeRow({ name: "", states: mooring([10_100, unused(11_000)]) });
 
     expect(final.kubernetes).toBeUndefined();
   });
@@ -237,26 +323,18 @@ describe("judge, of a machine that had no time for its processes", () => {
     (share: number): Starvation =>
     (fromMs, toMs) =>
       share * Math.max(0, toMs - Math.max(fromMs, 9_000));
-  const unseen = JSON.stringify({ releasedAt: "1970-01-01T00:00:11Z", uncertaintyMs: null, evidence: "mount-table" });
-  const user = { afterMs: 10_000, byMs: 10_010, node: "node-1", pod: "default/web", podUid: "uid-1" };
-  const brief: Truth = { ...TRUTH, beganMs: 9_000, users: [user] };
-  const seen: Expected = { ...MOUNT_TABLE, isSeen: true };
+  const unseen = told({ uncertaintyMs: undefined, releasedAtMs: 11_000 });
 
   it.each<{
     name: string;
     share: number;
     sinceMs?: number;
     truth?: Truth;
-    lastUse?: string;
+    lastUse?: ReturnType<typeof told>;
     faults: readonly string[];
   }>([
     { name: "nothing in a time that is as late as that made it", share: 0.5, sinceMs: 13_000, faults: [] },
-    {
-      name: "a time that is later than that",
-      share: 0.5,
-      sinceMs: 14_010,
-      faults: ["Unmounted is dated 4.000 s after the end, 2.000 s of it for want of the machine"],
-    },
+    { name: "a time that is later than that", share: 0.5, sinceMs: 14_010, faults: ["exact"] },
     {
       name: "nothing in a time that is as late as that made it while Mooring had to wait",
       share: 0.5,
@@ -269,41 +347,39 @@ describe("judge, of a machine that had no time for its processes", () => {
       share: 0.5,
       truth: { ...TRUTH, waitsMs: 1_500 },
       sinceMs: 16_020,
-      faults: ["Unmounted is dated 4.510 s after the end, 3.005 s of it for want of the machine"],
+      faults: ["exact"],
     },
     {
       name: "a time before the end, whatever the machine did",
       share: 1,
       sinceMs: 9_900,
-      faults: ["Unmounted was dated 0.100 s before the end"],
+      faults: ["never-longer", "never-longer"],
     },
     {
       name: "nothing in a mount that no read had the time to show",
       share: 0.6,
-      truth: brief,
+      truth: used(9_000),
       lastUse: unseen,
       faults: [],
     },
     {
       name: "a mount that was not seen, though there was time",
       share: 0.4,
-      truth: brief,
+      truth: used(9_000),
       lastUse: unseen,
-      faults: ["its mount was not seen"],
+      faults: ["uncertainty"],
     },
     {
       name: "a mount that was not seen, though it was there for long before",
       share: 1,
-      truth: { ...brief, beganMs: 5_000 },
+      truth: used(5_000),
       lastUse: unseen,
-      faults: ["its mount was not seen"],
+      faults: ["uncertainty"],
     },
-  ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse, faults }) => {
-    const words: ClaimWords = { mooring: unused(sinceMs), kubernetes: undefined, lastUse };
-    const expected = lastUse === undefined ? UNMOUNTED : seen;
-    const states = [...mooring([3_100, inUse]), { seenMs: 14_200, words }];
+  ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse = told(), faults }) => {
+    const states = mooring([3_100, inUse], [14_200, unused(sinceMs, { lastUse })]);
 
-    expect(judge({ expected, truth, states, starvation: starved(share) }).faults.slice(0, 1)).toEqual(faults);
+    expect(found(judge({ expected: UNMOUNTED, truth, states, starvation: starved(share) }))).toEqual(faults);
   });
 });
 
@@ -314,3 +390,16 @@ describe("the wait for what is expected", () => {
     expect(SAID_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
   });
 });
+
+function namesOf({ node, pod, podUid }: UserEnd): Pick<UserEnd, "node" | "pod" | "podUid"> {
+  return { node, pod, podUid };
+}
+
+/** The end of the earlier use, from 6.900 to 7.100 s. */
+function ofEarlier(): ReturnType<typeof told> {
+  return told({ ...namesOf(EARLIER), release: "r0", releasedAtMs: 7_100 });
+}
+
+function noPod(lastUse: ReturnType<typeof told> | undefined): ReturnType<typeof unused> {
+  return unused(11_000, { reason: "NoPodUsing", lastUse });
+}

@@ -1,10 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { Published } from "../../judge/published.ts";
 import type { Case, Scene } from "../../judge/record.ts";
-import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
+import { EXACT_MS, judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import { at, caseOf, inUse, judged, lastUse, ongoing, unused, useOf } from "./cases.ts";
 
-const IDLE: Scene = { mounts: [], references: [], stagedOn: [], last: at(20_000), isExact: true, isLastNamed: true };
+const IDLE: Scene = {
+  mounts: [],
+  references: [],
+  stagedOn: [],
+  last: at(20_000),
+  mayBeLateMs: EXACT_MS,
+  isLastNamed: true,
+};
 const MOUNTED: Scene = { ...IDLE, mounts: ["shop/web has it mounted on n1"] };
 const NAMED: Scene = { ...IDLE, references: ["shop/web refers to it"] };
 
@@ -32,14 +39,15 @@ const STATES: readonly Row[] = [
     name: "unused where that is a matter of opinion",
     claim: DISPUTED,
     now: unused(),
-    scene: { ...MOUNTED, isExact: false },
+    scene: { ...MOUNTED, mayBeLateMs: undefined },
     found: ["excused: unmounted under a running pod"],
   },
 ];
 
 const TIMES: readonly Row[] = [
   { name: "too late", now: unused({ sinceMs: 23_001 }), found: ["exact"] },
-  { name: "late amid faults", now: unused({ sinceMs: 90_000 }), scene: { ...IDLE, isExact: false }, found: [] },
+  { name: "later than it may be", now: unused(), scene: { ...IDLE, mayBeLateMs: 999 }, found: ["exact"] },
+  { name: "late amid faults", now: unused({ sinceMs: 90_000 }), scene: { ...IDLE, mayBeLateMs: undefined }, found: [] },
   { name: "too early", now: unused({ sinceMs: 19_000 }), found: ["never-longer"] },
   { name: "from before the claim was made", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
   {

@@ -134,6 +134,12 @@ const LAST_USES: readonly Row[] = [
     found: ["uncertainty"],
   },
   {
+    name: "nobody, where no scan can have shown a mount, and how sure its end is, is known",
+    claim: { uses: [useOf({ isScanned: false })] },
+    now: unused({ lastUse: lastUse(NOBODY) }),
+    found: ["uncertainty"],
+  },
+  {
     name: "a pod of which that is as it has to be",
     claim: { uses: [useOf({ isScanned: true })] },
     found: [],

@@ -63,13 +63,19 @@ export async function cutPower(stage: Stage, claim: string, node: NodeName): Pro
   return { pod, node, truth: await cutPowerOf(stage, pod) };
 }
 
+/** A pod that had its claim mounted by a moment, wall clock. */
+export interface MountedPod extends MadePod {
+  readonly mountedMs: number;
+}
+
 /** Runs a pod on a claim of its own; Mooring knows that it is mounted. */
-export async function runMounted(stage: Stage, claim: string, node: NodeName): Promise<MadePod> {
+export async function runMounted(stage: Stage, claim: string, node: NodeName): Promise<MountedPod> {
   await untilAcknowledged(stage, node);
   await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
   const pod = await runPod(stage, { name: claim, node, claim });
+  const mountedMs = stage.owner.clock.wallMs();
   await untilMounted(stage, claim);
-  return pod;
+  return { ...pod, mountedMs };
 }
 
 /**
@@ -85,13 +91,13 @@ async function untilAcknowledged(stage: Stage, node: NodeName): Promise<void> {
 }
 
 /** Cuts the power of a pod's node and deletes the pod by force; answers when its use ended. */
-export async function cutPowerOf(stage: Stage, pod: MadePod): Promise<Truth> {
+export async function cutPowerOf(stage: Stage, pod: MountedPod): Promise<Truth> {
   const { clock } = stage.owner;
   const afterMs = clock.wallMs();
   await stage.node(pod.node).kill();
   const end = { afterMs, byMs: clock.wallMs() };
   await deletePod(stage, pod, 0);
-  return { ...end, users: [userEnd(pod, end)] };
+  return { ...end, users: [userEnd(pod, { ...end, beganMs: pod.mountedMs })] };
 }
 
 /** Boots a node that has lost its power, with its drivers and oracle; answers when the boot had not begun yet, wall clock. */

@@ -6,7 +6,7 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";
 import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
-import { BUDGET_MS } from "../verdict.ts";
+import { BUDGET_MS } from "../witness.ts";
 import { listOf } from "./mooring.ts";
 import { untilMounted } from "./words.ts";
 
