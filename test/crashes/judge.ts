@@ -103,7 +103,11 @@ class Court {
     );
     if (last === undefined || goesOn) return;
     const moment = { afterMs: last.fromMs, byMs: last.toMs };
-    const scene = { ...{ mounts: [], references: [], stagedOn: [], last: moment }, mayBeLateMs: undefined, isLastNamed: true };
+    const scene = {
+      ...{ mounts: [], references: [], stagedOn: [], last: moment },
+      mayBeLateMs: undefined,
+      isLastNamed: true,
+    };
     const now = wordsAt(history.states, atMs);
     this.#at(history.claim, atMs, () => judgeRest(this.#docket, this.#caseOf(history, over), { now, scene }));
   }

@@ -4,6 +4,7 @@ import type { Case } from "../../judge/record.ts";
 import { judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import type { Tally } from "../../judge/tally.ts";
 import { isSame, judgeWrite } from "../../judge/writes.ts";
+import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
 import { type Author, type PublishedCondition, saidBy } from "./claim-states.ts";
 import type { Expected, Truth } from "./scenario.ts";
 import { caseOf, type Found, sceneOf, toldFrom } from "./witness.ts";
@@ -95,9 +96,10 @@ function judgeUses(docket: Docket, claim: Case, { found: { starvation }, words }
   for (const use of claim.uses)
     for (const { seenMs, untilMs, said } of words) {
       const endMs = Math.min(untilMs, use.endedMs ?? untilMs);
-      const known = { ...use, promisedEnd: undefined, isKnown: true };
-      if (endMs > Math.max(seenMs, toldFrom(use, endMs, starvation)))
-        judgeMeanwhile(docket, { ...claim, uses: [known] }, said);
+      const isLong = (patience: Starvation): boolean => endMs > Math.max(seenMs, toldFrom(use, endMs, patience));
+      const excuse = isLong(starvation) ? undefined : "the machine had no time";
+      const known = { ...use, promisedEnd: undefined, isKnown: true, excuse };
+      if (isLong(NO_STARVATION)) judgeMeanwhile(docket, { ...claim, uses: [known] }, said);
     }
 }
 

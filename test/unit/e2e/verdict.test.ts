@@ -383,6 +383,23 @@ describe("judge, of a machine that had no time for its processes", () => {
   });
 });
 
+describe("judge, of a use that the machine left no time to tell", () => {
+  const all: Starvation = (fromMs, toMs) => Math.max(0, toMs - fromMs);
+  const judged = (said: typeof inUse) =>
+    judge({ expected: "gone", truth: TRUTH, states: [...mooring([1_100, said]), gone(10_300)], starvation: all });
+
+  it("excuses a claim that is called unused, and says so", () => {
+    const { faults, chances } = judged(idle);
+
+    expect(faults).toEqual([]);
+    expect(chances["never-unused-while-mounted"]).toEqual({ judged: 0, excused: { "the machine had no time": 1 } });
+  });
+
+  it("counts one that is called used all the same", () => {
+    expect(judged(inUse).chances["never-unused-while-mounted"]).toEqual({ judged: 1, excused: {} });
+  });
+});
+
 describe("the wait for what is expected", () => {
   it("outlasts what a new leader may have to wait for a node with nothing to tell: a heartbeat and a fifth", () => {
     const heartbeatMs = AGENT_SETTINGS.heartbeat.parse(AGENT_SETTINGS.heartbeat.fallback);
