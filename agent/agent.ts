@@ -12,9 +12,8 @@ import type { LevelControl, Logger } from "../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import { jitter, type Random } from "../common/runtime/random.ts";
-import { reportPath } from "../common/storage/answer-version.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
-import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
+import { type NodeMessage, type ReportAnswer, reportPath } from "../common/storage/node-report.ts";
 import { agentHealth } from "./agent-health.ts";
 import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
@@ -172,7 +171,6 @@ class Agent {
           this.#observer.onAnswer(answer);
           this.#enforcement.onAnswer(answer);
           if (answer.reach !== undefined) this.#pods.reach(answer.reach);
-          if (answer.look === true) ports.wakeUp.ask();
         },
       },
     );

@@ -67,6 +67,8 @@ export class Observer {
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
   #looks: readonly LookCost[] = [];
+  /** The last scan that the aggregator asked for. */
+  #asked: string | undefined;
 
   constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
     this.#parts = parts;
@@ -156,7 +158,11 @@ export class Observer {
   }
 
   /** The aggregator's answer to what was told. */
-  onAnswer({ forget: releaseIds, nowMs }: ReportAnswer): void {
+  onAnswer({ forget: releaseIds, nowMs, scan }: ReportAnswer): void {
+    if (scan !== undefined) {
+      this.#asked = scan;
+      this.#parts.wakeUp.ask();
+    }
     const kept = this.#state.releases.length;
     this.#state = forget(this.#state, releaseIds);
     this.#measures.acknowledged(kept - this.#state.releases.length);
@@ -170,7 +176,7 @@ export class Observer {
   async look(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, pods, wakeUp } = this.#parts;
     // Taken before the read begins: only then does the read follow everything up to this resource version, and each pod's end.
-    const known = { podsResourceVersion: pods.resourceVersion(), pods: this.#podFacts() };
+    const known = { podsResourceVersion: pods.resourceVersion(), scanned: this.#asked, pods: this.#podFacts() };
     const { clock } = this.#parts;
     const [begunAt, workedBefore] = [this.#now(), clock.processorMs()];
     let read: MountRead | undefined;

@@ -11,8 +11,7 @@ interface Wait {
 export class AwaitedWords {
   readonly #waits = new Map<string, Wait>();
   readonly #byNode = new Map<string, Set<string>>();
-  /** Claims that wait for any node that has not reported since the start. */
-  readonly #forAny = new Set<string>();
+  readonly #behindBarrier = new Set<string>();
 
   /** A claim was decided: it waits for these nodes, and for no others any more. */
   put(claimKey: string, facts: Parameters<typeof waitsForNodes>[0]): void {
@@ -21,7 +20,7 @@ export class AwaitedWords {
     if (awaited.length === 0) return;
     const nodes = awaited.filter(({ why }) => why !== undefined).map(({ node }) => node);
     this.#waits.set(claimKey, { nodes, isHeldUp: waitsForNodes(facts) });
-    if (nodes.length < awaited.length) this.#forAny.add(claimKey);
+    if (nodes.length < awaited.length) this.#behindBarrier.add(claimKey);
     for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
   }
 
@@ -31,7 +30,7 @@ export class AwaitedWords {
       keys?.delete(claimKey);
       if (keys?.size === 0) this.#byNode.delete(node);
     }
-    this.#forAny.delete(claimKey);
+    this.#behindBarrier.delete(claimKey);
     this.#waits.delete(claimKey);
   }
 
@@ -52,10 +51,10 @@ export class AwaitedWords {
     return keys;
   }
 
-  /** Keys of the claims that waited for any node, and do not any more. */
-  allHeard(): readonly string[] {
-    const keys = [...this.#forAny];
-    this.#forAny.clear();
+  /** Keys of the claims that waited for the barrier. Until they are decided again they do not. */
+  takeBehindBarrier(): readonly string[] {
+    const keys = [...this.#behindBarrier];
+    this.#behindBarrier.clear();
     return keys;
   }
 

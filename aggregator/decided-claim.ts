@@ -1,3 +1,4 @@
+import type { Barrier } from "./barrier.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
 import { notBefore, type Unseen } from "./core/claim-gap.ts";
@@ -5,14 +6,13 @@ import { desiredClaimStatus } from "./core/claim-status.ts";
 import type { DesiredClaim } from "./core/claim-write.ts";
 import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeWords } from "./core/references.ts";
-import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { Standings } from "./standings.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 interface DecidingParts {
   readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName">;
-  readonly fleet: Pick<FleetState, "anyExpected">;
+  readonly barrier: Pick<Barrier, "pendingNode">;
   readonly standings: Pick<Standings, "silentSinceMs">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
   /** When a claim with this volume may have been used without anybody seeing it. */
@@ -22,21 +22,18 @@ interface DecidingParts {
   readonly words: NodeWords;
   /** Whether a staged volume keeps its claim, so that it is told. */
   readonly isProtecting?: boolean | undefined;
-  /** When this run began to decide. */
-  readonly beganMs: number;
 }
 
 /** The claim and everything that decides its status now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
-  const { cluster, fleet, standings, unstored, unseenOf, words, beganMs, nowMs } = parts;
+  const { cluster, barrier, standings, unstored, unseenOf, words, nowMs } = parts;
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
     nodeOf: cluster.node,
-    anyExpected: fleet.anyExpected,
+    pendingNode: (found) => barrier.pendingNode(found ?? {}),
     silentSinceMs: (node) => standings.silentSinceMs(node),
-    beganMs,
     podName: cluster.podName,
     nowMs: nowMs(),
   });

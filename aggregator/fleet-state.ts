@@ -35,7 +35,7 @@ interface Hearing {
   readonly readEndedAt: number;
 }
 
-/** The latest view of every node, and who must still be heard of after a start. */
+/** The latest view of every node. */
 export class FleetState {
   readonly #views = new Map<string, NodeView>();
   readonly #heard = new Map<string, Hearing>();
@@ -46,36 +46,9 @@ export class FleetState {
   #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
-  readonly #silentAfterMs: number;
-  #startedAt: number;
-  #expected: Set<string> = new Set();
 
-  constructor(clock: Clock, silentAfterMs: number) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#silentAfterMs = silentAfterMs;
-    this.#startedAt = clock.monotonicMs();
-  }
-
-  /** After a start nothing may turn unused until these have reported, or the time for it, which begins now, is over. */
-  expect(nodes: readonly string[]): void {
-    this.#startedAt = this.#clock.monotonicMs();
-    this.#expected = new Set(nodes.filter((node) => !this.#views.has(node)));
-  }
-
-  /** Nodes that were expected and may still come. */
-  get expected(): readonly string[] {
-    return [...this.#stillExpected()];
-  }
-
-  /** One of them. */
-  get anyExpected(): string | undefined {
-    for (const node of this.#stillExpected()) return node;
-    return undefined;
-  }
-
-  #stillExpected(): Iterable<string> {
-    const isOver = this.#clock.monotonicMs() - this.#startedAt > this.#silentAfterMs;
-    return isOver ? [] : this.#expected;
   }
 
   view(node: string): NodeView | undefined {
@@ -166,7 +139,6 @@ export class FleetState {
   #hear({ node, sentAt, read }: NodeMessage): void {
     const acceptedAt = this.#clock.monotonicMs();
     this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - read.endedAt) });
-    this.#expected.delete(node);
     this.#older.delete(node);
   }
 

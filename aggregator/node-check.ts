@@ -1,11 +1,11 @@
 import { type CheckResult, failed, PASSED } from "../common/runtime/health.ts";
-import type { FleetState } from "./fleet-state.ts";
 import type { Reconciler } from "./reconciler.ts";
 import type { Standings } from "./standings.ts";
 
 /** What a time of leading knows of the nodes that it waits for. */
 export interface NodesTerm {
-  readonly fleet: Pick<FleetState, "expected">;
+  /** Nodes that are to report, and have not since leading began. */
+  readonly unreported: readonly string[];
   readonly standings: Pick<Standings, "named">;
   readonly reconciler: Pick<Reconciler, "heldUp">;
 }
@@ -18,8 +18,8 @@ const MOST_NAMES = 5;
  */
 export function checkNodes(term: NodesTerm | undefined): CheckResult {
   if (term === undefined) return PASSED;
-  const { expected } = term.fleet;
-  if (expected.length > 0) return failed(`not heard of since the start: ${counted(expected)}`);
+  const { unreported } = term;
+  if (unreported.length > 0) return failed(`not heard of since the start: ${counted(unreported)}`);
   const silent = term.standings.named("silent");
   if (silent.length === 0) return PASSED;
   const claims = term.reconciler.heldUp;

@@ -29,6 +29,8 @@ export interface ReadApiParts {
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
   /** Claims that wait for a node's word, and some that did a moment ago. */
   readonly waitingClaims: () => ReadonlySet<string>;
+  /** How many nodes are to report, and have not since leading began. */
+  readonly unreported: () => number;
   /** Nothing but protection keeps the claim from going. */
   readonly isDeletionHeld: (claim: Claim) => boolean;
   readonly clusterUid: () => string | undefined;
@@ -95,7 +97,7 @@ export class ReadApi {
   }
 
   #head(): ListHead | undefined {
-    const { isSynced, clusterUid, client, fleet, standingOf } = this.#parts;
+    const { isSynced, clusterUid, client, standingOf } = this.#parts;
     if (!isSynced() || client.serverTime() === undefined) return undefined;
     const names = this.#nodeNames();
     return {
@@ -105,7 +107,7 @@ export class ReadApi {
       nodes: {
         total: names.length,
         silent: names.filter((name) => standingOf(name).kind === "silent").length,
-        unheard: fleet.expected.length,
+        unheard: this.#parts.unreported(),
       },
     };
   }

@@ -7,6 +7,7 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold } from "../common/storage/volume-identity.ts";
 import { AwaitedWords } from "./awaited-words.ts";
+import type { Barrier } from "./barrier.ts";
 import { ClaimMemories } from "./claim-memories.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "./core/attribution.ts";
@@ -39,6 +40,7 @@ export interface ReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
+  readonly barrier: Pick<Barrier, "pendingNode">;
   readonly standings: Pick<Standings, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
@@ -75,7 +77,6 @@ export class Reconciler {
   readonly #podEnds: PodEnds;
   readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
-  #beganMs = 0;
   /** Claims without a status that wait for the pods to be listed anew: of a new claim nothing else tells that somebody uses it. */
   readonly #unlisted = new Set<string>();
 
@@ -169,7 +170,6 @@ export class Reconciler {
 
   /** Works from when everything has been listed until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
-    this.#beganMs = this.#parts.nowMs();
     this.#podEnds.begin();
     const look = (limited: AbortSignal): Promise<void> => this.#queue.run((key) => this.#reconcile(key), limited);
     return runTogether([look, (limited) => this.writes.run(limited), (limited) => this.deletions.run(limited)], signal);
@@ -230,9 +230,9 @@ export class Reconciler {
     );
   }
 
-  /** All nodes have been heard of since the start, or their time for it is over. */
-  onAllHeard(): void {
-    for (const key of this.#awaited.allHeard()) this.enqueue(key);
+  /** Fewer nodes are behind the barrier, or none. */
+  onBarrier(): void {
+    for (const key of this.#awaited.takeBehindBarrier()) this.enqueue(key);
   }
 
   /** What the node told is about to be forgotten: ends that were assumed for it, or never stored, may still be somebody's latest. */
@@ -288,7 +288,7 @@ export class Reconciler {
 
   #factsOf(claim: Claim, evidence: ClaimEvidence): DecidedClaim {
     const { protection = "off" } = this.#parts;
-    const own = { words: this.#words, beganMs: this.#beganMs, isProtecting: protection !== "off" };
+    const own = { words: this.#words, isProtecting: protection !== "off" };
     const facts = decidedClaim(evidence, { ...this.#parts, ...own });
     return { ...facts, isEligible: facts.isEligible && !this.#isUnlisted(claim) };
   }

@@ -8,6 +8,7 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
+import { Barrier } from "./barrier.ts";
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
 import { bindLatency } from "./core/bind-latency.ts";
@@ -69,7 +70,7 @@ export class Term {
   readonly #gaps: BlindGaps;
   readonly #parts: TermParts;
   readonly #api: ReadApi;
-  readonly #silentAfterMs: number;
+  readonly #barrier: Barrier;
   readonly #whole: WholeReports;
   /** Nodes whose last report told too much. */
   readonly #refused = new Set<string>();
@@ -80,9 +81,11 @@ export class Term {
     const { cluster, clock, nowMs } = parts;
     this.#parts = parts;
     this.session = parts.random.id();
-    this.#silentAfterMs = config.silentAfterMs;
-    this.fleet = new FleetState(clock, config.silentAfterMs);
+    this.fleet = new FleetState(clock);
     this.standings = this.#newStandings(config);
+    const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
+    const barrier = new Barrier({ ...parts, standings: this.standings, onMoved }, { ...config, session: this.session });
+    this.#barrier = barrier;
     const { writer, volumeWriter, warnings, policy } = parts.writing;
     const { fleet, standings } = this;
     const gaps = this.#newGaps(config);
@@ -91,10 +94,10 @@ export class Term {
     const onDecision = (): void => parts.coverage.join();
     const { protection } = config;
     const onRemoved = parts.measures?.removedWhileMounted;
-    const seen = { fleet, standings, onDecision, unseenOf, nowMs, protection, onRemoved };
+    const seen = { fleet, barrier, standings, onDecision, unseenOf, nowMs, protection, onRemoved };
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
-    this.volumes = new VolumeReconciler({ ...parts, fleet, standings, writer: volumeWriter, protection });
+    this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, standings, writer: volumeWriter, protection });
     const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
     this.#whole = new WholeReports({ clock, isAwaited });
     this.#api = new ReadApi({
@@ -104,6 +107,7 @@ export class Term {
       standingOf: (node) => standings.of(node),
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.reconciler.claimFacts(key),
+      unreported: () => this.unreported.length,
       waitingClaims: () => this.reconciler.waitingClaims(),
       isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
       isSynced: () => true,
@@ -145,24 +149,29 @@ export class Term {
     return this.#api.routes(signal);
   }
 
+  /** Nodes that are to report, and have not since leading began. */
+  get unreported(): readonly string[] {
+    return this.#barrier.nodes().filter((node) => this.fleet.view(node) === undefined);
+  }
+
   /** Works until the signal is aborted. `ends` are those of pods that may not have been dealt with; everything has been listed. */
   async run(ends: readonly SeenEnd[], signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
     this.standings.begin();
     const counted = this.#countWaiting(signal);
-    this.fleet.expect(this.standings.expected());
+    this.#barrier.begin(this.standings.expected());
     const known = new Set(ends.map(({ pod }) => pod.uid));
     // What is over and still there may have been over for long, unless its end was seen.
     for (const end of cluster.finishedPods()) if (!known.has(end.pod.uid)) this.reconciler.onPodEnded(end);
     for (const end of ends) this.reconciler.onPodEnded(end);
     this.reconciler.enqueueAll();
-    logger.info({ nodes: this.fleet.expected.length }, "cluster listed, waiting for the nodes' reports");
+    logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [
         (limited) => this.reconciler.run(limited),
         (limited) => this.volumes.run(limited),
         (limited) => this.standings.run(limited),
-        (limited) => counted.then(() => this.#endExpectation(limited)),
+        (limited) => counted.then(() => this.#barrier.run(limited)),
         (limited) => this.#gaps.run(limited),
       ],
       signal,
@@ -175,20 +184,10 @@ export class Term {
     if (await countWaiting(this.#parts, signal)) this.#isCounting = false;
   }
 
-  /** Nodes that never report may hold up the start, but not for ever. */
-  async #endExpectation(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    await clock.sleep(this.#silentAfterMs + 20, signal);
-    if (signal.aborted) return;
-    this.#onAllHeard();
-    // The task goes on as long as the others.
-    while (!signal.aborted) await clock.sleep(3_600_000, signal);
-  }
-
-  /** All nodes have reported since leading began, or the time for it is over. */
-  #onAllHeard(): void {
-    this.reconciler.onAllHeard();
-    this.volumes.enqueueAll();
+  /** Pods were listed anew: what came and went meanwhile was not seen. */
+  onPodsListed(): void {
+    this.#barrier.begin(this.standings.expected());
+    this.reconciler.onPodsListed();
   }
 
   /** The claim came or changed. */
@@ -241,7 +240,6 @@ export class Term {
       misfits: cluster.misfits(report.node),
     };
     yield;
-    const wasExpected = this.fleet.anyExpected !== undefined;
     const taken = this.fleet.take(report, change);
     if (taken.kind === "stale") return this.#stale(report.node, taken);
     this.#refused.delete(report.node);
@@ -253,7 +251,7 @@ export class Term {
       () => this.standings.onReport(report.node),
       () => this.reconciler.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),
-      () => wasExpected && this.fleet.anyExpected === undefined && this.#onAllHeard(),
+      () => this.#barrier.onReport(report.node, report.scanned),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);
     yield;
@@ -273,10 +271,11 @@ export class Term {
   }
 
   #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
-    const look = this.#gaps.isAwaited(view.node) || undefined;
+    const isAsked = this.#barrier.isPending(view.node) || this.#gaps.isAwaited(view.node);
+    const scan = isAsked ? this.#barrier.question : undefined;
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled], ...(look && { look }), ...told } };
+    return { kind: "accepted", answer: { forget: [...settled], ...(scan && { scan }), ...told } };
   }
 
   /** What the node told before may have become settled meanwhile: then there is room for its next report. */

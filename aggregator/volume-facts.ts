@@ -1,6 +1,7 @@
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { readVolumeMark } from "../common/storage/volume-annotations.ts";
 import { isUseHold, volumeMatcher } from "../common/storage/volume-identity.ts";
+import type { Barrier } from "./barrier.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import type { Fact } from "./core/attribution.ts";
 import { storedNodes } from "./core/candidates.ts";
@@ -18,7 +19,8 @@ import type { Standings } from "./standings.ts";
 /** Where the facts of volumes come from. */
 export interface VolumeFactsParts {
   readonly cluster: Pick<Cluster, "claim" | "nodeNames" | "podByUid" | "podName">;
-  readonly fleet: Pick<FleetState, "view" | "viewsOf" | "anyExpected">;
+  readonly fleet: Pick<FleetState, "view" | "viewsOf">;
+  readonly barrier: Pick<Barrier, "pendingNode">;
   readonly standings: Pick<Standings, "lookFor" | "assumedEnd">;
   readonly protection: ProtectionMode;
 }
@@ -29,7 +31,7 @@ export function volumeFacts(
   statusAtEnd: ClaimStatus | undefined,
   parts: VolumeFactsParts,
 ): VolumeFacts {
-  const { cluster, fleet, standings, protection } = parts;
+  const { barrier, cluster, fleet, standings, protection } = parts;
   const identities = identitiesOf(volume.key, volume.csi);
   const views = fleet.viewsOf(identities);
   const isOver = (node: string): boolean => standings.assumedEnd(node) !== undefined;
@@ -49,7 +51,7 @@ export function volumeFacts(
     statusAtEnd,
     mounts: { used, all: [...new Set([...used, ...staged])] },
     unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter((node) => isUnanswered(node, parts)),
-    isUnheard: fleet.anyExpected !== undefined,
+    isPending: barrier.pendingNode(volume) !== undefined,
     ends: views.flatMap((view) => endsIn(view, (fact) => isCalledSo(fact.volume) && isOwn(fact), parts)),
     isProtecting: protection !== "off",
   };

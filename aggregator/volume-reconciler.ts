@@ -8,6 +8,7 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { readCopiedUse } from "../common/storage/volume-annotations.ts";
+import type { Barrier } from "./barrier.ts";
 import { type Fact, volumesOf } from "./core/attribution.ts";
 import type { Volume } from "./core/cluster-objects.ts";
 import type { ProtectionMode } from "./core/deletion.ts";
@@ -25,6 +26,7 @@ export interface VolumeReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
+  readonly barrier: Pick<Barrier, "pendingNode">;
   readonly standings: Pick<Standings, "lookFor" | "assumedEnd">;
   readonly writer: VolumeWriter;
   readonly internalErrors: InternalErrors;

@@ -53,6 +53,8 @@ export interface NodeState {
   readonly read: ReadSpan | undefined;
   /** What the pod watch had reached before that read began. */
   readonly podsResourceVersion: string | undefined;
+  /** What the aggregator had asked for last when that read began; see `scanned` of a report. */
+  readonly scanned?: string | undefined;
   /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
   readonly blind: readonly BlindSpan[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
@@ -80,6 +82,8 @@ export interface NodeSnapshot {
   /** In this span the kernel told of no change. */
   readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   readonly podsResourceVersion: string | undefined;
+  /** What the aggregator had asked for last before the read began. */
+  readonly scanned?: string | undefined;
   /** The pods of this node by UID, as the watch had them before the read began; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
 }

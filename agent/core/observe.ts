@@ -19,7 +19,7 @@ export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
-  const { read, podsResourceVersion, unchanged } = snapshot;
+  const { read, podsResourceVersion, scanned, unchanged } = snapshot;
   const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchanged });
   const shown = shownHolds(previous, snapshot);
   const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
@@ -40,6 +40,7 @@ export function observe(
   const complete = {
     read: { beganAt: read.beganAt, endedAt: read.endedAt },
     podsResourceVersion,
+    scanned,
     blind: isWatched ? previous.blind : withBlindSpan(previous.blind, { from: blindSince(previous), to: read.endedAt }),
   };
   const state: NodeState = {

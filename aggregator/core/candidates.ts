@@ -1,6 +1,4 @@
-import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { APART_MS } from "./attribution.ts";
 import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
@@ -11,7 +9,7 @@ type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
  * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
- * decision, but for a while after a start (`anyNode`), and none of which nobody can expect a word: one that is agentless or gone.
+ * decision, but for those behind the barrier, and none of which nobody can expect a word: one that is agentless or gone.
  */
 export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const { claim, history, shownOn, attachedTo } = evidence;
@@ -37,7 +35,7 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   const named = firstOfEach(found)
     .filter(({ node }) => hasWord(node, fleet))
     .map((one) => ({ ...one, isSilent: isSilent(one.node), ...silenceOf(one.node, fleet) }));
-  return [...named, ...anyNode(evidence, fleet)];
+  return [...named, ...behindBarrier(evidence, fleet)];
 }
 
 /** A property only where there is one. */
@@ -57,9 +55,9 @@ function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFac
   return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
 }
 
-/** Where a claim may still be staged that an earlier run called staged: the status does not store on which nodes. First `anyNode` stands for them. */
+/** Where a claim may still be staged that an earlier run called staged: the status does not store on which nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
-  if (claim.status?.staged === undefined || fleet.anyExpected !== undefined) return [];
+  if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
   return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
 }
 
@@ -85,24 +83,11 @@ function hasWord(node: string, { standingOf }: FleetFacts): boolean {
   return standing === "agent" || standing === "silent";
 }
 
-/**
- * After a start: a claim that an earlier run left in use may have been used by pods that ended while nobody watched, and one of which
- * nothing has been written may be in use by whatever there was before; their mounts may be anywhere, whatever use of it this run has
- * seen since. One of the nodes that have not been heard of yet stands for them all.
- */
-function anyNode({ claim }: ClaimEvidence, { anyExpected, beganMs }: FleetFacts): readonly Awaited[] {
+/** Before the barrier opens no claim newly counts as unused, nor as no longer staged. One node stands for all that are pending. */
+function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const { unused = false, staged } = claim.status ?? {};
-  const isOpen = staged !== undefined || (!unused && wasThere(claim, beganMs));
-  const isAwaited = anyExpected !== undefined && isOpen;
-  return isAwaited ? [{ node: anyExpected, isSilent: false }] : [];
-}
-
-/**
- * Made before this run. What is made later is mounted only for pods that this run sees. One that is in use may have been made by an API
- * server whose clock is ahead, and its time is that of its last mount, however long it waits; an idle one counts from when it has waited.
- */
-function wasThere({ status, createdAtMs = Number.NEGATIVE_INFINITY }: Claim, beganMs: number): boolean {
-  return createdAtMs <= beganMs + (status === undefined ? 0 : APART_MS);
+  const node = unused && staged === undefined ? undefined : fleet.pendingNode(volume);
+  return node === undefined ? [] : [{ node, isSilent: false }];
 }
 
 /** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */

@@ -47,12 +47,10 @@ export interface FleetFacts extends NodeWords {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
   readonly nodeOf?: (name: string) => Node | undefined;
-  /** One of the nodes that have not been heard of since a start of the aggregator, and still may be. */
-  readonly anyExpected: string | undefined;
+  /** One of the nodes that have to scan before a claim with this volume may newly count as unused. */
+  readonly pendingNode: (volume: Volume | undefined) => string | undefined;
   /** Since when nothing is known of a silent node's mounts; nothing for others. */
   readonly silentSinceMs: (node: string) => number | undefined;
-  /** When this run began to decide. */
-  readonly beganMs: number;
   /** `namespace/name` of a pod, or its UID when it is not known. */
   readonly podName: (uid: string) => string;
   readonly nowMs: number;

@@ -21,8 +21,8 @@ export interface VolumeFacts {
   readonly mounts: { readonly used: readonly string[]; readonly all: readonly string[] };
   /** Nodes that have it mounted by its mark and have not answered: no report, and not known to have none. */
   readonly unanswered: readonly string[];
-  /** Some node has not reported since leading began, and still may. */
-  readonly isUnheard: boolean;
+  /** Some node where it can be used is behind the barrier. */
+  readonly isPending: boolean;
   /** Ends of use that nodes tell of, or that are assumed with their node. */
   readonly ends: readonly UseEnd[];
   /** The policies look at the mark. */
@@ -97,7 +97,7 @@ function useText(uid: string, use: KnownUse): string | undefined {
 /** A claim may go before the end of its use is known: then nodes tell of it to the volume alone. */
 function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse["lastUse"] {
   const isClaimGone = facts.statusAtEnd !== undefined || facts.volume.phase !== "Bound";
-  const isOpen = facts.isUnheard || facts.unanswered.length > 0 || !isClaimGone;
+  const isOpen = facts.isPending || facts.unanswered.length > 0 || !isClaimGone;
   return latestUse(known?.lastUse, isOpen ? [] : facts.ends);
 }
 

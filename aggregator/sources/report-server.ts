@@ -2,7 +2,6 @@ import type { Breather } from "../../common/runtime/breather.ts";
 import type { Route, RouteAnswer, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { finishInTurns, type Steps } from "../../common/runtime/steps.ts";
-import { answerFor } from "../../common/storage/answer-version.ts";
 import {
   type Decoded,
   decodeInSteps,
@@ -78,9 +77,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     // Its steps are long: the clock is read after each.
     const outcome = await finishInTurns(taker.onReport(report), taker.newBreather(1));
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
-    return isTurnedAway(outcome)
-      ? away(reports, outcome)
-      : taken(reports, outcome, { query: request.query, ...saidToAll(taker) });
+    return isTurnedAway(outcome) ? away(reports, outcome) : taken(reports, outcome, saidToAll(taker));
   };
   return {
     method: "PUT",
@@ -128,21 +125,15 @@ function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
 }
 
 /** What every answer says, whatever became of the report. */
-function saidToAll(taker: ReportTaker): { readonly said: Partial<ReportAnswer> } {
+function saidToAll(taker: ReportTaker): Partial<ReportAnswer> {
   const [session, holdRejections] = [taker.session(), taker.holdRejections()];
-  return {
-    said: { ...(session !== undefined && { session }), ...(holdRejections !== undefined && { holdRejections }) },
-  };
+  return { ...(session !== undefined && { session }), ...(holdRejections !== undefined && { holdRejections }) };
 }
 
-function taken(
-  reports: Counter<"outcome">,
-  outcome: Taken,
-  { query, said }: { readonly query: URLSearchParams; readonly said: Partial<ReportAnswer> },
-): RouteAnswer {
+function taken(reports: Counter<"outcome">, outcome: Taken, said: Partial<ReportAnswer>): RouteAnswer {
   reports.increment({ outcome: outcome.kind });
   if (outcome.kind === "failed") return { status: 500, body: "internal error\n" };
-  return json(answerFor(query, { ...answerOf(outcome), ...said }));
+  return json({ ...answerOf(outcome), ...said });
 }
 
 /** What the sender is told of its own message. */

@@ -127,6 +127,9 @@ export function toPlain(text: string): string {
 /** Parts of a report that an agent's journal keeps in the same form. */
 export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan, marks } as const;
 
+/** What asks for a scan: of which leader's session, and the how manieth of it. Opaque to agents. */
+const scan = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
+
 /** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
 const head = {
   version: v.literal(REPORT_VERSION),
@@ -156,9 +159,11 @@ const head = {
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /**
    * The leader's session that the last answer named; empty before the first. A report that names another session was sent to an earlier
-   * leader, so it counts for nothing. Absent in reports of agents whose answers name none (`ANSWER_QUERY`).
+   * leader, so it counts for nothing.
    */
   session: v.optional(v.pipe(v.string(), v.maxLength(64))),
+  /** The `scan` of the last answer that had come when `read` began; absent before the first. */
+  scanned: v.optional(scan),
   /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
   marks: v.optional(marks),
   /** For people to read; absent until the agent has found them out. */
@@ -212,13 +217,14 @@ export type ReadSpan = v.InferOutput<typeof read>;
 /** A PV, as the aggregator has seen it last. */
 const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });
 
-const answer = v.strictObject({
+/** Fields that an agent does not know are left out: a newer aggregator may say more. */
+const answer = v.object({
   /** IDs of releases that can no longer change any status and may leave the journal. */
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
-  /** What was read last is too old to tell what is asked: the agent is to look again, and to tell, at once. */
-  look: v.optional(v.literal(true)),
+  /** The agent is to scan the mount table now, and to report with this as `scanned`: its last scan is too old for what is asked. */
+  scan: v.optional(scan),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
   /** One time of leading of one process: the sender names it in its next report. */
@@ -241,6 +247,11 @@ export type ReportAnswer = v.InferOutput<typeof answer>;
 
 /** A PV in an answer. */
 export type NamedVolume = v.InferOutput<typeof namedVolume>;
+
+/** The path of a node's reports. `base` is what comes before it, without a slash at its end. */
+export function reportPath(base: string, node: string): string {
+  return `${base}/v1/nodes/${encodeURIComponent(node)}/report`;
+}
 
 /** A decoded value, or what is wrong with it: one line for each problem, with the path of the field. */
 export type Decoded<T> =

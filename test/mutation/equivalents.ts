@@ -198,12 +198,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "what is kept saves time and nothing else",
   },
   {
-    file: "common/storage/answer-version.ts",
-    before: 'const asked = query.get(ANSWER_QUERY.name) ?? "1";',
-    after: 'const asked = query.get(ANSWER_QUERY.name) ?? "";',
-    why: "neither is a version from the second on",
-  },
-  {
     file: "agent/core/affinity/brakes.ts",
     before: "const made = times.filter((atMs) => atMs >= startedAt).length;",
     after: "const made = times.filter((atMs) => atMs > startedAt).length;",

@@ -1,8 +1,7 @@
 import { readText } from "../../../common/kube/transport.ts";
 import { createUndiciTransport } from "../../../common/kube/undici-transport.ts";
 import type { Clock } from "../../../common/runtime/clock.ts";
-import { reportPath } from "../../../common/storage/answer-version.ts";
-import type { NodeMessage } from "../../../common/storage/node-report.ts";
+import { type NodeMessage, reportPath } from "../../../common/storage/node-report.ts";
 import { bootIdOf, digestOf, nodeName } from "../cluster/layout.ts";
 import { NodeStory, type SimulatedHold } from "../fleet/node-story.ts";
 import type { ReportWay } from "./report-way.ts";

@@ -70,7 +70,7 @@ export const requests: FuzzTarget = {
   seeds: [
     `GET /v1/claims?${QUERY}\n`,
     `GET /v1/claims?continue=${writeToken("since", { key: "shop/data", sinceMs: 1_789_000_000_000 })}\n`,
-    `PUT /v1/nodes/n1/report?answer=3\n${JSON.stringify(reportWith())}`,
+    `PUT /v1/nodes/n1/report\n${JSON.stringify(reportWith())}`,
     "GET /livez\n",
   ].map(inputOf),
   words: [

@@ -16,7 +16,7 @@ describe("an agent", () => {
     await advance(200);
 
     expect(namesIn(bodies[0])).toEqual(["pv-1"]);
-    expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report?answer=3");
+    expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report");
   });
 
   it("tells with which resource version of its pods the table was read", async () => {
@@ -238,7 +238,7 @@ describe("an agent", () => {
   it("looks again, and tells, at once when what it has read is too old for the aggregator", async () => {
     const asks: boolean[] = [];
     const { messages, advance } = await startAgent({
-      answer: () => json({ forget: [], ...(asks.pop() === true ? { look: true } : {}) }),
+      answer: () => json({ forget: [], ...(asks.pop() === true ? { scan: "session/1" } : {}) }),
     });
     await advance(1_000);
     const before = messages.length;

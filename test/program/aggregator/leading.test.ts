@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
+import type { ReportAnswer } from "../../../common/storage/node-report.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";
 import { type Replica, recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
@@ -20,6 +21,10 @@ function houseWithNode(): { readonly house: House; readonly n1: ToldNode } {
 function handedOver(house: House) {
   const { annotations } = house.api.get(LEASE)?.metadata ?? {};
   return readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), house.nowMs);
+}
+
+function isAsked({ scan }: ReportAnswer): boolean {
+  return scan !== undefined;
 }
 
 function labelOf(house: House, { process }: Replica): unknown {
@@ -104,6 +109,53 @@ describe("the replica that leads", () => {
     expect(writes.filter(({ by }) => by === "aggregator-0").map(({ resource }) => resource)).not.toContain(
       "persistentvolumeclaims",
     );
+  });
+});
+
+describe("a claim that nothing shows in use", () => {
+  it("does not newly count as unused by a scan from before its leader led", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house);
+    const leader = await startLeader(house);
+
+    const { scan } = await leader.sendOnce(n1.report());
+    await house.pass(5_000);
+    const early = statusIn(house);
+    await leader.sendOnce(n1.report({ scanned: scan }));
+    await house.pass(1_000);
+
+    expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
+  });
+
+  it("nor by one from before its leader listed pods anew", async () => {
+    const { house, n1 } = houseWithNode();
+    const leader = await startLeader(house);
+    const { scan } = await leader.sendOnce(n1.report());
+    await leader.sendOnce(n1.report({ scanned: scan }));
+    house.api.restart(2_000);
+    addClaim(house);
+    house.api.compact();
+    await house.pass(30_000);
+
+    await leader.sendOnce(n1.report({ scanned: scan }));
+    await house.pass(5_000);
+    const early = statusIn(house);
+    await leader.send(n1.report());
+    await house.pass(1_000);
+
+    expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
+  });
+
+  it("waits no longer than a node may take to report", async () => {
+    const { house } = houseWithNode();
+    addClaim(house);
+    await startLeader(house);
+
+    await house.pass(80_000);
+    const early = statusIn(house);
+    await house.pass(15_000);
+
+    expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
   });
 });
 
@@ -242,13 +294,15 @@ describe("a time in which nobody watched pods", () => {
   });
 
   it("makes each node read its mount table anew that has not since", async () => {
-    const { n1, stale, second } = await afterGap();
+    const { house, n1, stale, second } = await afterGap();
 
-    const first = await second.send({ ...stale, sentAt: n1.stamp });
-    const next = await second.send(n1.report());
+    const first = await second.sendOnce({ ...stale, sentAt: n1.stamp });
+    const undated = await second.sendOnce({ ...stale, sentAt: n1.stamp + 1, scanned: first.scan });
+    await house.pass(10);
+    const next = await second.sendOnce(n1.report({ scanned: first.scan }));
 
-    expect(first).toMatchObject({ look: true });
-    expect(next).not.toHaveProperty("look");
+    expect([first, undated]).toEqual([expect.toSatisfy(isAsked), expect.toSatisfy(isAsked)]);
+    expect(next).not.toSatisfy(isAsked);
   });
 });
 

@@ -2,7 +2,6 @@ import { runAggregator } from "../../../aggregator/aggregator.ts";
 import { readAggregatorCommand } from "../../../aggregator/config.ts";
 import type { RouteAnswer } from "../../../common/runtime/http-server.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
-import { reportPath } from "../../../common/storage/answer-version.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import {
@@ -10,6 +9,7 @@ import {
   type NodeMessage,
   type NodeReport,
   type ReportAnswer,
+  reportPath,
 } from "../../../common/storage/node-report.ts";
 import { createFakeListen, type FakeListen } from "../../fakes/listen.ts";
 import type { FakeLogger } from "../../fakes/logger.ts";
@@ -51,8 +51,17 @@ export class Replica {
     await this.#house.until(() => this.process.state() === "ended");
   }
 
-  /** Hands a message in; answers what its sender is told. */
+  /** Hands a message in; answers what its sender is told. As an agent does, the sender scans when it is asked to, and reports again. */
   async send(message: NodeMessage): Promise<ReportAnswer> {
+    const answer = await this.sendOnce(message);
+    if (answer.scan === undefined || answer.scan === message.scanned) return answer;
+    await this.#house.pass(3);
+    const { sentAt, read } = message;
+    const later = { sentAt: sentAt + 3, read: { beganAt: read.beganAt + 3, endedAt: read.endedAt + 3 } };
+    return { ...answer, ...(await this.sendOnce({ ...message, ...later, scanned: answer.scan })) };
+  }
+
+  async sendOnce(message: NodeMessage): Promise<ReportAnswer> {
     const { status, body } = await this.put(message);
     if (status !== 200) throw new Error(`the report was refused: ${status} ${body}`);
     const answer = decodeReportAnswer(JSON.parse(body));

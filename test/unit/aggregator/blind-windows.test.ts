@@ -172,18 +172,16 @@ describe("a claim that was idle when the aggregator went away", () => {
     expect(harness.writes).toEqual([]);
   });
 
-  it("and first seen after it counts as used until its node's agent read again, whenever its volume was bound", async () => {
-    const volumes = [volumeWith({ phaseSinceMs: NOON + 11 * MIN })];
-    const harness = await back({ claims: [], volumes });
+  it("and first seen after it counts from when the nodes have scanned", async () => {
+    const harness = await back({ claims: [] });
     await harness.advance(1_000);
-    // Made by now: what was there before waits for the node's word, and is judged after it.
     await harness.putClaim(claimWith({ createdAtMs: harness.clock.wallMs() }));
     await wait(harness, 1);
 
     await tell(harness, [[8, 11.5]]);
     await wait(harness, 60);
 
-    expect(sinceOf(harness)).toBe(11.5);
+    expect(sinceOf(harness)).toBe(12 + 1 / 60);
   });
 
   it("stays so when it is not the aggregator that was away: agents may come and go", async () => {
@@ -477,7 +475,7 @@ describe("an aggregator of which nobody knows whether one was there before", () 
     await tell(harness, [[-1_440, 11.9]]);
     await wait(harness, 60);
 
-    expect(harness.writes).toMatchObject([{ reason: "NeverObservedInUse", sinceMs: NOON + 11 * MIN + 2_000 }]);
+    expect(harness.writes).toMatchObject([{ reason: "NeverObservedInUse", sinceMs: NOON + 12 * MIN }]);
   });
 
   it("moves a claim that was judged before where the agent did not watch since", async () => {

@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 /** A fleet that has heard of `n1` at noon, two hours after its boot: pods 1 and 2 have the volume mounted, pod 9 no longer. */
 function heardAtNoon() {
   const clock = createFakeClock();
-  const fleet = new FleetState(clock, 90_000);
+  const fleet = new FleetState(clock);
   let elapsed = 0;
   /** A message that comes at once, of a read that ended a millisecond before it was sent. */
   const tell = (sentAt: number, fields: Partial<NodeReport> = {}) => {

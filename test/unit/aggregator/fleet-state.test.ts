@@ -6,45 +6,15 @@ import { holdOf, NOON, releaseOf, reportWith } from "./world.ts";
 const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 const volume = { by: "name", name: "pv-1" } as const;
 
-function fleetOf(nodes: readonly string[]) {
+function newFleet() {
   const clock = createFakeClock();
-  const fleet = new FleetState(clock, 90_000);
-  fleet.expect(nodes);
+  const fleet = new FleetState(clock);
   return { clock, fleet };
 }
 
 describe("FleetState", () => {
-  it("a node that reports is no longer expected", () => {
-    const { fleet } = fleetOf(["n1", "n2"]);
-
-    fleet.accept(reportWith(), receipt);
-
-    expect(fleet.expected).toEqual(["n2"]);
-  });
-
-  it("nobody is expected any more after the time in which every node should have reported", () => {
-    const { clock, fleet } = fleetOf(["n1"]);
-
-    clock.pass(90_000);
-    const before = fleet.expected;
-    clock.pass(1);
-
-    expect([before, fleet.expected]).toEqual([["n1"], []]);
-  });
-
-  it("the time for reports begins with the expectation, however long the start took", () => {
-    const clock = createFakeClock();
-    const fleet = new FleetState(clock, 90_000);
-    clock.pass(600_000);
-    fleet.expect(["n1"]);
-
-    clock.pass(90_000);
-
-    expect([fleet.expected, fleet.anyExpected]).toEqual([["n1"], "n1"]);
-  });
-
   it("knows how old the last read is that was told, however late it was told; a stale report does not count", () => {
-    const { clock, fleet } = fleetOf([]);
+    const { clock, fleet } = newFleet();
     fleet.accept(reportWith({ sentAt: 1_001 + 7_000 }), receipt);
     clock.pass(60_000);
     fleet.accept(reportWith({ read: { beganAt: 1, endedAt: 2 } }), receipt);
@@ -56,7 +26,7 @@ describe("FleetState", () => {
   });
 
   it("knows how long ago a node's last report was accepted", () => {
-    const { clock, fleet } = fleetOf(["n1", "n2"]);
+    const { clock, fleet } = newFleet();
     fleet.accept(reportWith(), receipt);
 
     clock.pass(5_000);
@@ -69,7 +39,7 @@ describe("FleetState", () => {
   });
 
   it("a report with news touches what was there and what is there, one without touches nothing", () => {
-    const { fleet } = fleetOf([]);
+    const { fleet } = newFleet();
     const mounted = reportWith({ holds: [holdOf("pod-1")] });
     const released = reportWith({
       generation: 2,
@@ -94,7 +64,7 @@ describe("FleetState", () => {
       touched: ["pod-1", "pod-2"],
     },
   ])("a report with news $name", ({ news, touched }) => {
-    const { fleet } = fleetOf([]);
+    const { fleet } = newFleet();
     fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), receipt);
     const read = { beganAt: 2_000, endedAt: 2_001 };
 
@@ -107,7 +77,7 @@ describe("FleetState", () => {
   });
 
   it("a hold that is now proven to have begun earlier is touched: it may belong to an earlier claim", () => {
-    const { fleet } = fleetOf([]);
+    const { fleet } = newFleet();
     fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), { ...receipt, atMs: NOON + 500 });
     const read = { beganAt: 1_000, endedAt: 1_001 };
 
@@ -125,7 +95,7 @@ describe("FleetState", () => {
   });
 
   it("views are found by volume as long as they have a hold or a release of it", () => {
-    const { fleet } = fleetOf([]);
+    const { fleet } = newFleet();
     const found = () => fleet.viewsOf([volume]).map(({ node }) => node);
 
     fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
@@ -140,7 +110,7 @@ describe("FleetState", () => {
   });
 
   it("a node that is dropped is as if it had never reported", () => {
-    const { fleet } = fleetOf([]);
+    const { fleet } = newFleet();
     fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
 
     fleet.drop("n1");

@@ -104,6 +104,10 @@ export class Harness {
     return this.#leading.term.fleet;
   }
 
+  get unreported(): readonly string[] {
+    return this.#leading.term.unreported;
+  }
+
   get standings(): Standings {
     return this.#leading.term.standings;
   }

@@ -153,7 +153,7 @@ function volumesOf(cluster: FakeCluster, onVolume: (name: string) => void) {
   return { volumeWrites, volumeAnswers, showVolume, volumeWriter };
 }
 
-/** A report is taken without a pause. */
+/** A report is taken without a pause. Unless it says otherwise, its scan began after whatever the leader has asked for. */
 export function tell(term: Term, report: NodeMessage): ReportOutcome {
-  return finish(term.onReport(report));
+  return finish(term.onReport({ scanned: `${term.session}/1000000`, ...report }));
 }

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { checkNodes, type NodesTerm } from "../../../aggregator/node-check.ts";
 
 function termWith(fields: {
-  readonly expected?: readonly string[];
+  readonly unreported?: readonly string[];
   readonly silent?: readonly string[];
   readonly claims?: readonly string[];
 }): NodesTerm {
-  const { expected = [], silent = [], claims = [] } = fields;
+  const { unreported = [], silent = [], claims = [] } = fields;
   return {
-    fleet: { expected },
+    unreported,
     standings: { named: (kind) => (kind === "silent" ? silent : ["another"]) },
     reconciler: { heldUp: claims.length },
   };
@@ -22,12 +22,12 @@ describe("checkNodes", () => {
     { name: "all nodes have been heard of", term: termWith({}), result: { ok: true } },
     {
       name: "one has not been heard of since the start",
-      term: termWith({ expected: ["n7"] }),
+      term: termWith({ unreported: ["n7"] }),
       result: { ok: false, why: "not heard of since the start: 1 node (n7)" },
     },
     {
       name: "more have not been heard of than anybody wants to read",
-      term: termWith({ expected: many, silent: ["n9"] }),
+      term: termWith({ unreported: many, silent: ["n9"] }),
       result: { ok: false, why: "not heard of since the start: 37 nodes (n1, n2, n3, n4, n5 and 32 more)" },
     },
     {

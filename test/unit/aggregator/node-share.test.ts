@@ -24,7 +24,7 @@ function take(fleet: FleetState, reports: readonly NodeReport[]): readonly strin
 
 describe("what is remembered of a node", () => {
   it("is bounded where each report tells thousands of new ends of new volumes: the node is refused, and others are not", () => {
-    const fleet = new FleetState(createFakeClock(), 90_000);
+    const fleet = new FleetState(createFakeClock());
 
     const kinds = take(
       fleet,
@@ -39,7 +39,7 @@ describe("what is remembered of a node", () => {
   });
 
   it("is merged first: of a volume whose ends nobody tells any more the latest is enough, and no report is refused", () => {
-    const fleet = new FleetState(createFakeClock(), 90_000);
+    const fleet = new FleetState(createFakeClock());
 
     const kinds = take(
       fleet,
@@ -51,7 +51,7 @@ describe("what is remembered of a node", () => {
   });
 
   it("leaves room once what was told is settled", () => {
-    const fleet = new FleetState(createFakeClock(), 90_000);
+    const fleet = new FleetState(createFakeClock());
     const reports = Array.from({ length: 4 }, (_, number) => round(number, 3_000, (end) => `pvc-${end}`));
     const kinds = take(fleet, reports);
 
@@ -65,7 +65,7 @@ describe("what is remembered of a node", () => {
   });
 
   it("is nothing once the node is dropped", () => {
-    const fleet = new FleetState(createFakeClock(), 90_000);
+    const fleet = new FleetState(createFakeClock());
     take(fleet, [round(0, 100, (end) => `pvc-${end}`)]);
     const before = fleet.bytes;
 
@@ -75,7 +75,7 @@ describe("what is remembered of a node", () => {
   });
 
   it("is bounded for all nodes together, and whoever has little is always taken", () => {
-    const fleet = new FleetState(createFakeClock(), 90_000);
+    const fleet = new FleetState(createFakeClock());
     const { releases, ...head } = round(0, 3_000, (end) => `pvc-${end}`);
     const long = releases.map((release) => ({ ...release, id: release.id.padEnd(512, "x") }));
 

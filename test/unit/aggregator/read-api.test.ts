@@ -27,6 +27,7 @@ class Api {
       standingOf: (node) => standings.of(node),
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
+      unreported: () => this.harness.unreported.length,
       waitingClaims: () => reconciler.waitingClaims(),
       isDeletionHeld: (claim) => reconciler.deletions.held.isHeld(claim),
       clusterUid: () => this.clusterUid,

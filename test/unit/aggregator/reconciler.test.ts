@@ -479,13 +479,15 @@ describe("a start of the aggregator", () => {
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 10_000 });
   });
 
-  it("a claim that is made after the start waits for no node that has nothing to do with it", async () => {
+  it("a claim that is made after the start waits for the nodes, too, and no longer", async () => {
     const harness = await running({ claims: [] }, { silent: ["n1"] });
     await harness.advance(3_000);
 
     await harness.putClaim(claimWith({ createdAtMs: NOON + 2_000 }));
+    const early = harness.writes.length;
+    await harness.report(reportAt(harness, {}));
 
-    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse"]);
+    expect([early, ...harness.writes.map(({ reason }) => reason)]).toEqual([0, "NeverObservedInUse"]);
   });
 
   it("what is in use is said at once", async () => {
@@ -529,7 +531,7 @@ describe("a start of the aggregator", () => {
     await harness.start();
     await harness.advance(60_000);
 
-    expect(harness.fleet.expected).toEqual(["n1"]);
+    expect(harness.unreported).toEqual(["n1"]);
     expect(harness.writes).toEqual([]);
   });
 

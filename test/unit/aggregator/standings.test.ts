@@ -16,7 +16,7 @@ const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000, nodeGoneAfter
 class World {
   readonly clock = createFakeClock();
   readonly logger = createFakeLogger();
-  readonly fleet = new FleetState(this.clock, LIMITS.silentAfterMs);
+  readonly fleet = new FleetState(this.clock);
   readonly nodes = new Map<string, Node>();
   readonly agents = new Set<string>();
   readonly kubelets = new Set<string>();

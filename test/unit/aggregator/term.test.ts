@@ -191,7 +191,7 @@ describe("a time of leading", () => {
     cluster.nodes.set("n1", nodeWith("n1"));
     const { term } = await leading(cluster);
 
-    expect(term.fleet.expected).toEqual(["n1"]);
+    expect(term.unreported).toEqual(["n1"]);
   });
 
   it("asks at once those nodes for all they know whose word a claim waits for, and of the others no more than it can take", async () => {
@@ -280,7 +280,7 @@ describe("a time of leading", () => {
     expect(tell(term, reportWith())).toMatchObject({ answer: { volumes: [] } });
   });
 
-  it("asks a node for a look at its mounts that has told only of the time before a gap ended", async () => {
+  it("asks a node for a scan that has told only of the time before a gap ended", async () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));
     const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
@@ -290,8 +290,8 @@ describe("a time of leading", () => {
     await clock.advance(5_000);
     const after = tell(term, reportWith());
 
-    expect(before).toMatchObject({ kind: "accepted", answer: { look: true } });
-    expect(after).not.toMatchObject({ answer: { look: true } });
+    expect(before).toMatchObject({ kind: "accepted", answer: { scan: `${term.session}/1` } });
+    expect(after).not.toHaveProperty("answer.scan");
   });
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {

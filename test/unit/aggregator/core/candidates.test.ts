@@ -25,9 +25,11 @@ function awaitedIn({ status, createdAtMs, pending = [], evidence = {}, ...fleet 
   const claim = claimWith({ status, createdAtMs });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
   const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-  return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, anyExpected: expected[0] }));
+  return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, pendingNode: () => expected[0] }));
 }
 
+const UNUSED = statusWith({ unused: true, reason: "Unmounted" });
+const SEEN = { isWitnessed: true };
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
 
 describe("a node that is silent", () => {
@@ -184,87 +186,38 @@ describe("a node that the volume is attached to", () => {
   });
 });
 
-describe("a node of which nothing is known yet after a start", () => {
+describe("a node behind the barrier", () => {
   const expected = ["n2", "n3"];
+  const behind = [{ node: "n2", isSilent: false }];
   it.each<Row>([
-    {
-      name: "delays a claim that is seen for the first time: whatever was there before may have it mounted",
-      createdAtMs: NOON - 1_000,
-      expected,
-      awaited: [{ node: "n2", isSilent: false }],
-    },
-    {
-      name: "delays one of which nobody says when it was made",
-      expected,
-      awaited: [{ node: "n2", isSilent: false }],
-    },
-    {
-      name: "delays no claim that was made in this run: a mount of it has a pod that this run sees",
-      createdAtMs: NOON + 1_000,
-      expected,
-      awaited: [],
-    },
-    {
-      name: "delays no claim that counts as unused",
-      status: statusWith({ unused: true, reason: "Unmounted" }),
-      expected,
-      awaited: [],
-    },
+    { name: "delays a claim that is seen for the first time", expected, awaited: behind },
+    { name: "delays no claim that counts as unused", status: UNUSED, expected, awaited: [] },
     {
       name: "delays what would say that a claim is staged no longer",
-      status: statusWith({ unused: true, reason: "Unmounted", staged: "Staged on node n2" }),
+      status: { ...UNUSED, staged: "Staged on node n2" },
       expected,
-      awaited: [{ node: "n2", isSilent: false }],
+      awaited: behind,
     },
-    {
-      name: "delays that also when it should have reported long ago, but not where no report can be expected",
-      status: statusWith({ unused: true, reason: "Unmounted", staged: "Staged on node n2" }),
-      standings: { n2: "silent", n3: "gone" },
-      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
-    },
-    {
-      name: "delays a claim that an earlier run left in use",
-      status: statusWith(),
-      evidence: { isWitnessed: true },
-      expected,
-      awaited: [{ node: "n2", isSilent: false }],
-    },
+    { name: "delays a claim that is stored in use", status: statusWith(), evidence: SEEN, expected, awaited: behind },
     {
       name: "delays it though its stored status names nodes: a pod may have come to another one since",
       status: mountedStatus(["n1"]),
       expected,
-      awaited: [{ node: "n2", isSilent: false }],
+      awaited: behind,
     },
+    { name: "delays nothing once the barrier is open", status: statusWith(), evidence: SEEN, awaited: [] },
+  ])("$name", (row) => {
+    expect(awaitedIn(row)).toEqual(row.awaited);
+  });
+});
+
+describe("a node where an earlier run saw a claim staged", () => {
+  it.each<Row>([
     {
-      name: "delays a claim that came into use in this run and was there before: that use need not be the only one",
-      status: statusWith({ sinceMs: NOON + 7_000 }),
-      evidence: { isWitnessed: true },
-      createdAtMs: NOON - 1_000,
-      expected,
-      awaited: [{ node: "n2", isSilent: false }],
-    },
-    {
-      name: "delays a claim whose time is that of its making by an API server that is ahead: an earlier run may have left it in use",
-      status: statusWith({ sinceMs: NOON + 4_000 }),
-      evidence: { isWitnessed: true },
-      createdAtMs: NOON + 3_000,
-      expected,
-      awaited: [{ node: "n2", isSilent: false }],
-    },
-    {
-      name: "delays no claim that was made in this run and came into use",
-      status: statusWith({ sinceMs: NOON + 8_000 }),
-      evidence: { isWitnessed: true },
-      createdAtMs: NOON + 6_000,
-      expected,
-      awaited: [],
-    },
-    {
-      name: "delays nothing once all have been heard of",
-      status: statusWith(),
-      evidence: { isWitnessed: true },
-      expected: [],
-      awaited: [],
+      name: "delays what would say that it is staged no longer, though it should have reported long ago; not where no report can be expected",
+      status: { ...UNUSED, staged: "Staged on node n2" },
+      standings: { n2: "silent", n3: "gone" },
+      awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
     },
   ])("$name", (row) => {
     expect(awaitedIn(row)).toEqual(row.awaited);

@@ -23,7 +23,7 @@ function factsWith(fields: Partial<VolumeFacts> = {}): VolumeFacts {
     statusAtEnd: undefined,
     mounts: { used: [], all: [] },
     unanswered: [],
-    isUnheard: false,
+    isPending: false,
     ends: [],
     isProtecting: true,
     ...fields,
@@ -200,7 +200,7 @@ describe("the last use on a volume", () => {
     },
     {
       name: "is not decided while a node has not reported that may have it mounted",
-      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], isUnheard: true },
+      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], isPending: true },
       text: undefined,
     },
     {

@@ -9,14 +9,13 @@ import { reportWith } from "../world.ts";
 interface PutOptions {
   readonly node?: string;
   readonly outcome?: ReportOutcome;
-  readonly query?: string;
   readonly hold?: string | undefined;
   readonly session?: string;
   readonly early?: TurnedAway;
   readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, query = "", hold, session, early, grant }: PutOptions = {}) {
+async function put(body: string, { node = "n1", outcome, hold, session, early, grant }: PutOptions = {}) {
   let isRead = false;
   const read = async (): Promise<string> => {
     isRead = true;
@@ -38,7 +37,7 @@ async function put(body: string, { node = "n1", outcome, query = "", hold, sessi
     { increment: (labels) => counted.push(labels.outcome) },
     grant,
   );
-  const call = { params: { node }, query: new URLSearchParams(query), authorization: "Bearer a.b.c", body: read };
+  const call = { params: { node }, query: new URLSearchParams(), authorization: "Bearer a.b.c", body: read };
   const answer = await route.answer(call);
   return { answer, received, counted, isRead };
 }
@@ -201,37 +200,26 @@ describe("reportRoute", () => {
     forget: [],
     reach: "7",
     whole: true,
-    look: true,
+    scan: "session/1",
     nowMs: 5,
     volumes: [{ name: "pv-a", resourceVersion: "9" }],
   };
 
-  it.each([
-    { name: "that says nothing", query: "" },
-    { name: "that knows the first answers", query: "answer=1" },
-    { name: "whose word is none", query: "answer=two" },
-  ])("sends an agent $name only what every agent understands", async ({ query }) => {
-    const { answer } = await put(valid, { outcome: { kind: "accepted", answer: FULL }, query, hold: "too many" });
+  it("names the session and holds rejections in what an accepted report is answered", async () => {
+    const { answer } = await put(valid, {
+      outcome: { kind: "accepted", answer: FULL },
+      hold: "too many",
+      session: "s1",
+    });
 
-    expect(JSON.parse(answer.body)).toEqual({ forget: [], reach: "7", whole: true });
-  });
-
-  it.each([
-    { query: "answer=2", session: {} },
-    { query: "answer=3", session: { session: "s1" } },
-    { query: "answer=4", session: { session: "s1" } },
-  ])("sends an agent all that asks with $query", async ({ query, session }) => {
-    const outcome: ReportOutcome = { kind: "accepted", answer: FULL };
-    const { answer } = await put(valid, { outcome, query, hold: "too many", session: "s1" });
-
-    expect(JSON.parse(answer.body)).toEqual({ ...FULL, ...session, holdRejections: "too many" });
+    expect(JSON.parse(answer.body)).toEqual({ ...FULL, session: "s1", holdRejections: "too many" });
   });
 
   it.each(["stale", "unknown", "later"] as const)(
     "holds rejections and names the session whatever became of the report: %s",
     async (kind) => {
       const outcome: ReportOutcome = { kind, why: "" };
-      const { answer } = await put(valid, { outcome, query: "answer=3", hold: "too many", session: "s1" });
+      const { answer } = await put(valid, { outcome, hold: "too many", session: "s1" });
 
       expect(JSON.parse(answer.body)).toMatchObject({ holdRejections: "too many", session: "s1" });
     },
