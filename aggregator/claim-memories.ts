@@ -1,5 +1,4 @@
 import { isOlder } from "../common/kube/resource-version.ts";
-import { SharedValues } from "../common/kube/shared-values.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
@@ -31,7 +30,6 @@ export interface ClaimMemory {
   readonly uid: string;
   history: ClaimHistory;
   isWitnessed: boolean;
-  witnessedNodes: readonly string[];
   /** Pods, still to be settled, of which the mount table has shown that they use or used the claim. */
   observed: readonly Sighting[];
   /** Our own last write, until the watch has caught up with it. */
@@ -51,8 +49,6 @@ export class ClaimMemories {
   readonly #memories = new Map<string, ClaimMemory>();
   /** Keys of those with ended uses that no status tells of yet. */
   readonly #open = new Set<string>();
-  /** A node has twenty claims mounted, most of them nowhere else. */
-  readonly #witnessedNodes = new SharedValues<readonly string[]>();
   /** What releases that are settled told of uses, by claim and pod, oldest first. */
   readonly #released = new Map<string, Sighting>();
 
@@ -125,14 +121,7 @@ export class ClaimMemories {
 
   /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
   witness({ claim, holders, references }: DecidedClaim): void {
-    if (holders.length === 0 && references.length === 0) return;
-    const memory = this.of(claim);
-    memory.isWitnessed = true;
-    const further = holders.filter((node) => !memory.witnessedNodes.includes(node));
-    if (further.length === 0) return;
-    const nodes = exact([...memory.witnessedNodes, ...further]);
-    // Most claims have one. The list of a claim on thousands of nodes grows with each of them, and nobody else has it.
-    memory.witnessedNodes = nodes.length === 1 ? this.#witnessedNodes.of(nodes) : nodes;
+    if (holders.length > 0 || references.length > 0) this.of(claim).isWitnessed = true;
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
@@ -190,7 +179,6 @@ export class ClaimMemories {
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
     const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
     const { history, observed } = this.#settled(claim, { shown, releases, pods });
-    const { witnessedNodes, isWitnessed } = this.#peek(claim);
     const evidence = {
       claim,
       volume,
@@ -200,8 +188,7 @@ export class ClaimMemories {
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
       releases,
       history,
-      witnessedNodes,
-      isWitnessed,
+      isWitnessed: this.#peek(claim).isWitnessed,
     };
     return { evidence, observed };
   }
@@ -290,8 +277,7 @@ function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): read
 }
 
 function emptyMemory(uid: string): ClaimMemory {
-  const none = { witnessedNodes: NONE, observed: NONE, written: undefined };
-  return { uid, history: EMPTY_HISTORY, isWitnessed: false, ...none };
+  return { uid, history: EMPTY_HISTORY, isWitnessed: false, observed: NONE, written: undefined };
 }
 
 /** Something ended of which the claim's status does not tell yet. */

@@ -33,15 +33,14 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * even a node is known, nor is the end.
  */
 export function blindEndOf(
-  { claim, releases, witnessedNodes, isWitnessed }: ClaimEvidence,
+  { claim, releases, isWitnessed }: ClaimEvidence,
   fleet: FleetFacts,
 ): ClaimFacts["blindEnd"] {
   const { status } = claim;
   if (status === undefined) return undefined;
   // An assumed end is void when the node is back: what it then knows, or sees first, counts.
   if (status.unused && !isNodeBack(status, fleet)) return undefined;
-  const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
-  const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
+  const nodes = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
   const ends = nodes.flatMap((node) => [
     ...firstReadEnd(node, { status, releases, fleet }),
     ...unseenGone(node, fleet),

@@ -14,7 +14,6 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     references: [],
     releases: [],
     history: EMPTY_HISTORY,
-    witnessedNodes: [],
     isWitnessed: false,
     ...fields,
   };
