@@ -1,4 +1,4 @@
-import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { HoldKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
 import { namesClaim, type OwnedClaim, refersTo } from "./references.ts";
 
@@ -30,6 +30,8 @@ export interface ClaimRef {
 export interface Fact {
   readonly volume: VolumeIdentity;
   readonly podUid: string | undefined;
+  /** Of a mount. */
+  readonly kind?: HoldKind | undefined;
   /** At or after its begin, milliseconds of the API server's wall clock; nothing when that is not known. */
   readonly beganByMs?: number | undefined;
   /** At or after its end, by the same clock; nothing while it goes on. */
@@ -69,6 +71,8 @@ function mayMean(
   pod: Pod | undefined,
   { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
 ): boolean {
+  // The directory of a hostPath volume is never mounted, a part of it may be: what is called like it is an inline volume.
+  if (volume.isHostPath && fact.kind === "pod") return false;
   const found = directory.claim(claim.key);
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names: another one that names the claim is to be released.

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { claimsOf, type Directory } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
+import type { HoldKind, VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, podWith, volumeWith } from "../world.ts";
 
 const HASH = "a".repeat(64);
@@ -43,6 +43,7 @@ describe("claimsOf", () => {
     readonly volumes?: readonly Volume[];
     readonly pods?: readonly Pod[];
     readonly known?: readonly Claim[];
+    readonly kind?: HoldKind;
     readonly beganByMs?: number;
     readonly byMs?: number;
     readonly claims: readonly string[];
@@ -81,6 +82,18 @@ describe("claimsOf", () => {
       name: "an inline volume called like a foreign volume belongs to nobody",
       pods: [podWith({ claims: [] })],
       claims: [],
+    },
+    {
+      name: "a mount called like a hostPath volume belongs to nobody, though its pod names the claim: that one shows none",
+      volumes: [volumeWith({ isHostPath: true })],
+      kind: "pod",
+      claims: [],
+    },
+    {
+      name: "a part of a hostPath volume that is mounted belongs to its claim",
+      volumes: [volumeWith({ isHostPath: true })],
+      kind: "subpath",
+      claims: ["claim-1"],
     },
     {
       name: "a claim of the same name in another namespace is another claim",
@@ -233,9 +246,9 @@ describe("claimsOf", () => {
       beganByMs: 1,
       claims: ["claim-1", "claim-2"],
     },
-  ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, byMs, claims, ...row }) => {
+  ])("$name", ({ volume = byName, podUid = "pod-1", beganByMs, byMs, kind, claims, ...row }) => {
     const { volumes = [volumeWith()], pods = [podWith()], known = [claimWith()] } = row;
-    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, beganByMs, byMs };
+    const fact = { volume, podUid: volume.by === "handle" ? undefined : podUid, beganByMs, byMs, kind };
 
     const found = claimsOf(fact, directoryOf({ volumes, pods, claims: known }));
 
