@@ -12,15 +12,13 @@ import {
   type UpstreamPolicy,
   writeFor,
 } from "../core/claim-write.ts";
-import { MOST_WRITES, type WriteAnswer } from "../core/write-limit.ts";
-import { isUnchanged, nextRepairs, nextTrouble, type WriteTrouble } from "../core/write-pace.ts";
+import { isUnchanged, nextAttempts, type Trouble } from "../core/write-back-off.ts";
 import type { ClaimStatusWriter, WriteResult } from "../sinks/claim-status-writer.ts";
-import { WriteLimiter } from "../sinks/write-limiter.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { Disagreements } from "./disagreements.ts";
-import { Setbacks } from "./setbacks.ts";
+import { ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
-import { WriteMemories, type WriteMemory } from "./write-memories.ts";
+import { WriteMemories } from "./write-memories.ts";
 import { type MissingRight, WriteRights } from "./write-rights.ts";
 
 export interface ClaimWritesParts {
@@ -43,7 +41,18 @@ export interface ClaimWritesParts {
 }
 
 type Write = Exclude<ClaimWrite, { kind: "none" }>;
-type Answer = Pick<WriteAnswer, "kind" | "retryAfterMs">;
+
+/**
+ * Writes under way at once. More make no API server on a few cores faster, and its own priority and fairness gives them their share of a
+ * busy one.
+ */
+const WORKERS = 16;
+
+/**
+ * From so many writes of the same in a row on, somebody puts back what was put right. An apply, one over annotations of another manager, and
+ * the removal of those that no apply removes may follow each other without that.
+ */
+const PUT_BACK_TIMES = 4;
 
 /** A write that was decided, and for what. */
 interface Attempt {
@@ -52,26 +61,24 @@ interface Attempt {
 }
 
 /**
- * Brings what is decided to the API server: each claim when it may be written, as many at once as the server takes, each write
- * decided on just before it is made.
+ * Brings what is decided to the API server: each claim when it may be written, so many at once, each write decided on just
+ * before it is made.
  */
 export class ClaimWrites {
   readonly disagreements: Disagreements;
   readonly #parts: ClaimWritesParts;
   readonly #queue: WorkQueue;
-  readonly #limiter: WriteLimiter;
   readonly #rights: WriteRights;
   readonly #memories: WriteMemories;
-  readonly #setbacks: Setbacks;
+  readonly #failures: ServerFailures;
 
   constructor(parts: ClaimWritesParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
     const errors = parts.internalErrors.in("writes");
-    this.#queue = new WorkQueue({ ...parts, errors }, MOST_WRITES, parts.queues?.writes);
-    this.#limiter = new WriteLimiter(parts.clock);
+    this.#queue = new WorkQueue({ ...parts, errors }, WORKERS, parts.queues?.writes);
     this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
     this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);
-    this.#setbacks = new Setbacks(parts);
+    this.#failures = new ServerFailures(parts, WORKERS);
     this.disagreements = new Disagreements(parts);
   }
 
@@ -93,11 +100,6 @@ export class ClaimWrites {
   /** Tells later whether what wants to be written now was. */
   mark(): () => boolean {
     return this.#queue.mark();
-  }
-
-  /** How many writes may be under way at once. */
-  get limit(): number {
-    return this.#limiter.limit;
   }
 
   /** Claims whose status the API server does not take. */
@@ -152,17 +154,15 @@ export class ClaimWrites {
   }
 
   async #work(key: string, signal: AbortSignal): Promise<void> {
-    const slot = await this.#limiter.begin(signal, this.#parts.isUrgent(key));
-    let answer: Answer | undefined;
-    try {
-      if (slot !== undefined) answer = await this.#attempt(key, signal);
-    } finally {
-      slot?.end(signal.aborted ? undefined : answer);
-    }
+    const result = await this.#attempt(key, signal);
+    if (result === undefined) return;
+    const isFailure = result.kind === "overloaded" || result.kind === "failed";
+    if (isFailure) await this.#parts.clock.sleep(this.#failures.note(result), signal);
+    else this.#failures.end();
   }
 
   /** Decided anew: it may have waited for its turn. */
-  async #attempt(key: string, signal: AbortSignal): Promise<Answer | undefined> {
+  async #attempt(key: string, signal: AbortSignal): Promise<WriteResult | undefined> {
     const decision = this.#parts.decide(key);
     if (decision === undefined) {
       // Its write may have been forbidden when it was gone already.
@@ -175,12 +175,12 @@ export class ClaimWrites {
     if (attempt === undefined) return undefined;
     const { claim } = decision;
     const trouble = this.#memories.known(claim)?.trouble;
-    const isStale = trouble?.kind === "stale" && isUnchanged(trouble, snapshotOf(attempt));
+    const isStale = trouble?.outcome === "stale" && isUnchanged(trouble, snapshotOf(attempt));
     const result = await (isStale ? this.#parts.writer.read(claim, signal) : this.#write(attempt, signal));
     if (signal.aborted) return undefined;
     if (isStale && result.kind === "written") this.#onRead(result.claim);
     else this.#onResult(attempt, result);
-    return answerOf(result);
+    return result;
   }
 
   #write({ decision, write }: Attempt, signal: AbortSignal): Promise<WriteResult> {
@@ -192,7 +192,8 @@ export class ClaimWrites {
 
   /** What a watch was late to show is decided on, so that the same is not sent again. */
   #onRead(claim: Claim): void {
-    this.#memories.of(claim).trouble = undefined;
+    const memory = this.#memories.of(claim);
+    if (memory.trouble !== undefined) memory.trouble = { ...memory.trouble, resourceVersion: "" };
     this.#parts.onRead(claim);
     this.#queue.add(claim.key);
   }
@@ -201,19 +202,17 @@ export class ClaimWrites {
     const { key } = attempt.decision.claim;
     if (result.kind === "written") this.#onWritten(attempt, result.claim);
     else if (result.kind === "forbidden") this.#rights.deny(key, result.message);
-    else if (result.kind === "overloaded") {
-      this.#setbacks.note(result);
-      this.#queue.add(key);
-    } else this.#onTrouble(attempt, result);
+    else this.#onTrouble(attempt, result);
   }
 
-  #onTrouble(attempt: Attempt, result: Extract<WriteResult, { kind: WriteTrouble["kind"] }>): void {
+  #onTrouble(attempt: Attempt, result: Exclude<WriteResult, { readonly kind: "written" | "forbidden" }>): void {
     const { decision } = attempt;
     const memory = this.#memories.of(decision.claim);
     const { clock, random, warnings, logger } = this.#parts;
-    const now = { atMs: clock.monotonicMs(), jitter: random.fraction(), ...snapshotOf(attempt) };
-    memory.trouble = nextTrouble(memory.trouble, { kind: result.kind, ...now });
-    if (result.kind === "failed") this.#setbacks.note(result);
+    const outcome = result.kind === "overloaded" ? "failed" : result.kind;
+    const retryAfterMs = "retryAfterMs" in result ? result.retryAfterMs : 0;
+    const now = { outcome, atMs: clock.monotonicMs(), retryAfterMs, jitter: random.fraction() } as const;
+    memory.trouble = { ...nextAttempts(memory.trouble, now), ...snapshotOf(attempt) };
     const { namespace, name } = decision.claim;
     if (result.kind === "stale") logger.debug({ namespace, claim: name, err: result.message }, "claim has changed");
     if (result.kind === "refused" && memory.toldRefusal !== result.reason) {
@@ -228,41 +227,31 @@ export class ClaimWrites {
     const { logger, onRead, unstored } = this.#parts;
     this.#rights.grant(key);
     unstored.settle(written);
-    this.#memories.written(written);
+    const times = this.#memories.written(decision.claim, write);
     onRead(written);
-    // By what stood there: had it not been the newest, it would not have been written over.
-    if (this.#memories.isRepair(decision.claim, write)) this.#onRepaired(this.#memories.of(written), decision.claim);
+    if (times >= PUT_BACK_TIMES) this.#tellPutBack(decision.claim);
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
       const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };
       logger.info(of, "claim status written");
-      this.#memories.noteStatus(written, write.status);
     } else
       logger.info({ namespace, claim: name, strays: decision.claim.strays }, "annotations that do not fit removed");
     // What the apply could not remove.
     if (written.strays !== undefined) this.#queue.add(key);
   }
 
-  #onRepaired(memory: WriteMemory, claim: Claim): void {
-    const { clock, warnings } = this.#parts;
-    const { strays = [] } = claim;
-    memory.repairs = nextRepairs(memory.repairs, clock.monotonicMs());
-    if (memory.repairs.times < 2 || memory.isPutBackTold) return;
+  #tellPutBack(claim: Claim): void {
+    const memory = this.#memories.of(claim);
+    if (memory.isPutBackTold) return;
     memory.isPutBackTold = true;
-    const { annotation, managers = [] } = strays[0] ?? {};
-    warnings.tell(claim, { kind: "put-back", annotation, managers });
+    const { annotation, managers = [] } = claim.strays?.[0] ?? {};
+    this.#parts.warnings.tell(claim, { kind: "put-back", annotation, managers });
   }
 }
 
-function snapshotOf({ decision, write }: Attempt): Pick<WriteTrouble, "resourceVersion" | "status"> {
+function snapshotOf({ decision, write }: Attempt): Pick<Trouble, "resourceVersion" | "status"> {
   return {
     resourceVersion: decision.claim.resourceVersion,
     status: write.kind === "apply" ? write.status : undefined,
   };
-}
-
-/** What an answer tells of the API server's load. */
-function answerOf(result: WriteResult): Answer {
-  if (result.kind === "overloaded" || result.kind === "failed") return result;
-  return { kind: "done", retryAfterMs: 0 };
 }

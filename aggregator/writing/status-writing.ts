@@ -83,11 +83,6 @@ export function registerWriteGauges(metrics: Metrics, writes: () => ClaimWrites 
       const present = writes();
       return present && read(present);
     });
-  gauge(
-    "mooring_status_writes_limit",
-    "How many writes may be under way at once, as the API server answers.",
-    ({ limit }) => limit,
-  );
   gauge("mooring_status_writes_refused", "Claims whose status the API server does not take.", ({ refused }) => refused);
   gauge(
     "mooring_upstream_disagreements",

@@ -4,14 +4,7 @@ import type { Random } from "../../common/runtime/random.ts";
 import { NO_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { changesTo } from "../core/volume-annotations.ts";
-import {
-  nextRepairs,
-  nextTrouble,
-  type Repairs,
-  restBefore,
-  restBeforeRepair,
-  type WriteTrouble,
-} from "../core/write-pace.ts";
+import { type Attempts, isUnchanged, nextAttempts, restBefore, type Trouble } from "../core/write-back-off.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../sinks/volume-writer.ts";
 
 interface VolumeWritesParts {
@@ -28,9 +21,9 @@ interface Memory {
   readonly uid: string;
   /** The state that was written on, or that turned out to be old: what came of it the watch is about to show. */
   spent?: string;
-  trouble?: WriteTrouble | undefined;
-  /** What was written last, and how often in a row others had changed it back. */
-  last?: { readonly text: string; readonly repairs: Repairs };
+  trouble?: Trouble | undefined;
+  /** What was written last, and how often in a row. */
+  last?: { readonly text: string; readonly attempts: Attempts };
 }
 
 /** Of so many volumes the last write is remembered: who keeps changing it back does so soon. */
@@ -80,24 +73,29 @@ export class VolumeWrites {
 
   #restBefore({ trouble, last }: Memory, { resourceVersion }: StoredVolume, text: string): number {
     const atMs = this.#parts.clock.monotonicMs();
-    const afterTrouble = trouble === undefined ? 0 : restBefore(trouble, { resourceVersion, status: undefined, atMs });
-    return Math.max(afterTrouble, last?.text === text ? restBeforeRepair(last.repairs, atMs) : 0);
+    const hasChanged = trouble !== undefined && !isUnchanged(trouble, { resourceVersion, status: undefined });
+    return Math.max(
+      trouble === undefined ? 0 : restBefore(trouble, atMs, hasChanged),
+      last?.text === text ? restBefore(last.attempts, atMs) : 0,
+    );
   }
 
   /** The world may change: a permission that is missing, too, is tried again, slowly. */
   #onTrouble(
     memory: Memory,
     { key, resourceVersion }: StoredVolume,
-    { kind: outcome, message }: Exclude<VolumeWriteResult, { kind: "written" | "stale" }>,
+    result: Exclude<VolumeWriteResult, { kind: "written" | "stale" }>,
   ): number {
     const { clock, random, logger } = this.#parts;
-    const kind = outcome === "refused" || outcome === "forbidden" ? "refused" : "failed";
-    const now = { atMs: clock.monotonicMs(), resourceVersion, status: undefined };
+    const { kind, message } = result;
+    const outcome = kind === "refused" || kind === "forbidden" ? "refused" : "failed";
+    const retryAfterMs = "retryAfterMs" in result ? result.retryAfterMs : 0;
+    const now = { outcome, atMs: clock.monotonicMs(), retryAfterMs, jitter: random.fraction() } as const;
     const before = memory.trouble;
-    memory.trouble = nextTrouble(before, { kind, ...now, jitter: random.fraction() });
-    const waitMs = restBefore(memory.trouble, now);
-    const fields = { volume: `name/${key}`, outcome, err: message, waitMs: Math.round(waitMs) };
-    if (before?.kind === kind) logger.debug(fields, "volume not written again, will be tried again");
+    memory.trouble = { ...nextAttempts(before, now), resourceVersion, status: undefined };
+    const waitMs = restBefore(memory.trouble, now.atMs);
+    const fields = { volume: `name/${key}`, outcome: kind, err: message, waitMs: Math.round(waitMs) };
+    if (before?.outcome === outcome) logger.debug(fields, "volume not written again, will be tried again");
     else logger.warn(fields, "volume not written, will be tried again");
     return waitMs;
   }
@@ -105,8 +103,9 @@ export class VolumeWrites {
   #onWritten(memory: Memory, { key, annotations = NO_ANNOTATIONS }: Volume, desired: VolumeAnnotations): void {
     const { clock, logger } = this.#parts;
     const text = JSON.stringify(desired);
-    const before = memory.last?.text === text ? memory.last.repairs : undefined;
-    memory.last = { text, repairs: nextRepairs(before, clock.monotonicMs()) };
+    const before = memory.last?.text === text ? memory.last.attempts : undefined;
+    const now = { outcome: "written", atMs: clock.monotonicMs(), retryAfterMs: 0, jitter: 0.5 } as const;
+    memory.last = { text, attempts: nextAttempts(before, now) };
     const { mountedOn, lastUse } = desired;
     const fields = { volume: `name/${key}` };
     if (mountedOn !== annotations.mountedOn)

@@ -116,8 +116,6 @@ describe("the status of a claim on a real API server", () => {
     await until("the status of all claims", async () =>
       expect(await metric(WRITTEN)).toBeGreaterThanOrEqual(names.length),
     );
-    // How many is for the load of the machine to say; one at a time is for an API server that refuses.
-    expect(await metric("mooring_status_writes_limit")).toBeGreaterThanOrEqual(4);
     expect(await metric('mooring_queue_depth{queue="writes"}')).toBe(0);
   });
 });
@@ -146,12 +144,12 @@ describe("annotations of a claim on a real API server", () => {
     const { metric, logger } = await aggregator();
     await cluster.claimThat("gitops", "known", isUnused);
 
-    for (const round of [1, 2]) {
+    for (const round of [1, 2, 3]) {
       await ownByOther("gitops", foreign);
       await until(`clean claim ${round}`, async () => expect((await rawClaim("gitops")).annotations).toEqual({}));
     }
 
-    expect(await metric('mooring_status_writes_total{outcome="cleaned"}')).toBe(2);
+    expect(await metric('mooring_status_writes_total{outcome="cleaned"}')).toBe(3);
     await until("the event", async () => expect(await eventsOf("gitops")).toHaveLength(1));
     expect(await eventsOf("gitops")).toMatchObject([
       { reason: "StatusPutBack", note: expect.stringContaining("mooring-tests puts back mooring.dev/") },

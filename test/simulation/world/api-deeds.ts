@@ -60,7 +60,7 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
   if (how === "pause" && process !== undefined) world.health.down(process.name);
   world.windows.begin(forMs, () => {
     world.sky.end(storm);
-    // What is invalid is tried again after ten minutes, or as soon as the claim changes.
+    // What is invalid is tried again after a minute, or as soon as the claim changes.
     if (status === 422)
       for (const { name } of world.cluster.claims.all) world.touchClaim(`persistentvolumeclaims/${name}`);
     if (how !== "pause" || process === undefined) return;

@@ -78,11 +78,12 @@ export class WritesHarness {
   /** Something was decided for a claim. */
   async want(key: string, status?: ClaimStatus): Promise<void> {
     if (status !== undefined) this.desired.set(key, status);
-    this.#consider(key);
+    this.consider(key);
     await this.advance(0);
   }
 
-  #consider(key: string): void {
+  /** The same, without letting anything be done yet. */
+  consider(key: string): void {
     const decision = this.decisionOn(key);
     if (decision !== undefined) this.writes.consider(decision);
   }
@@ -118,7 +119,7 @@ export class WritesHarness {
     const stored = this.stored.get(call.key);
     if (this.isWatchFirst && stored !== undefined) {
       this.seen.set(call.key, stored);
-      this.#consider(call.key);
+      this.consider(call.key);
     }
     return answer;
   }

@@ -83,7 +83,6 @@ describe("what is told of writes", () => {
 
     const text = await metrics.text();
 
-    expect(text).toMatch(/^mooring_status_writes_limit \d+$/m);
     expect(text).toMatch(/^mooring_status_writes_refused 1$/m);
     expect(text).toMatch(/^mooring_upstream_disagreements 1$/m);
     await harness.stop();

@@ -10,16 +10,16 @@ const later = { ...apply, status: { ...unused, sinceMs: unused.sinceMs + 60_000 
 describe("WriteMemories", () => {
   it("keeps through a rest what must not be told or done again at once, and nothing else", () => {
     const memories = new WriteMemories(createFakeClock(), 5_000);
-    const [told, repaired, folding] = ["a", "b", "c"].map((uid) => claimWith({ uid, key: `shop/${uid}` }));
-    if (told === undefined || repaired === undefined || folding === undefined) return;
+    const [told, putBack, folding] = ["a", "b", "c"].map((uid) => claimWith({ uid, key: `shop/${uid}` }));
+    if (told === undefined || putBack === undefined || folding === undefined) return;
     memories.of(told).toldRefusal = "Forbidden";
-    memories.of(repaired).repairs = { times: 3, atMs: 0 };
+    memories.of(putBack).isPutBackTold = true;
     memories.of(folding).reasonChangedAt = 7;
-    const before = [told, repaired, folding].map((claim) => memories.of(claim));
+    const before = [told, putBack, folding].map((claim) => memories.of(claim));
 
-    for (const claim of [told, repaired, folding]) memories.rest(claim);
+    for (const claim of [told, putBack, folding]) memories.rest(claim);
 
-    const kept = [told, repaired, folding].map((claim, index) => memories.of(claim) === before[index]);
+    const kept = [told, putBack, folding].map((claim, index) => memories.of(claim) === before[index]);
     expect(kept).toEqual([true, true, false]);
     expect(memories.of(folding).reasonChangedAt).toBeUndefined();
   });
@@ -46,39 +46,52 @@ describe("WriteMemories", () => {
     const memories = new WriteMemories(createFakeClock(), 5_000);
 
     const restMs = memories.restBefore(claimWith(), apply);
-    memories.written(claimWith());
-    memories.noteStatus(claimWith(), unused);
+    memories.written(claimWith(), apply);
 
     expect([restMs, memories.known(claimWith())]).toEqual([0, undefined]);
   });
 
   it.each([
-    { name: "the same status again", write: apply, isRepair: true },
-    { name: "another status", write: { ...apply, status: mountedStatus(["n1"]) }, isRepair: false },
-    { name: "the same of a later time where nothing is left of it", write: later, isRepair: true },
-    { name: "the same of a later time over what others put there", write: later, stands: statusWith(), isRepair: true },
-    { name: "the same of a later time over itself", write: later, stands: unused, isRepair: false },
-    { name: "one of another claim", write: apply, uid: "claim-2", isRepair: false },
-    { name: "annotations", write: { kind: "clean", annotations: [] } as const, isRepair: true },
+    { name: "the same status again", write: apply, isRepeated: true },
+    { name: "another status", write: { ...apply, status: mountedStatus(["n1"]) }, isRepeated: false },
+    { name: "the same of a later time where nothing is left of it", write: later, isRepeated: true },
+    {
+      name: "the same of a later time over what others put there",
+      write: later,
+      stands: statusWith(),
+      isRepeated: true,
+    },
+    { name: "the same of a later time over itself", write: later, stands: unused, isRepeated: false },
+    { name: "one of another claim", write: apply, uid: "claim-2", isRepeated: false },
+    { name: "annotations", write: { kind: "clean", annotations: [] } as const, isRepeated: true },
     {
       name: "our own over an annotation",
       write: { ...apply, status: mountedStatus(["n1"]), isRepair: true },
-      isRepair: true,
+      isRepeated: true,
     },
-  ])("$name after it was written: a repair is $isRepair", ({ write, uid = "claim-1", stands, isRepair }) => {
+  ])("$name after it was written: it is repeated: $isRepeated", ({ write, uid = "claim-1", stands, isRepeated }) => {
     const memories = new WriteMemories(createFakeClock(), 5_000);
-    memories.noteStatus(claimWith(), unused);
+    memories.written(claimWith(), apply);
 
-    expect(memories.isRepair(claimWith({ uid, status: stands }), write)).toBe(isRepair);
+    expect(memories.isRepeated(claimWith({ uid, status: stands }), write)).toBe(isRepeated);
   });
 
-  it("remembers the statuses of the last 20,000 claims that were written", () => {
+  it("remembers the writes of the last 20,000 claims that were written", () => {
     const memories = new WriteMemories(createFakeClock(), 5_000);
     const claims = Array.from({ length: 20_001 }, (_, index) => claimWith({ uid: `claim-${index}` }));
-    for (const claim of claims) memories.noteStatus(claim, unused);
+    for (const claim of claims) memories.written(claim, apply);
 
-    const repairs = [claims[0], claims[1], claims.at(-1)].map((claim) => claim && memories.isRepair(claim, apply));
+    const known = [claims[0], claims[1], claims.at(-1)].map((claim) => claim && memories.isRepeated(claim, apply));
 
-    expect(repairs).toEqual([false, true, true]);
+    expect(known).toEqual([false, true, true]);
+  });
+
+  it("counts how often the same was written in a row, until something else is", () => {
+    const memories = new WriteMemories(createFakeClock(), 5_000);
+    const other = { ...apply, status: mountedStatus(["n1"]) };
+
+    const times = [apply, apply, apply, other, apply].map((write) => memories.written(claimWith(), write));
+
+    expect(times).toEqual([1, 2, 3, 1, 1]);
   });
 });

@@ -1,0 +1,60 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+
+/** Without one for so long, the next is news again. */
+const OVER_MS = 60_000;
+/** What a worker rests by itself: sixteen of them ask three times a second then, and a claim of which nothing is wrong waits no longer. */
+const REST = { firstMs: 100, longestMs: 5_000 };
+/** A claim waits for as long as it was asked to; its worker is free again after this. */
+const LONGEST_ASKED_MS = 30_000;
+
+/** A failure of the API server, or of the way to it. */
+export interface ServerFailure {
+  readonly kind: "overloaded" | "failed";
+  readonly message: string;
+  readonly retryAfterMs: number;
+}
+
+/**
+ * Failures of the API server that are no claim's own. The first is logged, then the tenth, the hundredth, and so on. Whoever met one rests
+ * before the next claim: for as long as the server asks, and longer and longer while nothing succeeds. Without that each of many claims
+ * would be sent to a server that takes none.
+ */
+export class ServerFailures {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #workers: number;
+  #count = 0;
+  #inRow = 0;
+  #lastMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }, workers: number) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#workers = workers;
+  }
+
+  /** The server has answered something else. */
+  end(): void {
+    this.#inRow = 0;
+  }
+
+  /** Answers for how many milliseconds the worker that met it is to rest. */
+  note({ kind, message, retryAfterMs }: ServerFailure): number {
+    const now = this.#clock.monotonicMs();
+    this.#count = now - this.#lastMs > OVER_MS ? 1 : this.#count + 1;
+    this.#lastMs = now;
+    this.#inRow += 1;
+    if (Number.isInteger(Math.log10(this.#count))) {
+      const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#count };
+      this.#logger.warn(fields, "API server did not take a claim status, will be tried again");
+    }
+    return Math.max(Math.min(retryAfterMs, LONGEST_ASKED_MS), this.#growingMs);
+  }
+
+  /** What was begun together fails together, and counts once. One claim's failures are no reason: the others succeed in between. */
+  get #growingMs(): number {
+    const rounds = Math.floor(this.#inRow / this.#workers);
+    return rounds === 0 ? 0 : Math.min(REST.longestMs, REST.firstMs * 2 ** Math.min(rounds - 1, 30));
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { type Attempts, isUnchanged, nextAttempts, restBefore } from "../../../../aggregator/core/write-back-off.ts";
+import { mountedStatus, statusWith } from "../world.ts";
+
+const MINUTE = 60_000;
+
+function attemptsWith(fields: Partial<Attempts> = {}): Attempts {
+  return { outcome: "refused", times: 1, atMs: 0, retryAfterMs: 0, jitter: 0.5, ...fields };
+}
+
+describe("the wait before the same is written again", () => {
+  it.each<{
+    readonly name: string;
+    readonly attempts?: Partial<Attempts>;
+    readonly nowMs?: number;
+    readonly hasChanged?: boolean;
+    readonly restMs: number;
+  }>([
+    { name: "what was refused is tried again after a minute", restMs: MINUTE },
+    { name: "later and later", attempts: { times: 3 }, restMs: 4 * MINUTE },
+    { name: "but every ten minutes", attempts: { times: 99 }, restMs: 10 * MINUTE },
+    { name: "at once when something has changed", hasChanged: true, restMs: 500 },
+    { name: "not so quickly when it changes all the time", attempts: { times: 5 }, hasChanged: true, restMs: 8_000 },
+    { name: "but every ten minutes, too", attempts: { times: 99 }, hasChanged: true, restMs: 10 * MINUTE },
+    { name: "a claim that had changed is looked at in a moment", attempts: { outcome: "stale" }, restMs: 50 },
+    { name: "every ten seconds at last", attempts: { outcome: "stale", times: 99 }, restMs: 10_000 },
+    { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
+    { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
+    { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
+    { name: "what others changed is put right at first", attempts: { outcome: "written" }, restMs: 1_000 },
+    { name: "and once in ten minutes at last", attempts: { outcome: "written", times: 99 }, restMs: 10 * MINUTE },
+    { name: "never sooner than asked", attempts: { outcome: "failed", retryAfterMs: 7_000 }, restMs: 7_000 },
+    { name: "time that has passed counts", nowMs: MINUTE / 2, restMs: MINUTE / 2 },
+    { name: "a wait that is over is over", nowMs: 3 * MINUTE, restMs: -2 * MINUTE },
+    { name: "waits are spread: shorter", attempts: { jitter: 0 }, restMs: 0.75 * MINUTE },
+    { name: "waits are spread: longer", attempts: { jitter: 1 }, restMs: 1.25 * MINUTE },
+  ])("$name", ({ attempts = {}, nowMs = 0, hasChanged = false, restMs }) => {
+    expect(restBefore(attemptsWith(attempts), nowMs, hasChanged)).toBe(restMs);
+  });
+
+  it.each([
+    { name: "grows with the same outcome", next: {}, times: 5 },
+    { name: "begins anew with another outcome", next: { outcome: "stale" as const }, times: 1 },
+    { name: "goes on within twenty minutes", next: { atMs: 20 * MINUTE }, times: 5 },
+    { name: "begins anew after them", next: { atMs: 20 * MINUTE + 1 }, times: 1 },
+  ])("$name", ({ next, times }) => {
+    expect(nextAttempts(attemptsWith({ times: 4 }), attemptsWith(next)).times).toBe(times);
+  });
+});
+
+describe("what has changed since a failed attempt", () => {
+  const refused = { outcome: "refused", resourceVersion: "100", status: statusWith() } as const;
+  const nothing = { ...refused, status: undefined };
+
+  it.each([
+    { name: "neither claim nor status", trouble: refused, now: refused, isSame: true },
+    { name: "the claim", trouble: refused, now: { ...refused, resourceVersion: "101" }, isSame: false },
+    { name: "the status", trouble: refused, now: { ...refused, status: mountedStatus(["n1"]) }, isSame: false },
+    { name: "that there is a status to be written", trouble: nothing, now: refused, isSame: false },
+    { name: "nothing where annotations are to go, as before", trouble: nothing, now: nothing, isSame: true },
+    {
+      name: "nothing that counts where the claim was known to be old",
+      trouble: { ...refused, outcome: "stale" as const },
+      now: { ...refused, status: mountedStatus(["n1"]) },
+      isSame: true,
+    },
+  ])("$name", ({ trouble, now, isSame }) => {
+    expect(isUnchanged(trouble, now)).toBe(isSame);
+  });
+});
