@@ -7,7 +7,7 @@ import type { NodeMessage } from "../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import { type Backlog, DealtWith } from "./backlog.ts";
 import { type AgentSight, agentSight, type GapWord, type UnseenTime, unseenTimes } from "./core/blind-gap.ts";
-import type { BlindGapSetting, Unseen } from "./core/claim-gap.ts";
+import type { Unseen } from "./core/claim-gap.ts";
 import type { Node, Volume } from "./core/cluster-objects.ts";
 import type { Receipt } from "./core/fleet.ts";
 import type { Standing } from "./core/standing.ts";
@@ -29,10 +29,6 @@ interface BlindGapsParts extends Backlog {
   readonly onChange: () => void;
 }
 
-interface BlindGapsLimits extends GapLimits {
-  readonly blindGap: BlindGapSetting;
-}
-
 /** How often gaps are looked at while there are any. Milliseconds. */
 const LOOK_MS = 2_000;
 /** Nodes that are asked together tell together. Milliseconds. */
@@ -46,7 +42,7 @@ const NOTHING: readonly UnseenTime[] = [];
 /** What nobody saw in the times in which no replica watched pods: asks each node that was there, once, and tells of each volume. */
 export class BlindGaps {
   readonly #parts: BlindGapsParts;
-  readonly #limits: BlindGapsLimits;
+  readonly #limits: GapLimits;
   readonly #view: GapView;
   readonly #sights = new Map<string, AgentSight>();
   /** They stay as long as this time of leading: what comes to light later is judged by them, too. */
@@ -59,7 +55,7 @@ export class BlindGaps {
   /** By the gap, the nodes that have still to tell. */
   readonly #dealtWith: DealtWith<ReadonlyMap<string, readonly string[]>>;
 
-  constructor(parts: BlindGapsParts, limits: BlindGapsLimits) {
+  constructor(parts: BlindGapsParts, limits: GapLimits) {
     const { clock, cluster, standingOf } = parts;
     this.#parts = parts;
     this.#limits = limits;
@@ -90,10 +86,9 @@ export class BlindGaps {
 
   /** When a claim with this volume may have been used without anybody seeing it. */
   unseenOf(volume: Volume | undefined): Unseen {
-    const { blindGap: setting } = this.#limits;
     const times = this.#words.length === 0 ? NOTHING : this.#timesOf(volume);
     const openUntilMs = this.#openUntil();
-    return openUntilMs === undefined ? { times, setting } : { times, setting, openUntilMs };
+    return openUntilMs === undefined ? { times } : { times, openUntilMs };
   }
 
   /** The end of the last gap that cannot be judged yet. */

@@ -15,7 +15,6 @@ import {
   type SettingsReader,
   switchSetting,
 } from "../common/runtime/settings.ts";
-import { BLIND_GAP_SETTINGS, type BlindGapSetting } from "./core/claim-gap.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "./core/deletion.ts";
 import type { AgentAccount } from "./core/reporter.ts";
 import { UPSTREAM_SETTINGS, type UpstreamSetting } from "./core/upstream-policy.ts";
@@ -64,15 +63,6 @@ export const AGGREGATOR_SETTINGS = {
     { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
     { min: 0, max: 60_000 },
     "5s",
-  ),
-  blindGap: choiceSetting(
-    {
-      name: "blind-gap",
-      description:
-        "a claim that may have been used while neither agent nor aggregator watched counts as used until then (bump), or keeps its time and says so (keep)",
-    },
-    BLIND_GAP_SETTINGS,
-    "bump",
   ),
   protection: choiceSetting(
     {
@@ -140,7 +130,6 @@ export interface AggregatorConfig {
   readonly agentlessAfterMs: number;
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
-  readonly blindGap: BlindGapSetting;
   readonly protection: ProtectionMode;
   /** 0 for never. */
   readonly holdRejectionsAt: number;
@@ -180,7 +169,6 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
-    blindGap: get(AGGREGATOR_SETTINGS.blindGap),
     protection: get(AGGREGATOR_SETTINGS.protection),
     holdRejectionsAt: get(AGGREGATOR_SETTINGS.holdRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),

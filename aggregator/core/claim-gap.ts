@@ -2,14 +2,9 @@ import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts
 import { spanOf, type UnseenTime } from "./blind-gap.ts";
 import { gapMessage } from "./claim-messages.ts";
 
-/** What becomes of the time of a claim that may have been used while nobody watched: it is moved to the end, or kept. */
-export const BLIND_GAP_SETTINGS = ["bump", "keep"] as const;
-export type BlindGapSetting = (typeof BLIND_GAP_SETTINGS)[number];
-
 /** What nobody saw of a claim. */
 export interface Unseen {
   readonly times: readonly UnseenTime[];
-  readonly setting: BlindGapSetting;
   /** The end of a gap of which nodes have still to tell: what is dated before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
 }
@@ -28,8 +23,8 @@ const FUTURE_MS = 5_000;
 export function withoutGap(stored: ClaimStatus): ClaimStatus {
   const { blindGap, ...rest } = stored;
   if (blindGap === undefined) return stored;
-  const added = [gapMessage(blindGap, true), gapMessage(blindGap, false)].find((text) => stored.message.endsWith(text));
-  return added === undefined ? rest : { ...rest, message: stored.message.slice(0, -added.length) };
+  const added = gapMessage(blindGap);
+  return stored.message.endsWith(added) ? { ...rest, message: stored.message.slice(0, -added.length) } : rest;
 }
 
 /**
@@ -58,7 +53,7 @@ export function withGap(
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
   const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen, usedSinceMs });
   if (gap === undefined) return seen;
-  const told = tell(base, gap, unseen.setting);
+  const told = tell(base, gap);
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
 }
@@ -100,16 +95,13 @@ function gapAfter(
   return spanOf(isKnownStill ? [known, ...found] : found);
 }
 
-function tell(base: ClaimStatus, gap: BlindGap, setting: BlindGapSetting): ClaimStatus {
-  // What was moved once stays, also under another setting.
-  const isMoved = setting === "bump" || toSeconds(gap.toMs) <= toSeconds(base.sinceMs);
-  const isNoUse = base.reason === "NeverObservedInUse" || !isMoved;
+function tell(base: ClaimStatus, gap: BlindGap): ClaimStatus {
   return {
     ...base,
     // Nobody knows who used it until then, if anybody did.
-    reason: isNoUse ? base.reason : "NoPodUsing",
-    message: `${base.message}${gapMessage(gap, isMoved)}`,
-    sinceMs: isMoved ? Math.max(base.sinceMs, gap.toMs) : base.sinceMs,
+    reason: base.reason === "NeverObservedInUse" ? base.reason : "NoPodUsing",
+    message: `${base.message}${gapMessage(gap)}`,
+    sinceMs: Math.max(base.sinceMs, gap.toMs),
     blindGap: gap,
   };
 }

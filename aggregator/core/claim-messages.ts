@@ -153,11 +153,9 @@ function userText(end: ToldEnd): string {
   return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
 }
 
-/** What is added for a claim that may have been used while nobody watched; `isMoved`: it counts as used until then. */
-export function gapMessage({ fromMs, toMs }: BlindGap, isMoved: boolean): string {
-  const between = `between ${betweenText(fromMs, toMs)}`;
-  const result = isMoved ? "so it counts as used until then" : "when it may have been used";
-  return `; nobody watched ${between}, ${result}`;
+/** What is added for a claim that may have been used while nobody watched. */
+export function gapMessage({ fromMs, toMs }: BlindGap): string {
+  return `; nobody watched between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 
 function podText({ pod, podUid }: ToldEnd): string {

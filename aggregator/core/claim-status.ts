@@ -227,7 +227,7 @@ function notKnown({ nowMs }: ClaimFacts, { stored, lastUse }: Known, message: st
   return { unused: false, reason: "Referenced", message, sinceMs, mountedOn: undefined, lastUse };
 }
 
-const ALL_SEEN: Unseen = { times: [], setting: "bump" };
+const ALL_SEEN: Unseen = { times: [] };
 
 function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const { stored, unseen = ALL_SEEN, nowMs } = facts;

@@ -140,12 +140,12 @@ describe("a value", () => {
   it("of settings becomes a variable, in place of one that the base has", async () => {
     const { spec } = await workload(
       "Deployment",
-      "aggregator.settings.blind-gap=keep",
+      "aggregator.settings.log-level=debug",
       "aggregator.settings.silent-after=2m",
     );
 
     const env = spec?.template.spec?.containers[0]?.env ?? [];
-    expect(env).toContainEqual({ name: "MOORING_BLIND_GAP", value: "keep" });
+    expect(env).toContainEqual({ name: "MOORING_LOG_LEVEL", value: "debug" });
     expect(env).toContainEqual({ name: "MOORING_SILENT_AFTER", value: "2m" });
     expect(new Set(env.map(({ name }) => name)).size).toBe(env.length);
   });

@@ -154,7 +154,6 @@ const CHANGES: readonly Partial<ClaimFacts>[] = [
     ends: [USE],
     unseen: {
       times: [{ toMs: NOW - 1, fromMs: NOW - 9_000, gapEndedMs: NOW - 1, hasBegin: true, isBefore: false }],
-      setting: "bump",
     },
   },
 ];

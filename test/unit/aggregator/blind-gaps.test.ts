@@ -8,7 +8,7 @@ import { createFakeLogger } from "../../fakes/logger.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "./world.ts";
 
 const GAP: CoverageGap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: "500", openNodes: undefined };
-const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000, blindGap: "bump" } as const;
+const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000 } as const;
 
 type Renewals = ReadonlyMap<string, LeaseRenewal>;
 

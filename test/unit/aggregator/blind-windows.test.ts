@@ -124,16 +124,6 @@ describe("a claim that was idle when the aggregator went away", () => {
     expect(harness.writes).toMatchObject([{ sinceMs: NOON + 7 * MIN, blindGap: { fromMs: NOON + 3 * MIN } }]);
   });
 
-  it("keeps its time and says so where that is asked for", async () => {
-    const harness = await back({ blindGap: "keep" });
-
-    await tell(harness, [[3, 5]]);
-    await wait(harness, 60);
-
-    const blindGap = { fromMs: NOON + 3 * MIN, toMs: NOON + 5 * MIN };
-    expect(harness.writes).toMatchObject([{ reason: "Unmounted", sinceMs: NOON, blindGap }]);
-  });
-
   it("counts as used until its node was booted where that was in the gap, and until its agent read first", async () => {
     const harness = await back();
     await harness.putNode(nodeWith("n1", "boot-2"));

@@ -17,7 +17,6 @@ describe("readAggregatorCommand", () => {
         agentlessAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
-        blindGap: "bump",
         protection: "off",
         holdRejectionsAt: 50,
         upstreamCondition: "auto",

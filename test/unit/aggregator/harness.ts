@@ -1,4 +1,3 @@
-import type { BlindGapSetting } from "../../../aggregator/core/claim-gap.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
@@ -43,7 +42,6 @@ export interface HarnessOptions {
   readonly reasonDelayMs?: number;
   /** Whether the kubelets of nodes live, for those that ask for their Leases. */
   readonly livingKubelets?: readonly string[];
-  readonly blindGap?: BlindGapSetting;
   readonly protection?: ProtectionMode;
 }
 
@@ -117,12 +115,12 @@ export class Harness {
   }
 
   #newLeading(): ReturnType<typeof createLeading> {
-    const { silentAfterMs = 90_000, reasonDelayMs = 5_000, blindGap = "bump", protection = "off" } = this.#options;
+    const { silentAfterMs = 90_000, reasonDelayMs = 5_000, protection = "off" } = this.#options;
     const { clock, logger, internalErrors, unstored } = this;
     const afterMs = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
     return createLeading(this.cluster, {
       ...{ clock, logger, internalErrors, unstored, measures: this.#measures },
-      config: { ...afterMs, blindGap, protection },
+      config: { ...afterMs, protection },
       serverTime: () => this.#received ?? { latestMs: clock.wallMs() + this.aheadMs, widthMs: 0 },
       server: () => this.#leases(),
       coverage: {

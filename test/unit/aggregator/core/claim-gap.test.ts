@@ -23,8 +23,8 @@ function time(from: number, to: number, fields: Partial<UnseenTime> = {}): Unsee
   return { fromMs, toMs, isBefore: false, gapEndedMs: toMs, hasBegin: true, ...fields };
 }
 
-function unseenIn(setting: Unseen["setting"], ...times: readonly UnseenTime[]): Unseen {
-  return { setting, times };
+function unseenIn(...times: readonly UnseenTime[]): Unseen {
+  return { times };
 }
 
 function gapOf(from: number, to: number) {
@@ -43,7 +43,7 @@ function decide(stored: ClaimStatus | undefined, unseen: Unseen, fields: Partial
 }
 
 describe("a gap of which nodes have still to tell", () => {
-  const open: Unseen = { setting: "bump", times: [], openUntilMs: NOON + 3 * MIN };
+  const open: Unseen = { times: [], openUntilMs: NOON + 3 * MIN };
   const inUse = mountedStatus(["n1"]);
 
   it.each([
@@ -64,7 +64,7 @@ describe("a gap of which nodes have still to tell", () => {
 
 describe("an idle claim that may have been used while nobody watched", () => {
   it("counts as used until the end of that time", () => {
-    const status = decide(IDLE, unseenIn("bump", time(1, 3)));
+    const status = decide(IDLE, unseenIn(time(1, 3)));
 
     expect(status).toEqual({
       ...IDLE,
@@ -75,18 +75,8 @@ describe("an idle claim that may have been used while nobody watched", () => {
     });
   });
 
-  it("keeps its time where that is asked for, and says what nobody saw", () => {
-    const status = decide(IDLE, unseenIn("keep", time(1, 3)));
-
-    expect(status).toEqual({
-      ...IDLE,
-      blindGap: gapOf(1, 3),
-      message: `${IDLE.message}; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, when it may have been used`,
-    });
-  });
-
   it("that was never seen in use is still not seen in use", () => {
-    const status = decide(NEVER, unseenIn("bump", time(1, 3)));
+    const status = decide(NEVER, unseenIn(time(1, 3)));
 
     expect(status).toMatchObject({ reason: "NeverObservedInUse", sinceMs: NOON + 3 * MIN, blindGap: gapOf(1, 3) });
   });
@@ -100,79 +90,73 @@ describe("an idle claim that may have been used while nobody watched", () => {
       times: [time(-3, 5, { gapEndedMs: NOON, hasBegin: false })],
     },
   ])("is left alone for $name", ({ times }) => {
-    expect(decide(IDLE, unseenIn("bump", ...times))).toBeUndefined();
+    expect(decide(IDLE, unseenIn(...times))).toBeUndefined();
   });
 
   it("is moved for a time after a start of which nobody knows what was before, when it has been idle for longer", () => {
-    const status = decide(IDLE, unseenIn("bump", time(-3, 5, { gapEndedMs: NOON + MIN, hasBegin: false })));
+    const status = decide(IDLE, unseenIn(time(-3, 5, { gapEndedMs: NOON + MIN, hasBegin: false })));
 
     expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(0, 5) });
   });
 
   it("is moved again when a node that had not told tells of a longer time", () => {
     const since = { gapEndedMs: NOON + 3 * MIN, hasBegin: false };
-    const first = write(decide(IDLE, unseenIn("bump", time(1, 3, since))));
+    const first = write(decide(IDLE, unseenIn(time(1, 3, since))));
 
-    const then = write(decide(first, unseenIn("bump", time(1, 5, since))));
+    const then = write(decide(first, unseenIn(time(1, 5, since))));
 
     expect(then).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5), lastUse: IDLE.lastUse });
     expect(then.message.match(/nobody watched/g)).toHaveLength(1);
   });
 
   it("is moved to the end of the later one of two gaps", () => {
-    const status = decide(IDLE, unseenIn("bump", time(1, 2), time(4, 5)));
+    const status = decide(IDLE, unseenIn(time(1, 2), time(4, 5)));
 
     expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5) });
   });
 
-  it("whose time is kept has one gap from the first to the last", () => {
-    const first = write(decide(IDLE, unseenIn("keep", time(1, 2))));
+  it("says who used it last when that is learnt later", () => {
+    const moved = write(decide(NEVER, unseenIn(time(1, 3))));
 
-    expect(write(decide(first, unseenIn("keep", time(4, 5))))).toMatchObject({ sinceMs: NOON, blindGap: gapOf(1, 5) });
-  });
-
-  it.each(["bump", "keep"] as const)("says who used it last when that is learnt later (%s)", (setting) => {
-    const moved = write(decide(NEVER, unseenIn(setting, time(1, 3))));
-
-    const status = write(decide(moved, unseenIn(setting), { ends: [endWith({ byMs: NOON - 500 })] }));
+    const status = write(decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] }));
 
     expect(status).toMatchObject({ sinceMs: moved.sinceMs, blindGap: gapOf(1, 3), lastUse: { pod: "shop/web-0" } });
     expect(status.message).toMatch(/shop\/web-0.*nobody watched between/);
   });
 
   it("forgets the gap when a later end is learnt", () => {
-    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
 
-    const status = decide(moved, unseenIn("bump", time(1, 3)), { ends: [endWith({ byMs: NOON + 4 * MIN })] });
+    const status = decide(moved, unseenIn(time(1, 3)), { ends: [endWith({ byMs: NOON + 4 * MIN })] });
 
     expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 4 * MIN });
     expect(status).not.toHaveProperty("blindGap");
   });
 
   it("keeps a gap that went on after an end that is learnt later", () => {
-    const kept = write(decide(IDLE, unseenIn("keep", time(1, 3))));
+    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
 
-    const status = decide(kept, unseenIn("keep", time(1, 3)), { ends: [endWith({ byMs: NOON + 2 * MIN })] });
+    const status = decide(moved, unseenIn(time(1, 3)), { ends: [endWith({ byMs: NOON + 2 * MIN })] });
 
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
+    expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
   });
 
-  it("that was moved stays where it is when times are to be kept", () => {
-    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+  it("that was moved stays where it is", () => {
+    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
 
-    expect(decide(moved, unseenIn("keep", time(1, 3)))).toBeUndefined();
+    expect(decide(moved, unseenIn(time(1, 3)))).toBeUndefined();
   });
 
-  it("whose time was kept is moved when times are to be moved, although the gap itself is forgotten", () => {
-    const kept = write(decide(IDLE, unseenIn("keep", time(1, 3))));
+  it("whose time was kept by an earlier release is moved, although the gap itself is forgotten", () => {
+    const kept = write({ ...IDLE, blindGap: gapOf(1, 3) });
 
-    expect(decide(kept, unseenIn("bump"))).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
+    expect(decide(kept, unseenIn())).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
   });
 
-  it("that was moved is told as such when its last user is learnt, although times are to be kept now", () => {
-    const moved = write(decide(NEVER, unseenIn("bump", time(1, 3))));
+  it("that was moved is told as such when its last user is learnt", () => {
+    const moved = write(decide(NEVER, unseenIn(time(1, 3))));
 
-    const status = decide(moved, unseenIn("keep"), { ends: [endWith({ byMs: NOON - 500 })] });
+    const status = decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] });
 
     expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN, reason: "NoPodUsing" });
     expect(status?.message).toMatch(/so it counts as used until then$/);
@@ -180,40 +164,34 @@ describe("an idle claim that may have been used while nobody watched", () => {
 
   it("keeps a gap that ended within the second of its time when its last user is learnt", () => {
     const unseen = time(1, 3, { toMs: NOON + 3 * MIN + 1 });
-    const moved = write(decide(NEVER, unseenIn("bump", unseen)));
+    const moved = write(decide(NEVER, unseenIn(unseen)));
 
-    const status = decide(moved, unseenIn("bump"), { ends: [endWith({ byMs: NOON - 500 })] });
+    const status = decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] });
 
     expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN + 1_000, blindGap: { toMs: unseen.toMs } });
   });
 
-  it("is told of a gap that began earlier than was known", () => {
-    const kept = write(decide(IDLE, unseenIn("keep", time(2, 3))));
-
-    expect(decide(kept, unseenIn("keep", time(1, 3)))).toMatchObject({ sinceMs: NOON, blindGap: gapOf(1, 3) });
-  });
-
   it("is left alone when its gap has only just ended", () => {
-    const kept = write(decide(IDLE, unseenIn("keep", time(1, 10))));
+    const kept = write(decide(IDLE, unseenIn(time(1, 10))));
 
     expect(kept.blindGap?.toMs).toBe(NOW);
-    expect(decide(kept, unseenIn("keep", time(1, 10)))).toBeUndefined();
+    expect(decide(kept, unseenIn(time(1, 10)))).toBeUndefined();
   });
 
   it("is moved to a gap's end that lies no further ahead than clocks and rounding reach", () => {
     const ahead = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_000 } };
 
-    expect(decide(ahead, unseenIn("bump"))).toMatchObject({ sinceMs: NOW + 5_000 });
+    expect(decide(ahead, unseenIn())).toMatchObject({ sinceMs: NOW + 5_000 });
   });
 
   it("is not moved into the future by whoever may edit claims", () => {
     const forged = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_001 } };
 
-    expect(decide(forged, unseenIn("bump"))).toEqual(IDLE);
+    expect(decide(forged, unseenIn())).toEqual(IDLE);
   });
 
   it("is not moved by a time of a clock that was set back since, which would be another one with each look", () => {
-    expect(decide(IDLE, unseenIn("bump", time(1, (NOW + 5_001 - NOON) / MIN)))).toBeUndefined();
+    expect(decide(IDLE, unseenIn(time(1, (NOW + 5_001 - NOON) / MIN)))).toBeUndefined();
   });
 });
 
@@ -222,14 +200,14 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
   const ended = { ends: [endWith({ byMs: NOON + 2 * MIN })] };
 
   it("counts as used until the end of that time when its own use ended before", () => {
-    const status = decide(inUse, unseenIn("bump", time(1, 3)), ended);
+    const status = decide(inUse, unseenIn(time(1, 3)), ended);
 
     expect(status).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
     expect(status).toMatchObject({ lastUse: { releasedAtMs: NOON + 2 * MIN, pod: "shop/web-0" } });
   });
 
   it("counts as used until its own end when that was later", () => {
-    const status = decide(inUse, unseenIn("bump", time(0, 1)), ended);
+    const status = decide(inUse, unseenIn(time(0, 1)), ended);
 
     expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2 * MIN });
     expect(status).not.toHaveProperty("blindGap");
@@ -238,7 +216,7 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
   const before = { isBefore: true, gapEndedMs: NOON + 5 * MIN };
 
   it("counts as used until the end of such a time before the gap, too: a pod may be forgotten", () => {
-    const status = decide(inUse, unseenIn("bump", time(1, 3, before)), ended);
+    const status = decide(inUse, unseenIn(time(1, 3, before)), ended);
 
     expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
   });
@@ -246,7 +224,7 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
   it("has such a time also when that ended just after it came into use", () => {
     const unseen = time(1, 3, { ...before, toMs: NOON + 3 * MIN + 500 });
 
-    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn("bump", unseen), ended);
+    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn(unseen), ended);
 
     expect(status).toMatchObject({ blindGap: { toMs: unseen.toMs } });
   });
@@ -255,7 +233,7 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     { name: "before it was in use", stored: statusWith({ sinceMs: NOON + 5 * MIN }), times: [time(1, 3, before)] },
     { name: "while it was idle", stored: IDLE, times: [time(1, 3, before)] },
   ])("has no such time before the gap $name", ({ stored, times }) => {
-    const status = decide(stored, unseenIn("bump", ...times), { blindEnd: undefined, ...ended });
+    const status = decide(stored, unseenIn(...times), { blindEnd: undefined, ...ended });
 
     expect(status).not.toHaveProperty("blindGap");
   });
@@ -264,9 +242,9 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     { name: "mounted", fields: { holders: ["n1"] } },
     { name: "named by a pod", fields: { references: ["shop/web-1"] } },
   ])("has no such time while it is $name", ({ fields }) => {
-    const moved = write(decide(IDLE, unseenIn("bump", time(1, 3))));
+    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
 
-    const status = decide(moved, unseenIn("bump", time(1, 4)), fields);
+    const status = decide(moved, unseenIn(time(1, 4)), fields);
 
     expect(status).toMatchObject({ unused: false, lastUse: IDLE.lastUse });
     expect(status).not.toHaveProperty("blindGap");
@@ -284,16 +262,15 @@ const unseenTime = fc
     over: minutes,
   })
   .map(({ from, lasts, over, ...rest }) => time(from, from + lasts, { ...rest, gapEndedMs: NOON + over * MIN }));
-const settings = fc.constantFrom("bump" as const, "keep" as const);
 const beginnings = fc.constantFrom(IDLE, NEVER, mountedStatus(["n1"]), undefined);
 
 describe("times in which nobody watched, in any order and number", () => {
   it("never move a time back, and leave nothing to write once they are written", () => {
     fc.assert(
-      fc.property(beginnings, fc.array(fc.tuple(fc.array(unseenTime), settings)), (beginning, rounds) => {
+      fc.property(beginnings, fc.array(fc.array(unseenTime)), (beginning, rounds) => {
         let stored = beginning;
-        for (const [times, setting] of rounds) {
-          const unseen = unseenIn(setting, ...times);
+        for (const times of rounds) {
+          const unseen = unseenIn(...times);
           const status = decide(stored, unseen);
           const written = status === undefined ? stored : write(status);
           expect(written?.sinceMs).toBeGreaterThanOrEqual(stored?.sinceMs ?? 0);
@@ -306,15 +283,14 @@ describe("times in which nobody watched, in any order and number", () => {
     );
   });
 
-  it("move a time to their end at least, or say so", () => {
+  it("move a time to their end at least", () => {
     fc.assert(
-      fc.property(fc.array(unseenTime), settings, (times, setting) => {
-        const status = decide(IDLE, unseenIn(setting, ...times)) ?? IDLE;
+      fc.property(fc.array(unseenTime), (times) => {
+        const status = decide(IDLE, unseenIn(...times)) ?? IDLE;
 
-        const toldMs = setting === "bump" ? status.sinceMs : Math.max(status.sinceMs, status.blindGap?.toMs ?? 0);
         const inGaps = times.filter(({ isBefore }) => !isBefore);
         const counted = inGaps.filter(({ hasBegin, gapEndedMs }) => hasBegin || gapEndedMs > IDLE.sinceMs);
-        expect(counted.filter(({ toMs }) => toMs > toldMs)).toEqual([]);
+        expect(counted.filter(({ toMs }) => toMs > status.sinceMs)).toEqual([]);
       }),
     );
   });
