@@ -133,7 +133,9 @@ class Aggregator {
       config.holdRejectionsAt,
     );
     this.#leadership = this.#newLeadership();
-    this.turnAway = createTurnAway(ports.clock, () => this.#whyNoReports());
+    this.turnAway = createTurnAway({ ...ports, nodes: () => this.#cluster.nodeNames().length }, () =>
+      this.#whyNoReports(),
+    );
     this.#writing = new StatusWriting(
       {
         ...ports,

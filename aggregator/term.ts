@@ -99,7 +99,7 @@ export class Term {
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, standings, writer: volumeWriter, protection });
     const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
-    this.#whole = new WholeReports({ clock, isAwaited });
+    this.#whole = new WholeReports({ ...parts, nodes: () => cluster.nodeNames().length, isAwaited });
     this.#api = new ReadApi({
       ...parts,
       cluster,

@@ -1,5 +1,5 @@
-import type { Clock } from "../common/runtime/clock.ts";
-import { NO_TURNS, takeTurn } from "./core/turns.ts";
+import type { Random } from "../common/runtime/random.ts";
+import { spreadMs } from "./core/spread.ts";
 import type { TurnedAway } from "./sources/report-server.ts";
 
 export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
@@ -7,17 +7,22 @@ export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that 
 export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not been heard of yet" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
 
-/** Tells each of those that come while there is a reason to turn them away when it is to come again. */
+interface TurnAwayParts {
+  readonly random: Random;
+  /** How many nodes the cluster has. */
+  readonly nodes: () => number;
+}
+
+/**
+ * Tells each of those that come while there is a reason to turn them away when it is to come again: at random within the time in which all
+ * can be taken. Otherwise thousands of agents try again and again, which takes the time of whoever is to be ready soon.
+ */
 export function createTurnAway(
-  { monotonicMs }: Pick<Clock, "monotonicMs">,
+  { random, nodes }: TurnAwayParts,
   reason: () => TurnedAway | undefined,
 ): () => TurnedAway | undefined {
-  let turns = NO_TURNS;
   return () => {
     const found = reason();
-    if (found === undefined) return undefined;
-    const taken = takeTurn(turns, monotonicMs());
-    turns = taken.turns;
-    return { ...found, waitMs: taken.waitMs };
+    return found && { ...found, waitMs: random.fraction() * spreadMs(nodes()) };
   };
 }

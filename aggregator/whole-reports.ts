@@ -1,10 +1,14 @@
 import type { Clock } from "../common/runtime/clock.ts";
+import type { Random } from "../common/runtime/random.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
-import { ASKS, type Budget, fullBudget, spend } from "./core/budget.ts";
+import { spreadMs } from "./core/spread.ts";
 import type { ReportOutcome } from "./sources/report-server.ts";
 
 interface WholeReportParts {
   readonly clock: Clock;
+  readonly random: Random;
+  /** How many nodes the cluster has. */
+  readonly nodes: () => number;
   /** A claim waits for the node's report, or may. */
   readonly isAwaited: (node: string) => boolean;
 }
@@ -12,10 +16,11 @@ interface WholeReportParts {
 /** Asks nodes for their whole state: after a change of leaders all of them come with heartbeats for one that is not known. */
 export class WholeReports {
   readonly #parts: WholeReportParts;
-  #budget: Budget = fullBudget(ASKS);
+  readonly #beganMs: number;
 
   constructor(parts: WholeReportParts) {
     this.#parts = parts;
+    this.#beganMs = parts.clock.monotonicMs();
   }
 
   /** Asks now, or at the node's next heartbeat. A message with news would have been taken at once, so its sender is asked at once. */
@@ -23,12 +28,10 @@ export class WholeReports {
     return isReport(message) || this.#mayAsk(message.node) ? { kind: "unknown" } : { kind: "later" };
   }
 
+  /** Those that all come at first are spread over the time in which all can be taken. */
   #mayAsk(node: string): boolean {
-    const { clock, isAwaited } = this.#parts;
-    if (isAwaited(node)) return true;
-    const { isAllowed, budget } = spend(this.#budget, clock.monotonicMs(), ASKS);
-    this.#budget = budget;
-    return isAllowed;
+    const { clock, random, nodes, isAwaited } = this.#parts;
+    return isAwaited(node) || clock.monotonicMs() - this.#beganMs >= random.fraction() * spreadMs(nodes());
   }
 }
 

@@ -16,12 +16,6 @@ export interface Budget {
  */
 export const REPORTS: BudgetRule = { most: 20, refillMs: 30_000 };
 
-/**
- * After a start every node is asked for its whole state, 20 kB for each of up to 5,000. With their heartbeats 30 s apart they come 170
- * a second by themselves; what comes faster, after they all have failed together, waits for its next heartbeat.
- */
-export const ASKS: BudgetRule = { most: 200, refillMs: 5 };
-
 export function fullBudget({ most }: BudgetRule): Budget {
   return { left: most, atMs: Number.NEGATIVE_INFINITY };
 }

@@ -5,7 +5,7 @@ import type { RouteAnswer } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";
-import { type Budget, type BudgetRule, fullBudget, spend } from "../core/budget.ts";
+import type { BudgetRule } from "../core/budget.ts";
 import { NamedBudgets } from "../core/named-budgets.ts";
 import { type Reporter, type ReporterRule, reporterOf } from "../core/reporter.ts";
 import { ReviewLimits, type TokenSource } from "../core/review-limits.ts";
@@ -64,7 +64,6 @@ const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
  */
 const LARGE_BODY = 128 * 1024;
 const LARGE_REPORTS: BudgetRule = { most: 30, refillMs: 1_000 };
-const ALL_REPORTS: BudgetRule = { most: 20_000, refillMs: 0.2 };
 
 interface Belief {
   readonly reporter: Reporter;
@@ -96,7 +95,6 @@ class ReportAccess {
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
   readonly #largeReports = new NamedBudgets(LARGE_REPORTS, MOST_REMEMBERED);
   readonly #limits = new ReviewLimits();
-  #allReports: Budget = fullBudget(ALL_REPORTS);
   #failures = 0;
 
   constructor(parts: AccessParts, rule: ReporterRule) {
@@ -128,7 +126,7 @@ class ReportAccess {
   #decide(reporter: Reporter, node: string): Access {
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
     if (reporter.node !== node) return refused("forbidden", "the token's pod is on another node");
-    if (!this.#mayReport(node)) return refused("throttled", "too many reports");
+    if (!this.#nodeReports.take(node, this.#parts.clock.monotonicMs())) return refused("throttled", "too many reports");
     const takesLarge = (): boolean => this.#largeReports.take(node, this.#parts.clock.monotonicMs());
     const mayBring = (characters: number): boolean => characters < LARGE_BODY || takesLarge();
     return { kind: "granted", podUid: reporter.podUid, mayBring };
@@ -175,14 +173,6 @@ class ReportAccess {
     const livesMs = expiryMs === undefined ? 0 : expiryMs - nowMs();
     if (livesMs > 0) this.#beliefs.set(key, { reporter, untilMs: since + Math.min(BELIEVED_MS, livesMs) });
     dropOldest(this.#beliefs, MOST_REMEMBERED);
-  }
-
-  #mayReport(node: string): boolean {
-    const nowMs = this.#parts.clock.monotonicMs();
-    if (!this.#nodeReports.take(node, nowMs)) return false;
-    const { isAllowed, budget } = spend(this.#allReports, nowMs, ALL_REPORTS);
-    this.#allReports = budget;
-    return isAllowed;
   }
 }
 

@@ -25,6 +25,7 @@ it("an API server that takes few writes at once gets what it takes, and every cl
   expect(refused).toBeGreaterThan(0);
   // Who is refused waits for the second that the server asks for; without that most are refused, many of them more than once.
   expect(refused).toBeLessThan(CLAIMS);
-  expect(logger.messages("warn").length).toBeLessThanOrEqual(2);
+  // The first, the tenth and the hundredth.
+  expect(logger.messages("warn").length).toBeLessThanOrEqual(3);
   await stop();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ASKS, type BudgetRule, fullBudget, REPORTS, spend } from "../../../../aggregator/core/budget.ts";
+import { type BudgetRule, fullBudget, REPORTS, spend } from "../../../../aggregator/core/budget.ts";
 
 /** How often it may be done at these times. */
 function allowed(rule: BudgetRule, times: readonly number[]): number {
@@ -25,22 +25,5 @@ describe("the budget of reports", () => {
     },
   ])("$name", ({ times, count }) => {
     expect(allowed(REPORTS, times)).toBe(count);
-  });
-});
-
-describe("the budget of nodes that are asked for their whole state", () => {
-  it("lets the heartbeats of 5,000 nodes through as they come by themselves", () => {
-    const spread = Array.from({ length: 5_000 }, (_, node) => node * 6);
-
-    expect(allowed(ASKS, spread)).toBe(5_000);
-  });
-
-  it("lets 5,000 nodes that come at once wait, none of them for more than two further heartbeats", () => {
-    const rounds = [0, 30_000, 60_000].flatMap((atMs) => Array.from({ length: 5_000 }, (_, node) => atMs + node / 500));
-
-    expect(allowed(ASKS, rounds.slice(0, 5_000))).toBeLessThan(300);
-    expect(
-      allowed(ASKS, [...at(0, 5_000), ...Array.from({ length: 4_800 }, (_, node) => 24_000 + node * 2.5)]),
-    ).toBeGreaterThan(2_400);
   });
 });
