@@ -1,7 +1,7 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Random } from "../common/runtime/random.ts";
 import { isReport, type NodeMessage } from "../common/storage/node-report.ts";
-import { spreadMs } from "./core/spread.ts";
+import { takenBy } from "./core/spread.ts";
 import type { ReportOutcome } from "./sources/report-server.ts";
 
 interface WholeReportParts {
@@ -28,10 +28,10 @@ export class WholeReports {
     return isReport(message) || this.#mayAsk(message.node) ? { kind: "unknown" } : { kind: "later" };
   }
 
-  /** Those that all come at first are spread over the time in which all can be taken. */
+  /** Of those that all come at first as many as can be taken, whoever they are. */
   #mayAsk(node: string): boolean {
     const { clock, random, nodes, isAwaited } = this.#parts;
-    return isAwaited(node) || clock.monotonicMs() - this.#beganMs >= random.fraction() * spreadMs(nodes());
+    return isAwaited(node) || random.fraction() * nodes() < takenBy(clock.monotonicMs() - this.#beganMs);
   }
 }
 

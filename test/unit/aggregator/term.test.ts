@@ -196,6 +196,7 @@ describe("a time of leading", () => {
 
   it("asks at once those nodes for all they know whose word a claim waits for, and the others once there is time for all", async () => {
     const cluster = clusterWith(claimWith({ status: mountedStatus(["n9"]) }));
+    // Of so many that their whole states take five seconds; the randomness here is always one half.
     const names = Array.from({ length: 1_000 }, (_, index) => `other-${index}`);
     for (const name of names) cluster.nodes.set(name, nodeWith(name));
     const { term, clock } = await leading(cluster);
