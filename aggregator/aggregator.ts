@@ -18,7 +18,7 @@ import type { AggregatorConfig } from "./config.ts";
 import { registerGauges } from "./gauges.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leadership.ts";
 import { createMeasures, type Measures } from "./measures.ts";
-import { LIST_PATHS } from "./read-api.ts";
+import { LISTS } from "./read-api.ts";
 import { Rejections, registerRejectionGauges } from "./rejections.ts";
 import { createReportServing, type ReportServing } from "./report-serving.ts";
 import { openServers } from "./servers.ts";
@@ -269,7 +269,7 @@ class Aggregator {
 
   /** Lists tell what nodes have told, so only the leader has them. */
   listRoutes(): readonly Route[] {
-    return LIST_PATHS.map((path) => ({
+    return Object.keys(LISTS).map((path) => ({
       method: "GET",
       path,
       answer: (request) => {

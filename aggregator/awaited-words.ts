@@ -58,11 +58,6 @@ export class AwaitedWords {
     return keys;
   }
 
-  /** Keys of all claims that wait for some node, be it with their message alone. */
-  all(): ReadonlySet<string> {
-    return new Set(this.#waits.keys());
-  }
-
   /** How many claims have a status that waits for a node. */
   get heldUp(): number {
     return [...this.#waits.values()].filter(({ isHeldUp }) => isHeldUp).length;

@@ -3,19 +3,19 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import { claimEntryOf } from "./core/claim-entry.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
-import { CLAIM_PARAMETERS } from "./core/claim-query.ts";
+import { NODE_STATES, type NodeWords } from "./core/entry-parts.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "./core/idle-staging.ts";
+import { asksFor } from "./core/list-filter.ts";
+import { nodeEntryOf } from "./core/node-entry.ts";
 import type { NodeView } from "./core/node-view.ts";
 import type { Standing } from "./core/standing.ts";
-import { VOLUME_PARAMETERS } from "./core/volume-query.ts";
+import { volumeEntryOf } from "./core/volume-entry.ts";
 import type { FleetState } from "./fleet-state.ts";
-import { claimListing } from "./sources/claim-listing.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import { Pager } from "./sources/list-pager.ts";
-import { type ListHead, listRoute } from "./sources/list-route.ts";
-import { NODE_PARAMETERS, type NodeSources, nodeListing } from "./sources/node-listing.ts";
-import { type VolumeSources, volumeListing } from "./sources/volume-listing.ts";
+import { type ListHead, type ListSpec, listRoutes } from "./sources/list-stream.ts";
+import { claimSight, type SightSources, volumeSight } from "./sources/sights.ts";
 
 /** What the read API answers from. */
 export interface ReadApiParts {
@@ -26,20 +26,21 @@ export interface ReadApiParts {
   readonly standingOf: (node: string) => Standing;
   /** What the node showed last counts as ended. */
   readonly isOver: (node: string) => boolean;
+  /** What decides the claim's status now. */
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
-  /** Claims that wait for a node's word, and some that did a moment ago. */
-  readonly waitingClaims: () => ReadonlySet<string>;
   /** How many nodes are to report, and have not since leading began. */
   readonly unreported: () => number;
   /** Nothing but protection keeps the claim from going. */
   readonly isDeletionHeld: (claim: Claim) => boolean;
   readonly clusterUid: () => string | undefined;
-  /** Everything has been listed from the API server. */
-  readonly isSynced: () => boolean;
 }
 
-/** Where the lists are. */
-export const LIST_PATHS = ["/v1/claims", "/v1/volumes", "/v1/nodes"] as const;
+/** Where the lists are, and what their entries can be asked for by. */
+export const LISTS = {
+  "/v1/claims": ["namespace", "name"],
+  "/v1/volumes": ["name"],
+  "/v1/nodes": ["name"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** `/v1/claims`, `/v1/volumes` and `/v1/nodes`. */
 export class ReadApi {
@@ -58,63 +59,68 @@ export class ReadApi {
     for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
   }
 
-  /** Pages that are being made when the signal is aborted are not finished. */
+  /** Lists that are under way when the signal is aborted are cut. */
   routes(signal: AbortSignal): readonly Route[] {
-    const lists = { pager: new Pager(this.#parts.clock, signal), head: () => this.#head() };
-    const [volumes, nodes] = [this.#volumeSources(), this.#nodeSources()];
-    return [
-      listRoute(
-        {
-          path: "/v1/claims",
-          kind: "ClaimList",
-          parameters: Object.values(CLAIM_PARAMETERS),
-          orderOf: (query) => `claims/${query.one(CLAIM_PARAMETERS.sort) ?? "key"}`,
-          open: (query) => claimListing(query, volumes),
-        },
-        lists,
-      ),
-      listRoute(
-        {
-          path: "/v1/volumes",
-          kind: "VolumeList",
-          parameters: Object.values(VOLUME_PARAMETERS),
-          orderOf: () => "volumes",
-          open: (query) => volumeListing(query, volumes),
-        },
-        lists,
-      ),
-      listRoute(
-        {
-          path: "/v1/nodes",
-          kind: "NodeList",
-          parameters: Object.values(NODE_PARAMETERS),
-          orderOf: () => "nodes",
-          open: (query) => nodeListing(query, nodes),
-        },
-        lists,
-      ),
-    ];
+    const specs = [this.#claims(), this.#volumes(), this.#nodes()];
+    return listRoutes(specs, { clock: this.#parts.clock, head: () => this.#head() }, signal);
+  }
+
+  #claims(): ListSpec {
+    const { cluster, claimFacts } = this.#parts;
+    const [sources, words] = [this.#sources(), this.#words()];
+    const entries: ListSpec["entries"] = function* (filter) {
+      for (const { key, namespace, name } of cluster.claims()) {
+        const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
+        const facts = isAsked ? claimFacts(key) : undefined;
+        yield facts && claimEntryOf(claimSight(facts, sources), words);
+      }
+    };
+    return { path: "/v1/claims", kind: "ClaimList", parameters: LISTS["/v1/claims"], entries };
+  }
+
+  #volumes(): ListSpec {
+    const { cluster } = this.#parts;
+    const [sources, words] = [this.#sources(), this.#words()];
+    const entries: ListSpec["entries"] = function* (filter) {
+      for (const volume of cluster.allVolumes())
+        yield asksFor(filter, "name", volume.key) ? volumeEntryOf(volumeSight(volume, sources), words) : undefined;
+    };
+    return { path: "/v1/volumes", kind: "VolumeList", parameters: LISTS["/v1/volumes"], entries };
+  }
+
+  #nodes(): ListSpec {
+    const { cluster, fleet, standingOf, client } = this.#parts;
+    const names = (): Iterable<string> => this.#nodeNames();
+    const entryOf = (name: string): object => {
+      const [object, view, standing] = [cluster.node(name), fleet.view(name), standingOf(name)];
+      const lastReportAgeMs = fleet.lastReportAgeMs(name);
+      return nodeEntryOf({ name, object, view, lastReportAgeMs, standing }, client.serverTime()?.latestMs ?? 0);
+    };
+    const entries: ListSpec["entries"] = function* (filter) {
+      for (const name of names()) yield asksFor(filter, "name", name) ? entryOf(name) : undefined;
+    };
+    return { path: "/v1/nodes", kind: "NodeList", parameters: LISTS["/v1/nodes"], entries };
   }
 
   #head(): ListHead | undefined {
-    const { isSynced, clusterUid, client, standingOf } = this.#parts;
-    if (!isSynced() || client.serverTime() === undefined) return undefined;
-    const names = this.#nodeNames();
+    const { clusterUid, client, standingOf, unreported } = this.#parts;
+    if (client.serverTime() === undefined) return undefined;
+    let [total, stale] = [0, 0];
+    for (const name of this.#nodeNames()) {
+      total += 1;
+      if (standingOf(name).kind === "silent") stale += 1;
+    }
     return {
       cluster: clusterUid() ?? null,
       serverTime: formatMillisecondsUp(Math.floor(this.#earliestMs())),
-      synced: true,
-      nodes: {
-        total: names.length,
-        silent: names.filter((name) => standingOf(name).kind === "silent").length,
-        unheard: this.#parts.unreported(),
-      },
+      nodes: { total, stale, unreported: unreported() },
     };
   }
 
-  #nodeNames(): readonly string[] {
+  /** Every Node of the cluster, and every node that has reported: either may be there without the other. */
+  #nodeNames(): ReadonlySet<string> {
     const { cluster, fleet } = this.#parts;
-    return [...new Set([...cluster.nodeNames(), ...fleet.nodes()])];
+    return new Set([...cluster.nodeNames(), ...fleet.nodes()]);
   }
 
   #earliestMs(): number {
@@ -122,41 +128,23 @@ export class ReadApi {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #volumeSources(): VolumeSources {
-    const { cluster, fleet, standingOf, claimFacts, waitingClaims, isDeletionHeld, isOver } = this.#parts;
+  #sources(): SightSources {
+    const { fleet } = this.#parts;
     return {
-      cluster,
-      isOver,
-      claimFacts,
-      waitingClaims,
-      isDeletionHeld,
-      view: (node) => fleet.view(node),
+      ...this.#parts,
       viewsOf: (volumes) => fleet.viewsOf(volumes),
-      words: {
-        stateOf: (node) => standingOf(node).kind,
-        isKnown: (node) => fleet.view(node) !== undefined,
-        podName: (uid) => cluster.podByUid(uid)?.key,
-        isPodThere: cluster.isPodThere,
-      },
       earliestMs: () => this.#earliestMs(),
       idleSince: (node, uid) => this.#stagings.get(node)?.get(uid),
-      idleVolumes: () => new Set([...this.#stagings.values()].flatMap((idle) => [...idle.keys()])),
     };
   }
 
-  #nodeSources(): NodeSources {
-    const { cluster, fleet, standingOf, client } = this.#parts;
+  #words(): NodeWords {
+    const { cluster, fleet, standingOf } = this.#parts;
     return {
-      nodeNames: () => this.#nodeNames(),
-      stateOf: (name) => standingOf(name).kind,
-      standingOf: (name) => ({
-        name,
-        object: cluster.node(name),
-        view: fleet.view(name),
-        lastReportAgeMs: fleet.lastReportAgeMs(name),
-        standing: standingOf(name),
-      }),
-      nowMs: () => client.serverTime()?.latestMs ?? 0,
+      stateOf: (node) => NODE_STATES[standingOf(node).kind],
+      isKnown: (node) => fleet.view(node) !== undefined,
+      podName: (uid) => cluster.podByUid(uid)?.key,
+      isPodThere: cluster.isPodThere,
     };
   }
 }

@@ -255,11 +255,6 @@ export class Reconciler {
     }
   }
 
-  /** Claims that wait for a node to report, be it with their message alone, and some that did a moment ago. */
-  waitingClaims(): ReadonlySet<string> {
-    return this.#awaited.all();
-  }
-
   /** How many claims have a status that waits for a node to report. */
   get heldUp(): number {
     return this.#awaited.heldUp;

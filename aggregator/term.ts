@@ -108,9 +108,7 @@ export class Term {
       isOver: (node) => standings.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.reconciler.claimFacts(key),
       unreported: () => this.unreported.length,
-      waitingClaims: () => this.reconciler.waitingClaims(),
       isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
-      isSynced: () => true,
     });
   }
 

@@ -1,9 +1,11 @@
-import type { ByteTransport } from "../common/kube/transport.ts";
+import * as v from "valibot";
+import type { ByteTransport, HttpResponse } from "../common/kube/transport.ts";
 import { readText } from "../common/kube/transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { withDeadline } from "../common/runtime/deadline.ts";
+import { follow, orAborted, withDeadline } from "../common/runtime/deadline.ts";
 import { MooringError } from "../common/runtime/errors.ts";
-import type { NodeCounts, Page } from "./aggregator-page.ts";
+import { LIST_API_VERSION, LIST_CONTENT_TYPE, listEnd, listHeader } from "../common/storage/list-lines.ts";
+import { linesOf, parseLine } from "./answer-lines.ts";
 import { whyOf } from "./explain.ts";
 
 /** Where an aggregator may be. */
@@ -14,16 +16,21 @@ export interface AggregatorTarget {
   readonly isExplicit: boolean;
 }
 
+type Header = v.InferOutput<typeof listHeader>;
+/** How well the aggregator knows the cluster's nodes. */
+export type NodeCounts = Header["nodes"];
+
 /** One of the aggregator's lists. */
 export interface AskedList<T> {
   /** `/v1/claims` */
   readonly path: string;
+  readonly kind: Header["kind"];
   readonly query: Readonly<Record<string, string>>;
-  /** Reads a page; nothing for what is none. */
-  readonly decode: (body: unknown) => Page<T> | undefined;
+  /** Reads an entry; nothing for what is none. */
+  readonly read: (entry: unknown) => T | undefined;
 }
 
-/** What an aggregator says, or why its word does not count. */
+/** What an aggregator says, or why its answer does not count. */
 export type AggregatorList<T> =
   | {
       readonly kind: "list";
@@ -32,7 +39,12 @@ export type AggregatorList<T> =
       readonly serverTimeMs: number;
       readonly nodes: NodeCounts;
     }
-  | { readonly kind: "unusable"; readonly why: string };
+  | {
+      readonly kind: "unusable";
+      readonly why: string;
+      /** It is the cluster's own, and would have been used. */
+      readonly isOurs?: true;
+    };
 
 export interface AggregatorParts {
   readonly transport: ByteTransport;
@@ -42,78 +54,130 @@ export interface AggregatorParts {
 }
 
 /** Who does not ask for it shall not notice that nothing, or something else, is there. Milliseconds. */
-const FIRST_ANSWER_MS = { asked: 5_000, unasked: 1_000 } as const;
-const USER_AGENT = "mooring-cli";
-const NEXT_ANSWER_MS = 10_000;
-const MAX_PAGE_BYTES = 64 * 1024 * 1024;
+const FIRST_LINE_MS = { asked: 5_000, unasked: 1_000 } as const;
+const NEXT_LINE_MS = 10_000;
+/** An aggregator makes few lists at once: so often it is asked, with so much time between. */
+const BUSY = { tries: 5, pauseMs: 1_000 } as const;
+const HEADERS = { accept: LIST_CONTENT_TYPE, "user-agent": "mooring-cli" };
 
 /**
  * A list as the aggregator knows it. It is believed only where it names the same cluster: a forwarded port
  * may still lead to another one. Nothing of the user's credentials is sent to it.
  */
 export async function listByAggregator<T>(
-  { url, isExplicit }: AggregatorTarget,
-  { path: list, query: asked, decode }: AskedList<T>,
-  { transport, clock, identify, signal }: AggregatorParts & { readonly signal: AbortSignal },
+  target: AggregatorTarget,
+  asked: AskedList<T>,
+  { identify, signal, ...parts }: AggregatorParts & { readonly signal: AbortSignal },
 ): Promise<AggregatorList<T>> {
-  const base = new URL(url).pathname.replace(/\/$/, "");
-  const ask = async (token: string | undefined, limitMs: number): Promise<Page<T>> => {
-    const query = new URLSearchParams({
-      limit: "1000",
-      ...asked,
-      ...(token && { continue: token }),
-    });
-    const path = `${base}${list}?${query}`;
-    const until = clock.monotonicMs() + limitMs;
-    return await withDeadline({ clock, signal }, limitMs, async (limited) => {
-      const page = decode(await askPage(path, transport, limited));
-      if (page !== undefined) return page;
-      throw new MooringError("transport-failed", "its answer is not that of an aggregator of this version");
-    }).catch((error: unknown) => {
-      if (clock.monotonicMs() < until || signal.aborted) throw error;
-      throw new MooringError("transport-failed", `no answer within ${limitMs / 1000} s`);
-    });
-  };
+  const stop = new AbortController();
+  const unfollow = follow(stop, signal);
+  let isOurs = false;
   try {
-    const first = await ask(undefined, isExplicit ? FIRST_ANSWER_MS.asked : FIRST_ANSWER_MS.unasked);
+    const { header, lines } = await open(target, asked, { ...parts, signal: stop.signal });
     const own = await identify();
     if ("why" in own) return { kind: "unusable", why: own.why };
-    const { cluster, serverTimeMs, nodes } = first;
+    const { cluster, serverTime: serverTimeMs, nodes } = header;
     if (cluster !== own.uid) return { kind: "unusable", why: mismatch(cluster) };
-    const items = [...first.items];
-    for (let { next } = first; next !== undefined; ) {
-      const page = await ask(next, NEXT_ANSWER_MS);
-      if (page.cluster !== own.uid) return { kind: "unusable", why: mismatch(page.cluster) };
-      items.push(...page.items);
-      next = page.next;
-    }
+    isOurs = true;
+    const items = await readEntries(lines, asked.read, { ...parts, signal });
     return { kind: "list", items, cluster, serverTimeMs, nodes };
   } catch (error) {
-    if (error instanceof MooringError && !signal.aborted) return { kind: "unusable", why: whyOf(error) };
-    throw error;
+    if (!(error instanceof MooringError) || signal.aborted) throw error;
+    return { kind: "unusable", why: whyOf(error), ...(isOurs && { isOurs }) };
+  } finally {
+    unfollow();
+    stop.abort("done");
   }
 }
 
-/** The JSON of an answer; nothing for what is none. */
-async function askPage(path: string, transport: ByteTransport, signal: AbortSignal): Promise<unknown> {
-  const headers = { accept: "application/json", "user-agent": USER_AGENT };
-  const response = await transport.send({ method: "GET", path, headers }, signal);
-  const text = await readText(response, MAX_PAGE_BYTES);
-  if (response.status !== 200) {
-    const said = text.split("\n", 1)[0]?.slice(0, 200) ?? "";
-    throw new MooringError("transport-failed", `it answered ${response.status}${said && `: ${said}`}`);
+interface Reading {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** A list whose header was read. */
+interface OpenList {
+  readonly header: Header;
+  readonly lines: AsyncIterator<string>;
+}
+
+async function open(
+  { url, isExplicit }: AggregatorTarget,
+  { path, query, kind }: Pick<AskedList<unknown>, "path" | "query" | "kind">,
+  { transport, ...reading }: Pick<AggregatorParts, "transport"> & Reading,
+): Promise<OpenList> {
+  const target = `${new URL(url).pathname.replace(/\/$/, "")}${path}?${new URLSearchParams(query)}`.replace(/\?$/, "");
+  const begin = async (): Promise<OpenList | undefined> => {
+    const response = await transport.send({ method: "GET", path: target, headers: HEADERS }, reading.signal);
+    if (response.status === 429) return void response.cancel();
+    if (response.status !== 200) throw await refusal(response);
+    const lines = linesOf(response.body);
+    return { lines, header: headerOf((await lines.next()).value ?? "", kind) };
+  };
+  for (let tried = 1; ; tried += 1) {
+    const opened = await within(isExplicit ? FIRST_LINE_MS.asked : FIRST_LINE_MS.unasked, begin, reading);
+    if (opened !== undefined) return opened;
+    if (tried === BUSY.tries) throw failed("it is busy with other lists; come again in a minute");
+    await reading.clock.sleep(BUSY.pauseMs, reading.signal);
   }
-  return parseJson(text);
+}
+
+async function refusal(response: HttpResponse): Promise<MooringError> {
+  const said = (await readText(response, 65_536)).split("\n", 1)[0]?.slice(0, 200) ?? "";
+  return failed(`it answered ${response.status}${said && `: ${said}`}`);
+}
+
+function headerOf(line: string, kind: Header["kind"]): Header {
+  const result = v.safeParse(listHeader, parseLine(line));
+  if (result.success && result.output.kind === kind) return result.output;
+  // One of before has begun a page, whose first line is no JSON.
+  const version = /^\{"apiVersion":"(api\.mooring\.dev\/\w{1,20})"/.exec(line)?.[1];
+  if (version !== undefined && version !== LIST_API_VERSION)
+    throw failed(`it speaks ${version} and this command ${LIST_API_VERSION}: use the same version of both`);
+  throw failed("its answer is not that of an aggregator of this version");
+}
+
+/** All entries up to the last line, which says that there are no more. */
+async function readEntries<T>(
+  lines: AsyncIterator<string>,
+  read: (entry: unknown) => T | undefined,
+  reading: Reading,
+): Promise<readonly T[]> {
+  const items: T[] = [];
+  try {
+    for (;;) {
+      const { done, value: line } = await within(NEXT_LINE_MS, () => lines.next(), reading);
+      if (done === true) throw failed("its end is missing");
+      const json = parseLine(line);
+      const item = read(json);
+      if (item !== undefined) items.push(item);
+      else if (isEndOf(json, items.length)) return items;
+      else throw failed("a line is no entry of this version");
+    }
+  } catch (error) {
+    const count = items.length === 1 ? "1 entry" : `${items.length} entries`;
+    throw failed(`its list broke off after ${count} (${whyOf(error)}); run the command again`);
+  }
+}
+
+function isEndOf(json: unknown, count: number): boolean {
+  const result = v.safeParse(listEnd, json);
+  return result.success && result.output.entries === count;
+}
+
+/** What takes longer is given up. */
+async function within<R>(ms: number, task: () => Promise<R>, reading: Reading): Promise<R> {
+  const until = reading.clock.monotonicMs() + ms;
+  return await withDeadline(reading, ms, (limited) => orAborted(task(), limited)).catch((error: unknown) => {
+    if (reading.clock.monotonicMs() < until || reading.signal.aborted) throw error;
+    throw failed(`no answer within ${ms / 1000} s`);
+  });
+}
+
+function failed(why: string): MooringError {
+  return new MooringError("transport-failed", why);
 }
 
 function mismatch(cluster: string | undefined): string {
   return cluster === undefined ? "it does not know yet which cluster it is in" : "it belongs to another cluster";
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

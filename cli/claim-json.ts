@@ -46,7 +46,7 @@ function itemOf(use: ClaimUse): object {
     blindGap: gapOf(claim.status?.blindGap),
     kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
     disagrees,
-    waiting: live === undefined ? null : use.isWaiting,
+    pending: live === undefined ? null : use.isPending,
     live: live ?? null,
   };
 }

@@ -1,4 +1,4 @@
-import { decodeClaimsPage } from "./aggregator-answer.ts";
+import { readClaimEntry } from "./claim-entry.ts";
 import { listClaims, type Scope } from "./claim-list.ts";
 import { type ClaimUse, useOf } from "./claim-use.ts";
 import { askBoth, type Source, type SourceParts } from "./source.ts";
@@ -16,7 +16,7 @@ export async function readClaims(scope: Scope, parts: SourceParts): Promise<Clai
   const query = scope === "all" ? {} : { namespace: scope.namespace };
   const { items, ...told } = await askBoth<ClaimUse>(
     {
-      list: { path: "/v1/claims", query, decode: decodeClaimsPage },
+      list: { path: "/v1/claims", kind: "ClaimList", query, read: readClaimEntry },
       listByApiServer: async (client, signal) => (await listClaims(client, scope, signal)).map(useOf),
     },
     parts,

@@ -1,6 +1,6 @@
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
 import { formatAge, formatUncertainty } from "./age.ts";
-import type { Capped, ClaimUse, LiveUse, UseStatus } from "./claim-use.ts";
+import type { ClaimUse, LiveUse, UseStatus } from "./claim-use.ts";
 import { type Cell, type Column, cutMiddle, type Table } from "./table.ts";
 
 /** How claims are shown in a table. */
@@ -29,8 +29,8 @@ const COLUMNS: readonly ColumnOfUses[] = [
   { title: "KUBERNETES", cell: kubernetesCell },
 ];
 
-/** Only where something waits, which is rare. */
-const WAITS_FOR: ColumnOfUses = { title: "WAITS FOR", shorten: shortenAwaited, cell: awaitedText };
+/** Only where some node is pending, which is rare. */
+const PENDING_NODES: ColumnOfUses = { title: "PENDING NODES", shorten: shortenPending, cell: pendingText };
 
 const WIDE_COLUMNS: readonly ColumnOfUses[] = [
   { title: "VOLUME", cell: ({ claim }) => claim.volume ?? "" },
@@ -42,7 +42,7 @@ const WIDE_COLUMNS: readonly ColumnOfUses[] = [
 ];
 
 const LIVE_COLUMNS: readonly ColumnOfUses[] = [
-  { title: "HELD BY", cell: ({ live }) => joined(live?.heldOn, holderText) },
+  { title: "MOUNTED BY", cell: ({ live }) => joined(live?.mountedOn, mountText) },
   { title: "REFERRED TO BY", cell: ({ live }) => joined(live?.references, ({ pod }) => pod) },
   { title: "STAGED ON", cell: ({ live }) => joined(live?.stagedOn, nodeText) },
 ];
@@ -54,7 +54,7 @@ export function tableOf(uses: readonly ClaimUse[], view: TableView): Table {
   const columns = [
     ...(view.withNamespace ? [NAMESPACE] : []),
     ...COLUMNS,
-    ...(uses.some(({ isWaiting }) => isWaiting) ? [WAITS_FOR] : []),
+    ...(uses.some(({ isPending }) => isPending) ? [PENDING_NODES] : []),
     ...(view.isWide ? [...WIDE_COLUMNS, ...(view.hasLive ? LIVE_COLUMNS : []), MESSAGE] : []),
   ];
   return {
@@ -99,21 +99,28 @@ function nodesText({ nodes, omittedNodes }: ClaimUse, { isWide }: TableView): st
   return omittedNodes === "some" ? `${first} +${others.length}…` : `${first} +${others.length + omittedNodes}`;
 }
 
-/** In a narrow table the first node that keeps the claim waiting, and how many more do. */
-function awaitedText({ live, isWaiting }: ClaimUse, { isWide }: TableView): string {
-  if (live === undefined || !isWaiting) return "";
-  if (isWide) return joined(live.awaited, stateText);
-  const [first] = live.awaited.items;
-  const others = live.awaited.items.length + live.awaited.omitted - 1;
+/** In a narrow table the first node that has to answer, and how many more do. */
+function pendingText({ live, isPending }: ClaimUse, { isWide }: TableView): string {
+  if (live === undefined || !isPending) return "";
+  if (isWide) return joined(live.pendingNodes, stateText);
+  const { items, omitted } = live.pendingNodes;
+  const [first] = items;
+  const others = items.length + omitted - 1;
   return first === undefined ? "" : `${stateText(first)}${others > 0 ? ` +${others}` : ""}`;
 }
 
 /** Which node it is says more than in what state. */
-function shortenAwaited(text: string, room: number): string {
+function shortenPending(text: string, room: number): string {
   return text.length <= room ? text : shortenNode(text.replace(/ \([^()]*\)/, ""), room);
 }
 
-const STATE_TEXT: Readonly<Record<string, string>> = { unheard: "not heard of", read: "to look again" };
+const STATE_TEXT: Readonly<Record<string, string>> = {
+  Stale: "stale",
+  NoAgent: "no agent",
+  Gone: "gone",
+  Unreported: "not reported yet",
+  ScanDue: "scan due",
+};
 
 function stateText({ node, state }: { readonly node: string; readonly state: string }): string {
   return `${node} (${STATE_TEXT[state] ?? state})`;
@@ -121,12 +128,18 @@ function stateText({ node, state }: { readonly node: string; readonly state: str
 
 /** A node that reports as it should needs no remark. */
 function nodeText({ node, state }: { readonly node: string; readonly state: string }): string {
-  return state === "agent" ? node : stateText({ node, state });
+  return state === "Reporting" ? node : stateText({ node, state });
 }
 
-function holderText(holder: LiveUse["heldOn"]["items"][number]): string {
-  const pods = joined(holder.pods, ({ uid, name, gone }) => `${name ?? uid}${gone ? " (gone)" : ""}`);
-  return `${nodeText(holder)}: ${pods}`;
+function mountText(mount: LiveUse["mountedOn"]["items"][number]): string {
+  const pods = joined(mount.pods, ({ uid, name, gone }) => `${name ?? uid}${gone ? " (gone)" : ""}`);
+  return `${nodeText(mount)}: ${pods}`;
+}
+
+/** The first of many, and how many more there are. */
+interface Capped<T> {
+  readonly items: readonly T[];
+  readonly omitted: number;
 }
 
 function joined<T>(values: Capped<T> | undefined, toText: (value: T) => string): string {

@@ -1,9 +1,11 @@
+import type * as v from "valibot";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
+import type { claimEntry } from "../common/storage/list-lines.ts";
 import { saidByKubernetes, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
 /** `NotWatched`: bound, but Mooring has not written anything about it. `NotBound`: it has no volume that could be used. */
-export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "NotBound";
+export type UseStatus = v.InferOutput<typeof claimEntry>["status"];
 
 /**
  * What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it; `unwatched`: it
@@ -11,26 +13,8 @@ export type UseStatus = "Mounted" | "Referenced" | "Unused" | "NotWatched" | "No
  */
 export type UseEvidence = Evidence | "first-seen" | "unwatched";
 
-/** The first of many, and how many more there are. */
-export interface Capped<T> {
-  readonly items: readonly T[];
-  readonly omitted: number;
-}
-
 /** What the aggregator knows beyond what stands on a claim. */
-export interface LiveUse {
-  /** Nodes that have it mounted, and the pods that do so; a pod that is `gone` is not in the API any more. */
-  readonly heldOn: Capped<{
-    readonly node: string;
-    readonly state: string;
-    readonly pods: Capped<{ readonly uid: string; readonly name: string | null; readonly gone: boolean }>;
-  }>;
-  readonly stagedOn: Capped<{ readonly node: string; readonly state: string }>;
-  /** Pods that name it and are not over. */
-  readonly references: Capped<{ readonly pod: string; readonly node: string | null }>;
-  /** Nodes whose word is needed before it may count as unused, in what state they are, and why. */
-  readonly awaited: Capped<{ readonly node: string; readonly state: string; readonly why: string }>;
-}
+export type LiveUse = v.InferOutput<typeof claimEntry>["live"];
 
 /** A claim, as far as it is shown. */
 export type ListedClaim = Pick<
@@ -65,8 +49,8 @@ export interface ClaimUse {
   readonly disagrees: boolean;
   /** Nothing without the aggregator. */
   readonly live: LiveUse | undefined;
-  /** Nobody is known to use it now, but a node whose word is needed has not given it. Never without the aggregator. */
-  readonly isWaiting: boolean;
+  /** No use is known, but a node that has to answer has not. Never without the aggregator. */
+  readonly isPending: boolean;
   /** It is being deleted, and nothing but protection keeps it. Never without the aggregator. */
   readonly isDeletionHeld?: boolean | undefined;
 }
@@ -111,7 +95,7 @@ export function useOf(claim: ListedClaim): ClaimUse {
     kubernetes,
     disagrees: status === "Mounted" && kubernetes?.unused === true,
     live: undefined,
-    isWaiting: false,
+    isPending: false,
   };
 }
 

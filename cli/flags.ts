@@ -36,14 +36,15 @@ Columns:
   LAST POD    the pod of the last use that is over; none while the claim is mounted
   KUBERNETES  what Kubernetes' own condition Unused says, and since when
               DISAGREES    it says unused, but a node has the volume mounted: do not delete
-  WAITS FOR   a node whose word is needed before the claim may count as unused: it is silent, was
-              not heard of since the aggregator started, or has to look again; only if there is one
+  PENDING NODES
+              a node that has to answer before the claim may count as unused: it is stale, has not
+              reported since the aggregator started, or its next scan is due; only if there is one
 
 Longest unused first, in use last. Node and pod names are shortened where the terminal is too
 narrow; -o wide and pipes get all. -o wide adds volume, class, size, reason, release and message.
 
-An aggregator of this very cluster is asked instead of the API server. It knows who holds a claim
-now, not only what was written on it: -o wide then adds holders, pods and staging mounts.
+An aggregator of this very cluster is asked instead of the API server. It knows what is mounted
+now, not only what was written on a claim: -o wide then adds nodes, pods and staging mounts.
 
 Examples:
   claims -A                   all claims that you may see

@@ -1,4 +1,4 @@
-import type { NodeCounts } from "./aggregator-page.ts";
+import type { NodeCounts } from "./aggregator.ts";
 import type { Scope } from "./claim-list.ts";
 import type { ClaimList } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
@@ -29,8 +29,8 @@ export function noticesFor(
 export function sourceText(source: Source): string {
   if (source.kind === "api-server") return `Read from the API server ${source.server}.`;
   const { url, cluster, nodes } = source;
-  const heard = nodes.total - nodes.silent - nodes.unheard;
-  return `Read from the aggregator ${url} of cluster ${cluster}, to which ${heard} of ${nodes.total} nodes report.`;
+  const reporting = nodes.total - nodes.stale - nodes.unreported;
+  return `Read from the aggregator ${url} of cluster ${cluster}, to which ${reporting} of ${nodes.total} nodes report.`;
 }
 
 /** Where a user counts on what only an aggregator can tell. `instead` says what is shown. */
@@ -40,16 +40,16 @@ export function unusedAggregator(source: Source, instead: string): readonly stri
   return [`The aggregator ${url} was not used: ${why}.`, instead];
 }
 
-export function freshness({ total, silent, unheard }: NodeCounts): readonly string[] {
+export function freshness({ total, stale, unreported }: NodeCounts): readonly string[] {
   return [
-    ...(silent > 0
+    ...(stale > 0
       ? [
-          `${silent} of ${total} nodes ${silent === 1 ? "is" : "are"} silent: what ${silent === 1 ? "it" : "they"} said last may be over.`,
+          `${stale} of ${total} nodes ${stale === 1 ? "is" : "are"} stale: what ${stale === 1 ? "it" : "they"} reported last may be over.`,
         ]
       : []),
-    ...(unheard > 0
+    ...(unreported > 0
       ? [
-          `The aggregator has just started: ${unheard} of ${total} nodes ${unheard === 1 ? "has" : "have"} not reported yet.`,
+          `The aggregator has just started: ${unreported} of ${total} nodes ${unreported === 1 ? "has" : "have"} not reported yet.`,
         ]
       : []),
   ];

@@ -3,8 +3,13 @@ import { ApiError, createKubeClient, type KubeClient } from "../common/kube/clie
 import type { Connection } from "../common/kube/connection.ts";
 import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
-import { type AggregatorList, type AggregatorTarget, type AskedList, listByAggregator } from "./aggregator.ts";
-import type { NodeCounts } from "./aggregator-page.ts";
+import {
+  type AggregatorList,
+  type AggregatorTarget,
+  type AskedList,
+  listByAggregator,
+  type NodeCounts,
+} from "./aggregator.ts";
 
 /** Who told what is shown. */
 export type Source =
@@ -18,7 +23,7 @@ export type Source =
   | {
       readonly kind: "api-server";
       readonly server: string;
-      /** An aggregator that was asked for, and why it was not used. */
+      /** An aggregator that was asked for, or is the cluster's own, and why it was not used. */
       readonly unused: { readonly url: string; readonly why: string } | undefined;
     };
 
@@ -64,14 +69,20 @@ export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: So
       source: {
         kind: "api-server",
         server: connection.server,
-        // Who has not asked for one does not miss it.
-        unused:
-          aggregator?.isExplicit && told?.kind === "unusable" ? { url: aggregator.url, why: told.why } : undefined,
+        unused: aggregator && unusedOf(aggregator, told),
       },
     };
   } finally {
     await client.close();
   }
+}
+
+/** Who has not asked for one does not miss it, but for one whose answer broke off. */
+function unusedOf(
+  { url, isExplicit }: AggregatorTarget,
+  told: AggregatorList<unknown> | undefined,
+): { readonly url: string; readonly why: string } | undefined {
+  return told?.kind === "unusable" && (isExplicit || told.isOurs) ? { url, why: told.why } : undefined;
 }
 
 async function askAggregator<T>(

@@ -3,7 +3,7 @@ import { listClaims } from "./claim-list.ts";
 import { ifAllowed } from "./if-allowed.ts";
 import { listPages } from "./list-pages.ts";
 import { askBoth, type SourceParts, type Told } from "./source.ts";
-import { decodeVolumesPage } from "./volume-answer.ts";
+import { readVolumeEntry } from "./volume-entry.ts";
 import { attachmentsOf, volumeOf } from "./volume-object.ts";
 import type { VolumeView } from "./volume-view.ts";
 
@@ -18,7 +18,7 @@ export async function readVolumes(parts: SourceParts): Promise<VolumeListing> {
   const missing: string[] = [];
   const told = await askBoth<VolumeView>(
     {
-      list: { path: "/v1/volumes", query: {}, decode: decodeVolumesPage },
+      list: { path: "/v1/volumes", kind: "VolumeList", query: {}, read: readVolumeEntry },
       listByApiServer: (client, signal) => listVolumes(client, missing, signal),
     },
     parts,

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { parseBytes } from "../../common/storage/quantity.ts";
-import { type UseStatus, writtenStatus } from "./claim-list.ts";
+import { type UseStatus, writtenStatus } from "./claim-entry.ts";
 import type { Volume } from "./cluster-objects.ts";
 import type { Counted, StorageKind } from "./storage-totals.ts";
 

@@ -3,8 +3,8 @@ import { MAX_ANSWER_VOLUMES, type NamedVolume } from "../../common/storage/node-
 import { matchVolumeAffinity, type SelectorAnswer } from "../../common/storage/node-selector.ts";
 import { type NodeSelector, parseNodeSelector } from "../../common/storage/node-selector-terms.ts";
 import type { Node, Pod, Volume } from "./cluster-objects.ts";
+import { compareText } from "./compare-text.ts";
 import { claimKeysOf } from "./references.ts";
-import { compareText } from "./sorted-list.ts";
 
 /** A PV, and its state. */
 export type TrailVolume = Pick<Volume, "key" | "nodeAffinity"> & { readonly resourceVersion: string };

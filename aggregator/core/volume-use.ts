@@ -1,9 +1,9 @@
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Directory } from "./attribution.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
+import { compareText } from "./compare-text.ts";
 import type { NodeHold, NodeView } from "./node-view.ts";
 import { claimKeysOf } from "./references.ts";
-import { compareText } from "./sorted-list.ts";
 
 /** A pod with a mount of a volume. */
 export interface PodUse {

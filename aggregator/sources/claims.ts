@@ -5,7 +5,6 @@ import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import { ClaimOrder } from "../core/claim-order.ts";
 import type { ClaimPhaseParts } from "../core/claim-phase.ts";
 import type { ClassLabels } from "../core/class-labels.ts";
 import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
@@ -13,10 +12,9 @@ import { StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { ClaimPhases, latestServerMs } from "./phases.ts";
 
-/** All claims, in order and by the nodes that their stored status names. */
+/** All claims, by key and by the nodes that their stored status names. */
 export interface Claims {
   readonly informer: Informer<Claim>;
-  readonly order: ClaimOrder;
   /** Some claim's stored status names the node as one that had it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
   /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
@@ -54,7 +52,6 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
     project: projectClaim,
     keep: (claim) => new KeptClaim(claim, values),
     onChange: (change) => {
-      trackClaim(order, change);
       trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);
       trackNodes(assumed, change, assumedNode);
       const { kind, object } = change;
@@ -68,21 +65,14 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
         listener.onClaimBound(object);
     },
   });
-  const order = new ClaimOrder(informer.get);
   return {
     informer,
-    order,
     isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
     assumedOn: (node) => assumed.get(node),
     phaseSince: (claim, of) => phases.since(claim, of),
     pending,
     totals,
   };
-}
-
-function trackClaim(order: ClaimOrder, change: StoreChange<Claim>): void {
-  if (change.kind === "deleted") order.remove(change.previous);
-  else order.put(change.object, change.kind === "updated" ? change.previous : undefined);
 }
 
 function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {

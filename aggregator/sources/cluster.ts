@@ -6,14 +6,12 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/bind-latency.ts";
-import type { ClaimOrder } from "../core/claim-order.ts";
 import { ClassLabels } from "../core/class-labels.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
 import type { PodWatch } from "../core/coverage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
-import type { SortedList } from "../core/sorted-list.ts";
 import type { StorageTotals } from "../core/storage-totals.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
@@ -53,9 +51,6 @@ export interface Cluster extends Directory {
   readonly podsReached: () => string | undefined;
   /** Up to which resource versions claims and volumes have been told; nothing while either has to be listed anew. */
   readonly bindingsReached: () => readonly string[] | undefined;
-  /** Claims and volumes in their orders. */
-  readonly claimOrder: ClaimOrder;
-  readonly volumeOrder: SortedList<string>;
   /** Since when they are in their phase; undefined where it is not known. */
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
@@ -108,8 +103,6 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     assumedOn: claims.assumedOn,
     ...podWords(pods),
     bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
-    claimOrder: claims.order,
-    volumeOrder: volumes.order,
     ...storageWords({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import type { RouteAnswer } from "../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";

@@ -1,5 +1,6 @@
 import type { Breather } from "../../common/runtime/breather.ts";
-import type { Route, RouteAnswer, RouteRequest } from "../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
+import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { finishInTurns, type Steps } from "../../common/runtime/steps.ts";
 import {

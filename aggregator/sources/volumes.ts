@@ -7,7 +7,6 @@ import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import type { ClassLabels } from "../core/class-labels.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
-import { compareText, SortedList } from "../core/sorted-list.ts";
 import { StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
 import { latestServerMs, VolumePhases } from "./phases.ts";
@@ -18,8 +17,6 @@ type StoredVolume = Volume & Stored;
 /** All PersistentVolumes, by name and by handle. */
 export interface Volumes {
   readonly informer: Informer<StoredVolume>;
-  /** Names. */
-  readonly order: SortedList<string>;
   /** One handle may stand in several volumes. */
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
   /** Those that Kubernetes attaches as one, by their `attachedKey`. */
@@ -49,7 +46,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   const marked = new IndexMap();
   // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
   const byHash = new IndexMap();
-  const order = new SortedList(compareText);
   const phases = new VolumePhases();
   const totals = new StorageTotals<VolumeKind>(parts.classes, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
@@ -60,7 +56,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
     count(change);
-    order[change.kind === "deleted" ? "remove" : "add"](object.key);
     const before = change.kind === "added" ? object : change.previous;
     if (before.csi !== undefined) byHash.remove(before.csi.handleHash, before.key);
     if (change.kind !== "deleted" && object.csi !== undefined) byHash.add(object.csi.handleHash, object.key);
@@ -79,7 +74,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
       .filter(({ csi }) => csi?.driver === driver);
   return {
     informer,
-    order,
     byHandle,
     phaseSince: (volume) => phases.since(volume),
     totals,

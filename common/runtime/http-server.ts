@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import { BodyRoom } from "./body-room.ts";
 import { MooringError, messageOf } from "./errors.ts";
 import { asksByAddress } from "./host-header.ts";
+import { type RouteAnswer, sendAnswer } from "./http-answer.ts";
 import { type BodyLimits, readBody } from "./http-body.ts";
 import { failure } from "./http-failure.ts";
 import type { Logger } from "./logger.ts";
@@ -19,16 +20,6 @@ export interface RouteRequest {
   readonly address?: string | undefined;
   /** The whole body as text. Rejects with `BodyTooLarge` before more than the route's limit is kept. */
   readonly body: () => Promise<string>;
-}
-
-/** What a route answers. */
-export interface RouteAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly contentType?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The caller is to come again over another connection, which may lead to another process. */
-  readonly isLast?: boolean;
 }
 
 /** A method and path (`/v1/nodes/:node/report`), and what answers there. */
@@ -141,14 +132,14 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
   const room = new BodyRoom(at.limits?.bodyBytes ?? LIMITS.bodyBytes);
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
-    if (!isForAll && headers.host === undefined) return send(response, NOT_NAMED);
-    if (!isForAll && !asksByAddress(headers.host)) return send(response, ASKED_BY_NAME);
+    if (!isForAll && headers.host === undefined) return void sendAnswer(response, NOT_NAMED, logger);
+    if (!isForAll && !asksByAddress(headers.host)) return void sendAnswer(response, ASKED_BY_NAME, logger);
     const lease = room.lease();
     const body = (limits: BodyLimits): Promise<string> => readBody(request, limits, lease);
     const call = { method, target, ...callerOf(request), body };
     void router(call)
       .finally(lease.giveBack)
-      .then((result) => send(response, result));
+      .then((result) => sendAnswer(response, result, logger));
   });
   const bound = await bind(server, at);
   // A connection that cannot be accepted must not end the process.
@@ -264,20 +255,4 @@ function matchOf({ route, parts }: Pattern, given: readonly string[]): Match | u
     else if (part !== value) return undefined;
   }
   return { route, params };
-}
-
-function send(
-  response: ServerResponse,
-  { status, body, contentType = "text/plain; charset=utf-8", headers: more = {}, isLast = false }: RouteAnswer,
-): void {
-  const headers = {
-    ...more,
-    "content-type": contentType,
-    "content-length": Buffer.byteLength(body),
-    "x-content-type-options": "nosniff",
-    // Everything here is of this moment, and may tell what only the asker may know.
-    "cache-control": "no-store",
-  };
-  // An oversized body is not read to its end, so the connection cannot be used again.
-  response.writeHead(status, isLast || status === 413 ? { ...headers, connection: "close" } : headers).end(body);
 }

@@ -1,4 +1,5 @@
-import type { Route, RouteAnswer } from "./http-server.ts";
+import type { RouteAnswer } from "./http-answer.ts";
+import type { Route } from "./http-server.ts";
 import { type LevelControl, LOG_LEVELS, type Logger } from "./logger.ts";
 
 const PATH = "/debug/log-level";

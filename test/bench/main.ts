@@ -13,6 +13,7 @@ import { benchHostile } from "./hostile.ts";
 import { benchIdle } from "./idle.ts";
 import { benchJournal } from "./journal.ts";
 import { unmountLatency, upstreamLatency } from "./latency.ts";
+import { benchLists } from "./lists.ts";
 import { benchLoad } from "./load.ts";
 import { benchMounts, benchParse } from "./mounts.ts";
 import { benchProvisionerFleet } from "./provisioner/fleet.ts";
@@ -54,6 +55,7 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
   journal: benchJournal,
   hostile: benchHostile,
   scrape: benchScrape,
+  lists: (owner, printer) => benchLists(owner, printer, { claims: numberSetting("MOORING_BENCH_CLAIMS", 200_000) }),
   provisioner: (owner, printer) =>
     benchProvisioner(owner, printer, {
       oneByOne: numberSetting("MOORING_BENCH_ROUNDS", 20),

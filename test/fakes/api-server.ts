@@ -1,9 +1,9 @@
 import type { HttpRequest } from "../../common/kube/transport.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { httpDate } from "../simulation/engine/times.ts";
 import { createFakeByteStream, type FakeByteStream } from "./byte-stream.ts";
-import type { FakeClock } from "./clock.ts";
 import { createFakeTransport, type FakeAnswer, type FakeTransport, json } from "./transport.ts";
 
 /** How an API server is away: it refuses connections, takes requests and never answers, or a proxy answers in its place. */
@@ -36,7 +36,7 @@ export interface FakeApiServer {
 
 /** `objects` are lists by the end of their path, such as `pods`; of `leases` the first one is there. */
 export function createFakeApiServer(
-  clock: FakeClock,
+  clock: Pick<Clock, "sleep" | "wallMs">,
   objects: Readonly<Record<string, readonly FakeObject[]>> = {},
 ): FakeApiServer {
   let absence: Absence | undefined;
@@ -61,7 +61,7 @@ export function createFakeApiServer(
     if (request.method !== "GET") return json(JSON.parse(request.body ?? "{}"));
     if (pathname === "/version") return json({ major: "1", minor: "36" });
     const items = (objects[pathname.split("/").at(-1) ?? ""] ?? []).filter(isSelected(searchParams));
-    return json({ metadata: { resourceVersion: "100" }, items });
+    return json(pageOf(items, searchParams));
   };
   return {
     transport: createFakeTransport((request) => {
@@ -90,6 +90,13 @@ const ABSENT: Readonly<Record<Absence, FakeAnswer>> = {
   silence: "silence",
   unavailable: { status: 503, body: "<html>upstream connect error</html>" },
 };
+
+/** By `limit` and `continue`, as the API server pages. */
+function pageOf(items: readonly FakeObject[], search: URLSearchParams): object {
+  const [from, limit] = [Number(search.get("continue") ?? 0), Number(search.get("limit") ?? items.length)];
+  const next = from + limit < items.length ? { continue: String(from + limit) } : {};
+  return { metadata: { resourceVersion: "100", ...next }, items: items.slice(from, from + limit) };
+}
 
 function isSelected(search: URLSearchParams): (object: FakeObject) => boolean {
   const name = /^metadata\.name=(.*)$/.exec(search.get("fieldSelector") ?? "")?.[1];

@@ -1,9 +1,10 @@
-import { createRouter, type Listen, type RouteAnswer } from "../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
+import { createRouter, type Listen } from "../../common/runtime/http-server.ts";
 
 /** Servers without a network: what listens can be asked by its own routes. */
 export interface FakeListen {
   readonly listen: Listen;
-  /** The answer of the first server that is open and knows the path. */
+  /** The answer of the first server that is open and knows the path, its rest included. */
   readonly get: (target: string) => Promise<RouteAnswer>;
   /** The same, of a PUT with a body. */
   readonly put: (target: string, body: string) => Promise<RouteAnswer>;
@@ -15,7 +16,7 @@ export function createFakeListen(): FakeListen {
   const ask = async (method: string, target: string, body: string): Promise<RouteAnswer> => {
     for (const router of open) {
       const answer = await router({ method, target, body: async () => body });
-      if (answer.status !== 404) return answer;
+      if (answer.status !== 404) return await wholeAnswer(answer);
     }
     return { status: 404, body: "nobody listens" };
   };
@@ -34,4 +35,11 @@ export function createFakeListen(): FakeListen {
     get: (target) => ask("GET", target, ""),
     put: (target, body) => ask("PUT", target, body),
   };
+}
+
+/** An answer as its caller has it in the end. */
+export async function wholeAnswer({ rest, ...answer }: RouteAnswer): Promise<RouteAnswer> {
+  let body = answer.body;
+  for await (const text of rest ?? []) body += text;
+  return { ...answer, body };
 }

@@ -4,7 +4,7 @@ import { annotations, apiObjects, headers, selectors } from "./targets/api-objec
 import { journalFile, journalLog, journalRows } from "./targets/journal.ts";
 import { keeperFiles, keeperRequests } from "./targets/keeper.ts";
 import { mountTable } from "./targets/mount-table.ts";
-import { claimPages, nodeFacts, requests, settings } from "./targets/programs.ts";
+import { claimLines, nodeFacts, requests, settings } from "./targets/programs.ts";
 import { fleet, reportAnswers, reports } from "./targets/reports.ts";
 import { listPages, watchStream } from "./targets/streams.ts";
 import { tokens } from "./targets/tokens.ts";
@@ -12,7 +12,7 @@ import { tokens } from "./targets/tokens.ts";
 /** Everything that reads what others wrote. */
 export const TARGETS: readonly FuzzTarget[] = [
   ...[mountTable, reports, fleet, reportAnswers, requests, tokens, apiObjects, annotations, selectors],
-  ...[watchStream, listPages, headers, journalRows, journalFile, journalLog, settings, claimPages, nodeFacts],
+  ...[watchStream, listPages, headers, journalRows, journalFile, journalLog, settings, claimLines, nodeFacts],
   ...[keeperRequests, keeperFiles],
 ];
 

@@ -5,12 +5,10 @@ import { readAgentCommand } from "../../../agent/config.ts";
 import { enforcesItself } from "../../../agent/core/affinity/kubelet-version.ts";
 import { createNodeFacts } from "../../../agent/sources/node-facts.ts";
 import { readAggregatorCommand } from "../../../aggregator/config.ts";
-import { CLAIM_PARAMETERS } from "../../../aggregator/core/claim-query.ts";
-import { Pager } from "../../../aggregator/sources/list-pager.ts";
-import { listRoute } from "../../../aggregator/sources/list-route.ts";
-import { writeToken } from "../../../aggregator/sources/list-token.ts";
+import { listRoutes } from "../../../aggregator/sources/list-stream.ts";
 import { reportRoute } from "../../../aggregator/sources/report-server.ts";
-import { decodeClaimsPage } from "../../../cli/aggregator-answer.ts";
+import { linesOf, parseLine } from "../../../cli/answer-lines.ts";
+import { readClaimEntry } from "../../../cli/claim-entry.ts";
 import { readClaimsCommand } from "../../../cli/flags.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { createRouter } from "../../../common/runtime/http-server.ts";
@@ -20,7 +18,7 @@ import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
 import { oneStep } from "../../fakes/steps.ts";
 import { reportWith } from "../../unit/aggregator/world.ts";
-import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
+import { type FuzzTarget, inputOf, promise, unless, utf8Of } from "../target.ts";
 
 const isConfigInvalid = (error: unknown): boolean => error instanceof MooringError && error.code === "config-invalid";
 
@@ -61,7 +59,7 @@ export const settings: FuzzTarget = {
   },
 };
 
-const QUERY = "namespace=shop&status=Unused&unusedFor=30d&sort=since&limit=10";
+const QUERY = "namespace=shop&name=data&name=other";
 
 /** A request: method and target on the first line, the body behind it. */
 export const requests: FuzzTarget = {
@@ -69,7 +67,7 @@ export const requests: FuzzTarget = {
   about: "methods, paths, queries and bodies that reach the aggregator's server",
   seeds: [
     `GET /v1/claims?${QUERY}\n`,
-    `GET /v1/claims?continue=${writeToken("since", { key: "shop/data", sinceMs: 1_789_000_000_000 })}\n`,
+    "GET /v1/claims?limit=1000&continue=eyJ\n",
     `PUT /v1/nodes/n1/report\n${JSON.stringify(reportWith())}`,
     "GET /livez\n",
   ].map(inputOf),
@@ -103,17 +101,9 @@ export const requests: FuzzTarget = {
 };
 
 function routes() {
-  const pager = new Pager(createFakeClock(), new AbortController().signal);
-  const head = () => ({
-    synced: true as const,
-    cluster: null,
-    serverTime: "2026-11-22T02:00:00Z",
-    nodes: { total: 0, silent: 0, unheard: 0 },
-  });
+  const { apiVersion: _, kind: __, ...head } = HEADER;
   const claims = {
-    ...{ path: "/v1/claims", kind: "ClaimList", parameters: Object.values(CLAIM_PARAMETERS) },
-    orderOf: () => "since",
-    open: () => ({ batch: () => ({ entries: [], reached: undefined }), item: () => undefined }),
+    ...{ path: "/v1/claims", kind: "ClaimList" as const, parameters: ["namespace", "name"], entries: () => [] },
   };
   const taker = {
     turnAway: () => undefined,
@@ -122,22 +112,26 @@ function routes() {
     session: () => undefined,
     newBreather: () => () => undefined,
   };
-  return [reportRoute(taker, { increment: () => {} }), listRoute(claims, { pager, head })];
+  const lists = { clock: createFakeClock(), head: () => head };
+  return [reportRoute(taker, { increment: () => {} }), ...listRoutes([claims], lists, new AbortController().signal)];
 }
 
-const PAGE = {
-  ...{ apiVersion: "api.mooring.dev/v1", kind: "ClaimList", cluster: "uid", serverTime: "2026-11-22T02:00:00Z" },
-  ...{ nodes: { total: 1, silent: 0, unheard: 0 }, continue: null, items: [] },
-};
+const HEADER = {
+  ...{ apiVersion: "api.mooring.dev/v2", kind: "ClaimList", cluster: "uid", serverTime: "2026-11-22T02:00:00Z" },
+  nodes: { total: 1, stale: 0, unreported: 0 },
+} as const;
 
-/** A page of the aggregator's list, as the kubectl plugin reads it. */
-export const claimPages: FuzzTarget = {
-  name: "claim-pages",
-  about: "pages of claims, from whatever answers at the address that the kubectl plugin is told",
-  seeds: [inputOf(JSON.stringify(PAGE))],
-  words: ["items", "serverTime", "continue", "status", "condition", "lastUse", "live", "Unused", "mountedOn"],
-  take: (input) => {
-    decodeClaimsPage(jsonOrText(input));
+/** The aggregator's list, as the kubectl plugin reads it. */
+export const claimLines: FuzzTarget = {
+  name: "claim-lines",
+  about: "lines of the list of claims, from whatever answers at the address that the kubectl plugin is told",
+  seeds: [inputOf(`${JSON.stringify(HEADER)}\n{"complete":true,"entries":0}\n`)],
+  words: ["\n", "serverTime", "complete", "status", "condition", "lastUse", "live", "Unused", "mountedOn"],
+  take: async (input) => {
+    const body = async function* () {
+      yield Buffer.from(input, "latin1");
+    };
+    for await (const line of linesOf(body())) readClaimEntry(parseLine(line));
   },
 };
 

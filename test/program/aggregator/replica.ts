@@ -1,6 +1,6 @@
 import { runAggregator } from "../../../aggregator/aggregator.ts";
 import { readAggregatorCommand } from "../../../aggregator/config.ts";
-import type { RouteAnswer } from "../../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../../common/runtime/http-answer.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";

@@ -1,4 +1,5 @@
-import type { RouteAnswer, RouteCall } from "../../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../../common/runtime/http-answer.ts";
+import type { RouteCall } from "../../../common/runtime/http-server.ts";
 import type { SimMachine } from "./machine.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 import type { CrashSites, Phase, SiteVisit } from "./sites.ts";

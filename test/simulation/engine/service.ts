@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
-import type { RouteAnswer } from "../../../common/runtime/http-server.ts";
+import type { RouteAnswer } from "../../../common/runtime/http-answer.ts";
 import type { Random } from "../../../common/runtime/random.ts";
 import type { SimApi } from "./api/api.ts";
 import { member } from "./api/json.ts";

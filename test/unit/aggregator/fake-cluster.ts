@@ -1,11 +1,9 @@
 import type { ClaimRef } from "../../../aggregator/core/attribution.ts";
-import { ClaimOrder } from "../../../aggregator/core/claim-order.ts";
 import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
 import { ClassLabels } from "../../../aggregator/core/class-labels.ts";
 import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import { compareText, SortedList } from "../../../aggregator/core/sorted-list.ts";
 import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
 import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
 import type { PodEnd } from "../../../aggregator/sources/pods.ts";
@@ -83,16 +81,6 @@ export class FakeCluster implements Cluster {
     if (this.isTold) this.#told += 1;
     return [String(this.#told), String(this.#told)];
   };
-  get claimOrder(): ClaimOrder {
-    const order = new ClaimOrder(this.claim);
-    for (const claim of this.byKey.values()) order.put(claim, undefined);
-    return order;
-  }
-  get volumeOrder(): SortedList<string> {
-    const order = new SortedList(compareText);
-    for (const name of this.volumes.keys()) order.add(name);
-    return order;
-  }
   readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
   readonly claimPhaseSince = (claim: Claim): PhaseSince | undefined => {

@@ -6,7 +6,7 @@ import { reportWith } from "./world.ts";
 afterEach(stopAggregators);
 
 const TARGETS = [
-  ...["/v1/claims", "/v1/claims?waiting=true", "/v1/claims?awaiting=n9", "/v1/volumes", "/v1/nodes"],
+  ...["/v1/claims", "/v1/claims?namespace=shop", "/v1/claims?awaiting=n9", "/v1/volumes", "/v1/nodes"],
   ...["/metrics", "/livez?verbose", "/readyz?verbose", "/healthz?verbose"],
 ];
 /** How often everything is read after each step: mostly while a pod's end waits for its node to report. */

@@ -41,7 +41,7 @@ describe("jsonOf", () => {
             ...{ releasedAt: "2026-09-09T23:26:40.000Z", uncertaintyMs: 12 },
           },
           kubernetes: { unused: true, since: "2026-09-09T23:26:40Z" },
-          ...{ blindGap: null, disagrees: true, waiting: null, live: null },
+          ...{ blindGap: null, disagrees: true, pending: null, live: null },
         },
       ],
     });
@@ -82,7 +82,7 @@ describe("jsonOf", () => {
           },
           ...{ storageClass: "fast", capacity: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
-          ...{ lastUse: null, blindGap: null, kubernetes: null, disagrees: false, waiting: null, live: null },
+          ...{ lastUse: null, blindGap: null, kubernetes: null, disagrees: false, pending: null, live: null },
         },
       ],
     });
@@ -109,9 +109,12 @@ describe("jsonOf", () => {
   });
 
   it("has what the aggregator knows, and who it is", () => {
-    const live = { ...liveOf({}), awaited: { items: [{ node: "n1", state: "silent", why: "pod-ended" }], omitted: 3 } };
-    const nodes = { total: 9, silent: 1, unheard: 0 };
-    const use = { ...useOf(claimOf({ name: "orders" })), live, isWaiting: true };
+    const live = {
+      ...liveOf({}),
+      pendingNodes: { items: [{ node: "n1", state: "Stale", why: "pod-ended" }], omitted: 3 },
+    };
+    const nodes = { total: 9, stale: 1, unreported: 0 };
+    const use = { ...useOf(claimOf({ name: "orders" })), live, isPending: true };
 
     const text = jsonOf({
       uses: [use],
@@ -122,7 +125,7 @@ describe("jsonOf", () => {
     expect(JSON.parse(text)).toMatchObject({
       source: { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1" },
       nodes,
-      items: [{ waiting: true, live }],
+      items: [{ pending: true, live }],
     });
   });
 

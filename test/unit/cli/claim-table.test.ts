@@ -157,9 +157,9 @@ describe("tableOf", () => {
 
 describe("a table of what the aggregator knows", () => {
   const [narrowLive, wideLive] = [narrow, wide].map((view) => ({ ...view, hasLive: true }));
-  const silent = { node: "node-a.example", state: "silent", why: "pod-ended" };
-  const behind = { node: "node-b", state: "read", why: "attached" };
-  const unheard = { node: "node-c", state: "unheard", why: "start" };
+  const stale = { node: "node-a.example", state: "Stale", why: "pod-ended" };
+  const behind = { node: "node-b", state: "ScanDue", why: "attached" };
+  const unreported = { node: "node-c", state: "Unreported", why: "start" };
   const alone = { items: [{ uid: "u1", name: "shop/web-0", gone: false }], omitted: 0 };
   const left = { items: [{ uid: "u2", name: null, gone: true }], omitted: 2 };
 
@@ -171,78 +171,78 @@ describe("a table of what the aggregator knows", () => {
 
   it.each([
     {
-      name: "one node, and that it is silent",
-      items: [silent],
-      short: "node-a.example (silent)",
-      whole: "node-a.example (silent)",
+      name: "one node, and that it is stale",
+      items: [stale],
+      short: "node-a.example (stale)",
+      whole: "node-a.example (stale)",
     },
     {
       name: "the first of several nodes, and all where there is room",
-      items: [behind, unheard, silent],
-      short: "node-b (to look again) +2",
-      whole: "node-b (to look again), node-c (not heard of), node-a.example (silent)",
+      items: [behind, unreported, stale],
+      short: "node-b (scan due) +2",
+      whole: "node-b (scan due), node-c (not reported yet), node-a.example (stale)",
     },
   ])("tells whom a claim waits for: $name", ({ items, short, whole }) => {
-    const use = { isWaiting: true, live: liveOf({ awaited: { items, omitted: 0 } }) };
+    const use = { isPending: true, live: liveOf({ pendingNodes: { items, omitted: 0 } }) };
 
-    expect(liveCell(use, "WAITS FOR", narrowLive)).toBe(short);
-    expect(liveCell(use, "WAITS FOR", wideLive)).toBe(whole);
+    expect(liveCell(use, "PENDING NODES", narrowLive)).toBe(short);
+    expect(liveCell(use, "PENDING NODES", wideLive)).toBe(whole);
   });
 
   it.each([
-    { name: "loses its state first", text: "node-a (silent)", room: 12, short: "node-a" },
-    { name: "then its domain", text: "node-a.some.where (silent) +2", room: 12, short: "node-a +2" },
-    { name: "is whole where there is room", text: "node-a (silent)", room: 15, short: "node-a (silent)" },
+    { name: "loses its state first", text: "node-a (stale)", room: 12, short: "node-a" },
+    { name: "then its domain", text: "node-a.some.where (stale) +2", room: 12, short: "node-a +2" },
+    { name: "is whole where there is room", text: "node-a (stale)", room: 15, short: "node-a (stale)" },
   ])("a node that is waited for $name", ({ text, room, short }) => {
-    const waits = { ...useOf(claimOf({ name: "a" })), isWaiting: true };
+    const waits = { ...useOf(claimOf({ name: "a" })), isPending: true };
     const { columns } = tableOf([waits], narrow);
 
-    expect(columns.find(({ title }) => title === "WAITS FOR")?.shorten?.(text, room)).toBe(short);
+    expect(columns.find(({ title }) => title === "PENDING NODES")?.shorten?.(text, room)).toBe(short);
   });
 
   it("counts the nodes that the aggregator has left out, too", () => {
-    const use = { isWaiting: true, live: liveOf({ awaited: { items: [silent, behind], omitted: 30 } }) };
+    const use = { isPending: true, live: liveOf({ pendingNodes: { items: [stale, behind], omitted: 30 } }) };
 
-    expect(liveCell(use, "WAITS FOR", narrowLive)).toBe("node-a.example (silent) +31");
-    expect(liveCell(use, "WAITS FOR", wideLive)).toBe("node-a.example (silent), node-b (to look again), +30");
+    expect(liveCell(use, "PENDING NODES", narrowLive)).toBe("node-a.example (stale) +31");
+    expect(liveCell(use, "PENDING NODES", wideLive)).toBe("node-a.example (stale), node-b (scan due), +30");
   });
 
   it("has no column for waiting while no claim waits", () => {
-    const use = { live: liveOf({ awaited: { items: [silent], omitted: 0 } }) };
+    const use = { live: liveOf({ pendingNodes: { items: [stale], omitted: 0 } }) };
 
-    expect(liveCell(use, "WAITS FOR", narrowLive)).toBeUndefined();
+    expect(liveCell(use, "PENDING NODES", narrowLive)).toBeUndefined();
   });
 
   it("tells nothing of waiting for a claim that does not, beside one that does", () => {
     const waits = {
       ...useOf(claimOf({ name: "a" })),
-      isWaiting: true,
-      live: liveOf({ awaited: { items: [silent], omitted: 0 } }),
+      isPending: true,
+      live: liveOf({ pendingNodes: { items: [stale], omitted: 0 } }),
     };
-    const rests = { ...useOf(claimOf({ name: "b" })), live: liveOf({ awaited: { items: [silent], omitted: 0 } }) };
+    const rests = { ...useOf(claimOf({ name: "b" })), live: liveOf({ pendingNodes: { items: [stale], omitted: 0 } }) };
 
     const { rows } = tableOf([waits, rests], narrow);
 
-    expect(rows.map((row) => row.at(-1)?.text)).toEqual(["node-a.example (silent)", ""]);
+    expect(rows.map((row) => row.at(-1)?.text)).toEqual(["node-a.example (stale)", ""]);
   });
 
   it("names in a wide table who holds the claim, who refers to it and where it is staged", () => {
     const live = liveOf({
-      heldOn: {
+      mountedOn: {
         items: [
-          { node: "node-a", state: "agent", pods: alone },
-          { node: "node-b", state: "silent", pods: left },
+          { node: "node-a", state: "Reporting", pods: alone },
+          { node: "node-b", state: "Stale", pods: left },
         ],
         omitted: 0,
       },
       references: { items: [{ pod: "shop/web-0", node: "node-a" }], omitted: 0 },
-      stagedOn: { items: [{ node: "node-b", state: "silent" }], omitted: 1 },
+      stagedOn: { items: [{ node: "node-b", state: "Stale" }], omitted: 1 },
     });
 
-    expect(liveCell({ live }, "HELD BY", wideLive)).toBe("node-a: shop/web-0, node-b (silent): u2 (gone), +2");
+    expect(liveCell({ live }, "MOUNTED BY", wideLive)).toBe("node-a: shop/web-0, node-b (stale): u2 (gone), +2");
     expect(liveCell({ live }, "REFERRED TO BY", wideLive)).toBe("shop/web-0");
-    expect(liveCell({ live }, "STAGED ON", wideLive)).toBe("node-b (silent), +1");
-    expect(liveCell({ live }, "HELD BY", narrowLive)).toBeUndefined();
+    expect(liveCell({ live }, "STAGED ON", wideLive)).toBe("node-b (stale), +1");
+    expect(liveCell({ live }, "MOUNTED BY", narrowLive)).toBeUndefined();
   });
 
   it.each([

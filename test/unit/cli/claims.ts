@@ -60,5 +60,5 @@ export function unusedFor(hours: number): NonNullable<Claim["upstream"]> {
 /** What the aggregator knows of a claim that nobody uses, but for what is named here. */
 export function liveOf(change: Partial<LiveUse>): LiveUse {
   const none = { items: [], omitted: 0 };
-  return { heldOn: none, stagedOn: none, references: none, awaited: none, ...change };
+  return { mountedOn: none, stagedOn: none, references: none, pendingNodes: none, ...change };
 }

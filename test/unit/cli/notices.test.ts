@@ -12,9 +12,9 @@ const known = claimOf({ name: "a", status: statusOf("Unmounted", 1), upstream: u
 const api = { kind: "api-server", server: "https://api:6443", unused: undefined } as const;
 const list: ClaimList = { uses: [], nowMs: undefined, source: api };
 
-function aggregator(nodes: { readonly silent?: number; readonly unheard?: number }): ClaimList["source"] {
-  const { silent = 0, unheard = 0 } = nodes;
-  return { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1", nodes: { total: 9, silent, unheard } };
+function aggregator(nodes: { readonly stale?: number; readonly unreported?: number }): ClaimList["source"] {
+  const { stale = 0, unreported = 0 } = nodes;
+  return { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1", nodes: { total: 9, stale, unreported } };
 }
 
 function disagreeing(count: number): readonly ReturnType<typeof claimOf>[] {
@@ -65,7 +65,7 @@ describe("noticesFor", () => {
     { name: "the API server", list: {}, said: ["Read from the API server https://api:6443."] },
     {
       name: "the aggregator, and how many nodes it hears of",
-      list: { source: aggregator({ silent: 0, unheard: 0 }) },
+      list: { source: aggregator({ stale: 0, unreported: 0 }) },
       said: ["Read from the aggregator http://127.0.0.1:9809 of cluster c1, to which 9 of 9 nodes report."],
     },
   ])("says in a wide list who has told: $name", ({ list: change, said }) => {
@@ -75,15 +75,15 @@ describe("noticesFor", () => {
   });
 
   it.each([
-    { name: "nothing while all nodes report", source: aggregator({ silent: 0, unheard: 0 }), said: [] },
+    { name: "nothing while all nodes report", source: aggregator({ stale: 0, unreported: 0 }), said: [] },
     {
-      name: "that one is silent",
-      source: aggregator({ silent: 1, unheard: 0 }),
-      said: ["1 of 9 nodes is silent: what it said last may be over."],
+      name: "that one is stale",
+      source: aggregator({ stale: 1, unreported: 0 }),
+      said: ["1 of 9 nodes is stale: what it reported last may be over."],
     },
     {
       name: "that some have not reported since it started",
-      source: aggregator({ silent: 0, unheard: 4 }),
+      source: aggregator({ stale: 0, unreported: 4 }),
       said: ["The aggregator has just started: 4 of 9 nodes have not reported yet."],
     },
     {

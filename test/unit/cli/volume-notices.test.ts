@@ -27,16 +27,16 @@ describe("volumeNotices", () => {
       ],
     },
     {
-      name: "silent nodes",
+      name: "stale nodes",
       change: {
         source: {
           kind: "aggregator" as const,
           url: "http://a",
           cluster: "c1",
-          nodes: { total: 3, silent: 1, unheard: 0 },
+          nodes: { total: 3, stale: 1, unreported: 0 },
         },
       },
-      said: ["1 of 3 nodes is silent: what it said last may be over."],
+      said: ["1 of 3 nodes is stale: what it reported last may be over."],
     },
     {
       name: "volumes that are mounted without a claim, last of all",

@@ -1,18 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { CLAIM_PARAMETERS } from "../../../aggregator/core/claim-query.ts";
-import { type Parameter, readQuery } from "../../../aggregator/core/list-query.ts";
-import { VOLUME_PARAMETERS } from "../../../aggregator/core/volume-query.ts";
-import { NODE_PARAMETERS } from "../../../aggregator/sources/node-listing.ts";
+import { readFilter } from "../../../aggregator/core/list-filter.ts";
+import { LISTS } from "../../../aggregator/read-api.ts";
 
 const FOLDER = new URL("../../../docs/troubleshooting/", import.meta.url);
 const PAGES = readdirSync(FOLDER).map((name) => ({ name, text: readFileSync(new URL(name, FOLDER), "utf8") }));
 
-const PARAMETERS: Readonly<Record<string, readonly Parameter<unknown>[]>> = {
-  claims: Object.values(CLAIM_PARAMETERS),
-  nodes: Object.values(NODE_PARAMETERS),
-  volumes: Object.values(VOLUME_PARAMETERS),
-};
+const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(LISTS));
 
 describe.each(PAGES)("docs/troubleshooting/$name", ({ name, text }) => {
   it("links to what is there", () => {
@@ -22,9 +16,9 @@ describe.each(PAGES)("docs/troubleshooting/$name", ({ name, text }) => {
   });
 
   it("asks the aggregator for what it can be asked", () => {
-    const asked = [...text.matchAll(/\/v1\/(\w+)\?([^'"\s]+)/g)];
+    const asked = [...text.matchAll(/(\/v1\/\w+)\?([^'"\s]+)/g)];
     const answers = asked.map(([, list = "", query = ""]) =>
-      readQuery(PARAMETERS[list] ?? [], [...new URLSearchParams(query)]),
+      readFilter(PARAMETERS.get(list) ?? [], new URLSearchParams(query)),
     );
 
     expect(answers.filter(({ kind }) => kind === "problems")).toEqual([]);

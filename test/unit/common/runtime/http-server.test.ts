@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { AnswerCut } from "../../../../common/runtime/http-answer.ts";
 import { type HttpServer, listen, type Route, type ServerLimits } from "../../../../common/runtime/http-server.ts";
 import { eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -366,5 +367,94 @@ describe("an HTTP server", () => {
 
     await expect(second).rejects.toMatchObject({ code: "listen-failed", retriable: false });
     await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
+  });
+});
+
+/** An endless answer that notes how much of it was made, and whether it was given up. */
+function endless(more: () => Promise<void> = async () => {}) {
+  const seen = { made: 0, isOver: false };
+  const rest = async function* () {
+    try {
+      for (;;) {
+        seen.made += 1;
+        await more();
+        yield "x".repeat(65_536);
+      }
+    } finally {
+      seen.isOver = true;
+    }
+  };
+  const route: Route = {
+    method: "GET",
+    path: "/endless",
+    answer: () => ({ status: 200, body: "begin ", rest: rest() }),
+  };
+  return { seen, route };
+}
+
+describe("an answer that is made while it is sent", () => {
+  it("arrives whole, and the connection can be used again", async () => {
+    const rest = async function* () {
+      yield "two ";
+      yield "three";
+    };
+    const route: Route = { method: "GET", path: "/", answer: () => ({ status: 200, body: "one ", rest: rest() }) };
+    const { url } = await start([route]);
+    const get = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+
+    const text = await send(url, `${get}\r\n${get}Connection: close\r\n\r\n`);
+
+    expect(text.match(/three/g)).toHaveLength(2);
+    expect(text).toContain("Transfer-Encoding: chunked");
+  });
+
+  it("is made no faster than it is taken", async () => {
+    const { seen, route } = endless();
+    const { url } = await start([route]);
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.pause();
+    socket.write("GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let before = -1;
+
+    // The system's buffers take some megabytes at most; then nothing more is made.
+    await eventually(() => {
+      const isStill = seen.made > 0 && seen.made === before;
+      before = seen.made;
+      return isStill;
+    });
+    const stood = seen.made;
+    socket.resume();
+    await eventually(() => seen.made > stood + 100);
+    socket.destroy();
+
+    expect(stood).toBeLessThan(1_000);
+  });
+
+  it("is given up when its caller goes away", async () => {
+    const { seen, route } = endless();
+    const { url, logger } = await start([route]);
+
+    await send(url, "GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n", "xxx");
+
+    await eventually(() => seen.isOver);
+    expect(logger.lines).toEqual([]);
+  });
+
+  it.each([
+    { name: "that it may not finish", error: new AnswerCut("leads no more"), level: "debug" },
+    { name: "of a bug", error: new TypeError("a bug"), level: "error" },
+  ])("ends its connection without an end because $name, and says so", async ({ error, level }) => {
+    let made = 0;
+    const { route } = endless(async () => {
+      made += 1;
+      if (made > 1) throw error;
+    });
+    const { url, logger } = await start([route]);
+
+    const text = await send(url, "GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+    expect(text).toContain("begin ");
+    expect(text.endsWith("0\r\n\r\n")).toBe(false);
+    expect(logger.lines).toMatchObject([{ level }]);
   });
 });

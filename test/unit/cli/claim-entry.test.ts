@@ -1,36 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimSight, claimItem } from "../../../aggregator/core/claim-list.ts";
-import type { NodeWords } from "../../../aggregator/core/list-items.ts";
-import { decodeClaimsPage } from "../../../cli/aggregator-answer.ts";
+import { type ClaimSight, claimEntryOf } from "../../../aggregator/core/claim-entry.ts";
+import type { NodeWords } from "../../../aggregator/core/entry-parts.ts";
+import { readClaimEntry } from "../../../cli/claim-entry.ts";
 import { useOf } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { claimOf, lastUseOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
 
-const HEAD = {
-  ...{ apiVersion: "api.mooring.dev/v1", kind: "ClaimList", cluster: "c1", synced: true, continue: null },
-  serverTime: "2026-09-10T00:26:40.000Z",
-  nodes: { total: 3, silent: 1, unheard: 0 },
-};
 const WORDS: NodeWords = {
-  stateOf: () => "agent",
+  stateOf: () => "Reporting",
   isKnown: () => true,
   podName: () => undefined,
   isPodThere: () => true,
 };
 
 /** What the aggregator really answers, as it comes over the wire. */
-function pageOf(...sights: readonly Partial<ClaimSight>[]): unknown {
-  const items = sights.map((sight) =>
-    claimItem(
-      { claim: claimOf({ name: "a" }), use: { held: [], staged: [] }, references: [], awaited: [], ...sight },
-      WORDS,
-    ),
-  );
-  return JSON.parse(JSON.stringify({ ...HEAD, items }));
+function lineOf(sight: Partial<ClaimSight> = {}): string {
+  const none = { use: { held: [], staged: [] }, references: [], awaited: [] };
+  return JSON.stringify(claimEntryOf({ claim: claimOf({ name: "a" }), ...none, ...sight }, WORDS));
 }
 
 function useIn(sight: Partial<ClaimSight>) {
-  return decodeClaimsPage(pageOf(sight))?.items[0];
+  return readClaimEntry(JSON.parse(lineOf(sight)));
 }
 
 /** What of a claim goes over the wire. */
@@ -38,7 +28,7 @@ function shown({ resourceVersion: _, ...claim }: Claim) {
   return claim;
 }
 
-describe("decodeClaimsPage", () => {
+describe("readClaimEntry", () => {
   it.each([
     { name: "mounted", claim: { status: statusOf("Mounted", 2, { lastUse: lastUseOf() }), upstream: unusedFor(1) } },
     { name: "referenced", claim: { status: statusOf("Referenced", 2), upstream: { unused: false, sinceMs: NOW_MS } } },
@@ -78,7 +68,7 @@ describe("decodeClaimsPage", () => {
 
     expect(useIn({ claim, use })).toMatchObject({
       ...{ status: "Mounted", sinceMs: undefined, evidence: "mount-table", nodes: ["node-z"], disagrees: true },
-      live: { heldOn: { items: [{ node: "node-z" }] }, stagedOn: { items: [{ node: "node-z" }] } },
+      live: { mountedOn: { items: [{ node: "node-z" }] }, stagedOn: { items: [{ node: "node-z" }] } },
     });
   });
 
@@ -88,40 +78,27 @@ describe("decodeClaimsPage", () => {
     expect(useIn({ use: { held, staged: [] } })).toMatchObject({ nodes: { length: 32 }, omittedNodes: 8 });
   });
 
-  it("knows which claim waits for whom", () => {
+  it("knows which nodes are pending", () => {
     const claim = claimOf({ name: "a", status: statusOf("Mounted", 5) });
 
     expect(useIn({ claim, awaited: [{ node: "n1", isSilent: true, why: "pod-ended" }] })).toMatchObject({
-      isWaiting: true,
+      isPending: true,
       nodes: ["node-a"],
-      live: { awaited: { items: [{ node: "n1", state: "silent", why: "pod-ended" }] } },
+      live: { pendingNodes: { items: [{ node: "n1", state: "Stale", why: "pod-ended" }] } },
     });
   });
 
-  it("reads the head of the list", () => {
-    expect(decodeClaimsPage({ ...HEAD, continue: "t", items: [] })).toEqual({
-      ...{ cluster: "c1", serverTimeMs: NOW_MS, nodes: HEAD.nodes, items: [], next: "t" },
-    });
-    expect(decodeClaimsPage({ ...HEAD, cluster: null, items: [] })?.cluster).toBeUndefined();
-  });
-
-  it("takes fields that it does not know, and states that it has no word for", () => {
-    const page = JSON.stringify({ ...HEAD, more: 1, items: [] }).replace(
-      "[]",
-      JSON.stringify(JSON.parse(JSON.stringify(pageOf({}))).items),
-    );
-
-    expect(decodeClaimsPage(JSON.parse(page.replace('"namespace"', '"new":{},"namespace"')))?.items).toHaveLength(1);
+  it("takes fields that it does not know", () => {
+    expect(readClaimEntry({ ...JSON.parse(lineOf()), more: {} })).toMatchObject({ claim: { name: "a" } });
   });
 
   it.each([
-    { name: "no object", body: "it works" },
-    { name: "nothing", body: undefined },
-    { name: "another kind of list", body: { ...HEAD, kind: "NodeList", items: [] } },
-    { name: "another version", body: { ...HEAD, apiVersion: "api.mooring.dev/v2", items: [] } },
-    { name: "a time that is none", body: { ...HEAD, serverTime: "now", items: [] } },
-    { name: "an entry with a field missing", body: { ...HEAD, items: [{ namespace: "shop", name: "a" }] } },
-  ])("does not believe $name", ({ body }) => {
-    expect(decodeClaimsPage(body)).toBeUndefined();
+    { name: "no object", entry: "it works" },
+    { name: "nothing", entry: undefined },
+    { name: "the end of a list", entry: { complete: true, entries: 1 } },
+    { name: "an entry with a field missing", entry: { namespace: "shop", name: "a" } },
+    { name: "a time that is none", entry: { ...JSON.parse(lineOf()), since: "now" } },
+  ])("does not take $name for an entry", ({ entry }) => {
+    expect(readClaimEntry(entry)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
-import { type NodeStanding, nodeList } from "../../../../aggregator/core/node-list.ts";
+import { type NodeSight, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
@@ -25,11 +25,11 @@ function viewOf(fields: Partial<NodeReport> = {}): NodeView {
   return result.view;
 }
 
-function standing(fields: Partial<NodeStanding> = {}): NodeStanding {
+function sightOf(fields: Partial<NodeSight> = {}): NodeSight {
   return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, standing: REPORTING, ...fields };
 }
 
-describe("nodeList", () => {
+describe("nodeEntryOf", () => {
   it("says when a node reported last, what it reported and how old that is", () => {
     const view = viewOf({
       read: { beganAt: 1_000, endedAt: 1_002 },
@@ -38,47 +38,42 @@ describe("nodeList", () => {
       facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
     });
 
-    const { items } = nodeList([standing({ view })], NOON + 20_000);
+    const entry = nodeEntryOf(sightOf({ view }), NOON + 20_000);
 
-    expect(items).toEqual([
-      {
-        name: "n1",
-        standing: "agent",
-        standingReason: "it reports",
-        silent: false,
-        lastReportAgeMs: 12_346,
-        bootId: "boot-1",
-        agentInstance: "run-1",
-        readBeganAgeMs: 20_002,
-        readEndedAgeMs: 20_000,
-        holds: { pod: 2, subpath: 1, block: 0, staging: 0 },
-        releasesPending: 1,
-        facts: {
-          ...UNKNOWN,
-          ...{ kernel: "6.18.4", architecture: "arm64", distribution: "Ubuntu 26.04 LTS" },
-          ...{ containerRuntime: "containerd://2.4.2", cgroup: "v2", selinux: false, mountNamespace: "other" },
-        },
+    expect(entry).toEqual({
+      name: "n1",
+      state: "Reporting",
+      stateReason: "it reports",
+      lastReportAgeMs: 12_346,
+      bootId: "boot-1",
+      agentInstance: "run-1",
+      scanBeganAgeMs: 20_002,
+      scanEndedAgeMs: 20_000,
+      mounts: { pod: 2, subpath: 1, block: 0, staging: 0 },
+      unmountsPending: 1,
+      facts: {
+        ...UNKNOWN,
+        ...{ kernel: "6.18.4", architecture: "arm64", distribution: "Ubuntu 26.04 LTS" },
+        ...{ containerRuntime: "containerd://2.4.2", cgroup: "v2", selinux: false, mountNamespace: "other" },
       },
-    ]);
+    });
   });
 
   it("shows a node that has never reported, with nothing but what its kubelet says", () => {
-    const { items } = nodeList([standing({ view: undefined, lastReportAgeMs: undefined, standing: SILENT })], NOON);
+    const entry = nodeEntryOf(sightOf({ view: undefined, lastReportAgeMs: undefined, standing: SILENT }), NOON);
 
-    expect(items).toMatchObject([
-      {
-        ...{ standing: "silent", standingReason: "no report", silent: true },
-        ...{ name: "n1", lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
-        ...{ readBeganAgeMs: null, readEndedAgeMs: null, holds: null, releasesPending: null },
-        facts: { ...UNKNOWN, distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" },
-      },
-    ]);
+    expect(entry).toMatchObject({
+      ...{ state: "Stale", stateReason: "no report" },
+      ...{ name: "n1", lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
+      ...{ scanBeganAgeMs: null, scanEndedAgeMs: null, mounts: null, unmountsPending: null },
+      facts: { ...UNKNOWN, distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" },
+    });
   });
 
   it("shows a report whose Node object is gone", () => {
-    const { items } = nodeList([standing({ object: undefined })], NOON);
+    const entry = nodeEntryOf(sightOf({ object: undefined }), NOON);
 
-    expect(items).toMatchObject([{ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN }]);
+    expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
   });
 
   it.each([
@@ -93,24 +88,23 @@ describe("nodeList", () => {
       expected: { containerRuntime: "containerd://2.4.2" },
     },
   ])("prefers $name", ({ facts, expected }) => {
-    const { items } = nodeList([standing({ view: viewOf({ facts }) })], NOON);
+    const entry = nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON);
 
-    expect(items[0]?.facts).toMatchObject(expected);
+    expect(entry.facts).toMatchObject(expected);
   });
 
   it("never gives a negative age, however the clocks differ", () => {
-    const { items } = nodeList([standing()], NOON - 60_000);
+    const entry = nodeEntryOf(sightOf(), NOON - 60_000);
 
-    expect(items[0]).toMatchObject({ readBeganAgeMs: 0, readEndedAgeMs: 0 });
+    expect(entry).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
   });
 
-  it("is in the order of the names, and says what it is", () => {
-    const list = nodeList(
-      ["b", "a", "c"].map((name) => standing({ name })),
-      NOON,
-    );
-
-    expect(list).toMatchObject({ apiVersion: "api.mooring.dev/v1", kind: "NodeList" });
-    expect(list.items.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  it.each([
+    { kind: "agent", state: "Reporting" },
+    { kind: "silent", state: "Stale" },
+    { kind: "agentless", state: "NoAgent" },
+    { kind: "gone", state: "Gone" },
+  ] as const)("calls $state what is $kind inside", ({ kind, state }) => {
+    expect(nodeEntryOf(sightOf({ standing: { kind, why: "" } }), NOON).state).toBe(state);
   });
 });

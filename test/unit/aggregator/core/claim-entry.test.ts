@@ -1,17 +1,11 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ClaimSight,
-  claimItem,
-  disagrees,
-  isWaiting,
-  useStatusOf,
-} from "../../../../aggregator/core/claim-list.ts";
-import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
+import { type ClaimSight, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
+import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
 
 const WORDS: NodeWords = {
-  stateOf: (node) => (node === "n9" ? "silent" : "agent"),
+  stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: (node) => node !== "n5",
   podName: (uid) => (uid === "pod-1" ? "shop/web-0" : undefined),
   isPodThere: (uid) => uid === "pod-1",
@@ -21,7 +15,7 @@ function sightOf(fields: Partial<ClaimSight> = {}): ClaimSight {
   return { claim: claimWith(), use: { held: [], staged: [] }, references: [], awaited: [], ...fields };
 }
 
-function heldOn(...nodes: readonly string[]): ClaimSight["use"] {
+function mountedOn(...nodes: readonly string[]): ClaimSight["use"] {
   return { held: nodes.map((node) => ({ node, pods: [{ uid: "pod-1", name: "shop/web-0" }] })), staged: [] };
 }
 
@@ -31,7 +25,7 @@ const upstream = { unused: true, sinceMs: NOON + 1_000 };
 describe("useStatusOf", () => {
   it.each([
     { name: "what is written", status: statusWith(unused), expected: "Unused" },
-    { name: "a mount that is not written yet", status: statusWith(unused), use: heldOn("n1"), expected: "Mounted" },
+    { name: "a mount that is not written yet", status: statusWith(unused), use: mountedOn("n1"), expected: "Mounted" },
     {
       name: "a mount that is not seen any more, until that is written",
       status: mountedStatus(["n1"]),
@@ -46,7 +40,7 @@ describe("useStatusOf", () => {
     {
       name: "a mount before a pod",
       status: statusWith(),
-      use: heldOn("n1"),
+      use: mountedOn("n1"),
       references: [podWith()],
       expected: "Mounted",
     },
@@ -64,9 +58,9 @@ describe("useStatusOf", () => {
   });
 });
 
-describe("disagrees", () => {
+describe("disagrees, in a claim's entry", () => {
   it.each([
-    { name: "Kubernetes calls unused what is mounted", fields: { upstream }, use: heldOn("n1"), expected: true },
+    { name: "Kubernetes calls unused what is mounted", fields: { upstream }, use: mountedOn("n1"), expected: true },
     { name: "it is only written as mounted", fields: { upstream, status: mountedStatus(["n1"]) }, expected: true },
     {
       name: "a pod refers to it, as Kubernetes must know",
@@ -77,35 +71,37 @@ describe("disagrees", () => {
     {
       name: "both say in use",
       fields: { upstream: { ...upstream, unused: false } },
-      use: heldOn("n1"),
+      use: mountedOn("n1"),
       expected: false,
     },
     {
       name: "Mooring alone wrote both, the one that is written is out of date",
       fields: { upstream: { ...upstream, owner: "mooring" } },
-      use: heldOn("n1"),
+      use: mountedOn("n1"),
       expected: false,
     },
-    { name: "Kubernetes says nothing", fields: {}, use: heldOn("n1"), expected: false },
+    { name: "Kubernetes says nothing", fields: {}, use: mountedOn("n1"), expected: false },
   ] as const)("is $expected where $name", ({ fields, use, expected }) => {
-    expect(disagrees(sightOf({ claim: claimWith(fields), ...(use && { use }) }))).toBe(expected);
+    const sight = sightOf({ claim: claimWith(fields), ...(use && { use }) });
+
+    expect(claimEntryOf(sight, WORDS).disagrees).toBe(expected);
   });
 });
 
-describe("isWaiting", () => {
+describe("pending, in a claim's entry", () => {
   const awaited = [{ node: "n1", isSilent: true }];
 
   it.each([
-    { name: "a node's word is missing", sight: { awaited }, expected: true },
-    { name: "no node's is", sight: {}, expected: false },
-    { name: "the node that has it mounted is silent itself", sight: { awaited, use: heldOn("n1") }, expected: true },
-    { name: "one that has it mounted is not", sight: { awaited, use: heldOn("n1", "n2") }, expected: false },
+    { name: "a node has not answered", sight: { awaited }, expected: true },
+    { name: "no node is pending", sight: {}, expected: false },
+    { name: "the node that has it mounted is stale itself", sight: { awaited, use: mountedOn("n1") }, expected: true },
+    { name: "one that has it mounted is not", sight: { awaited, use: mountedOn("n1", "n2") }, expected: false },
     {
-      name: "the node that has it mounted has to look again",
-      sight: { awaited: [{ node: "n1", isSilent: false }], use: heldOn("n1") },
+      name: "the node that has it mounted has to scan again",
+      sight: { awaited: [{ node: "n1", isSilent: false }], use: mountedOn("n1") },
       expected: false,
     },
-    { name: "it is mounted elsewhere anyhow", sight: { awaited, use: heldOn("n2") }, expected: false },
+    { name: "it is mounted elsewhere anyhow", sight: { awaited, use: mountedOn("n2") }, expected: false },
     { name: "a pod refers to it anyhow", sight: { awaited, references: [podWith()] }, expected: false },
     {
       name: "the claim that is being deleted may be kept by our condition",
@@ -115,11 +111,11 @@ describe("isWaiting", () => {
     { name: "the claim is being deleted", sight: { awaited, claim: claimWith({ isDeleting: true }) }, expected: false },
     { name: "the claim has lost its volume", sight: { awaited, claim: claimWith({ phase: "Lost" }) }, expected: false },
   ])("is $expected when $name", ({ sight, expected }) => {
-    expect(isWaiting(sightOf(sight))).toBe(expected);
+    expect(claimEntryOf(sightOf(sight), WORDS).pending).toBe(expected);
   });
 });
 
-describe("claimItem", () => {
+describe("claimEntryOf", () => {
   it("has everything of a claim that is mounted", () => {
     const lastUse: LastUse = {
       ...{ releaseId: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" as const },
@@ -139,7 +135,7 @@ describe("claimItem", () => {
 
     const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
 
-    const item = claimItem(
+    const item = claimEntryOf(
       sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], awaited }),
       WORDS,
     );
@@ -165,29 +161,29 @@ describe("claimItem", () => {
       blindGap: null,
       mountedOn: { nodes: ["n1"], more: false },
       live: {
-        heldOn: {
+        mountedOn: {
           items: [
             {
               node: "n1",
-              state: "agent",
+              state: "Reporting",
               pods: { items: [{ uid: "pod-1", name: "shop/web-0", gone: false }], omitted: 0 },
             },
-            { node: "n9", state: "silent", pods: { items: [{ uid: "pod-9", name: null, gone: true }], omitted: 0 } },
+            { node: "n9", state: "Stale", pods: { items: [{ uid: "pod-9", name: null, gone: true }], omitted: 0 } },
           ],
           omitted: 0,
         },
-        stagedOn: { items: [{ node: "n9", state: "silent" }], omitted: 0 },
+        stagedOn: { items: [{ node: "n9", state: "Stale" }], omitted: 0 },
         references: { items: [{ pod: "shop/web-0", node: "n1" }], omitted: 0 },
-        awaited: {
+        pendingNodes: {
           items: [
-            { node: "n9", state: "silent", why: "pod-ended" },
-            { node: "n5", state: "unheard", why: "start" },
-            { node: "n1", state: "read", why: "attached" },
+            { node: "n9", state: "Stale", why: "pod-ended" },
+            { node: "n5", state: "Unreported", why: "start" },
+            { node: "n1", state: "ScanDue", why: "attached" },
           ],
           omitted: 0,
         },
       },
-      waiting: false,
+      pending: false,
       kubernetes: { unused: true, since: "2026-09-10T00:26:41Z", byMooring: false },
     });
   });
@@ -196,7 +192,7 @@ describe("claimItem", () => {
     const claim = claimWith({ phase: "Pending", storageClass: undefined, capacity: undefined, volume: undefined });
     const none = { items: [], omitted: 0 };
 
-    expect(claimItem(sightOf({ claim }), WORDS)).toEqual({
+    expect(claimEntryOf(sightOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
@@ -206,33 +202,38 @@ describe("claimItem", () => {
         blindGap: null,
         mountedOn: null,
         kubernetes: null,
-        waiting: false,
+        pending: false,
         disagrees: false,
       },
-      live: { heldOn: none, stagedOn: none, references: none, awaited: none },
+      live: { mountedOn: none, stagedOn: none, references: none, pendingNodes: none },
     });
   });
 
   it.each([
     { name: "the stored time while it says the same", status: statusWith(unused), since: "2026-09-10T00:26:40Z" },
-    { name: "no time for a use that is not written yet", status: statusWith(unused), use: heldOn("n1"), since: null },
+    {
+      name: "no time for a use that is not written yet",
+      status: statusWith(unused),
+      use: mountedOn("n1"),
+      since: null,
+    },
     {
       name: "the begin of the use over a change of its kind",
       status: statusWith(),
-      use: heldOn("n1"),
+      use: mountedOn("n1"),
       since: "2026-09-10T00:26:40Z",
     },
   ])("gives $name", ({ status, use, since }) => {
-    expect(claimItem(sightOf({ claim: claimWith({ status }), ...(use && { use }) }), WORDS).since).toBe(since);
+    expect(claimEntryOf(sightOf({ claim: claimWith({ status }), ...(use && { use }) }), WORDS).since).toBe(since);
   });
 
   it("counts what is too much to name", () => {
     const nodes = Array.from({ length: 40 }, (_, index) => `n${index}`);
     const awaited = nodes.map((node) => ({ node, isSilent: false }));
 
-    const { live } = claimItem(sightOf({ use: heldOn(...nodes), awaited }), WORDS);
+    const { live } = claimEntryOf(sightOf({ use: mountedOn(...nodes), awaited }), WORDS);
 
-    expect([live.heldOn.items.length, live.heldOn.omitted]).toEqual([32, 8]);
-    expect([live.awaited.items.length, live.awaited.omitted]).toEqual([32, 8]);
+    expect([live.mountedOn.items.length, live.mountedOn.omitted]).toEqual([32, 8]);
+    expect([live.pendingNodes.items.length, live.pendingNodes.omitted]).toEqual([32, 8]);
   });
 });

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import type { NodeWords } from "../../../../aggregator/core/list-items.ts";
-import { readQuery } from "../../../../aggregator/core/list-query.ts";
-import { isLeaked, type VolumeSight, volumeItem } from "../../../../aggregator/core/volume-list.ts";
-import { VOLUME_PARAMETERS, volumeFilter } from "../../../../aggregator/core/volume-query.ts";
+import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
+import { type VolumeSight, volumeEntryOf } from "../../../../aggregator/core/volume-entry.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { NOON, podWith, volumeWith } from "../world.ts";
@@ -11,9 +8,8 @@ import { lastUseWith } from "./decisions.ts";
 
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
-const phaseSinceMs = (volume: Volume): number | undefined => volume.phaseSinceMs;
 const WORDS: NodeWords = {
-  stateOf: (node) => (node === "n9" ? "silent" : "agent"),
+  stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: () => true,
   podName: () => undefined,
   isPodThere: () => false,
@@ -35,7 +31,7 @@ function idleFor(minutes: number): Pick<VolumeSight, "use" | "idleSince"> {
   return { use: { held: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
 }
 
-describe("isLeaked", () => {
+describe("leaked, in a volume's entry", () => {
   it.each([
     { name: "staged and unused for five minutes", sight: idleFor(5), expected: true },
     { name: "staged and unused for a moment", sight: idleFor(4.9), expected: false },
@@ -56,11 +52,11 @@ describe("isLeaked", () => {
       expected: true,
     },
   ])("is $expected for a volume that is $name", ({ sight, expected }) => {
-    expect(isLeaked(sightOf(sight))).toBe(expected);
+    expect(volumeEntryOf(sightOf(sight), WORDS).leaked).toBe(expected);
   });
 });
 
-describe("volumeItem", () => {
+describe("volumeEntryOf", () => {
   it("has everything of a volume that is held, staged and attached", () => {
     const annotations = {
       mountedOn: volumeMarkText("volume-1", ["n9"]),
@@ -72,24 +68,24 @@ describe("volumeItem", () => {
     const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
     const sight = sightOf({ ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
 
-    expect(volumeItem(sight, WORDS)).toEqual({
+    expect(volumeEntryOf(sight, WORDS)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
       ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
       ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
       claim: { namespace: "shop", name: "data", uid: "claim-1" },
       live: {
-        heldOn: {
+        mountedOn: {
           items: [
             {
               node: "n9",
-              state: "silent",
+              state: "Stale",
               pods: { items: [{ uid: "pod-9", name: "shop/old", gone: true }], omitted: 0 },
             },
           ],
           omitted: 0,
         },
         stagedOn: {
-          items: [{ node: "n1", state: "agent", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }],
+          items: [{ node: "n1", state: "Reporting", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }],
           omitted: 0,
         },
         attachedTo: { items: ["n1", "n9"], omitted: 0 },
@@ -108,7 +104,7 @@ describe("volumeItem", () => {
   it("has the same fields, with null, of a volume of which nothing is known", () => {
     const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
 
-    expect(volumeItem(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
+    expect(volumeEntryOf(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
       ...{
         name: "pv-1",
         uid: "volume-1",
@@ -121,7 +117,7 @@ describe("volumeItem", () => {
       ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
       ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
       live: {
-        heldOn: { items: [], omitted: 0 },
+        mountedOn: { items: [], omitted: 0 },
         stagedOn: { items: [], omitted: 0 },
         attachedTo: { items: [], omitted: 0 },
       },
@@ -134,7 +130,7 @@ describe("what stands on a volume of other objects", () => {
     const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
     const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
 
-    const item = volumeItem(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+    const item = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
 
     expect(item.lastUse).toMatchObject({ pod: "shop/newer" });
   });
@@ -150,54 +146,9 @@ describe("what stands on a volume of other objects", () => {
     },
     { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
   ])("is not told: $name", ({ annotations }) => {
-    expect(volumeItem(sightOf({ volume: volumeWith({ annotations }) }), WORDS)).toMatchObject({
+    expect(volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS)).toMatchObject({
       mountedOn: null,
       lastUse: null,
     });
-  });
-});
-
-describe("volumeFilter", () => {
-  const released = volumeWith({ csi, phase: "Released", phaseSinceMs: NOON - 3 * 24 * 60 * MINUTE_MS });
-
-  it.each([
-    { query: "", found: true },
-    { query: "name=pv-1", found: true },
-    { query: "name=pv-2", found: false },
-    { query: "namespace=shop", found: true },
-    { query: "namespace=sho", found: false },
-    { query: "phase=Released&phase=Failed", found: true },
-    { query: "phase=Bound", found: false },
-    { query: "reclaimPolicy=Delete", found: true },
-    { query: "reclaimPolicy=Retain&reclaimPolicy=Recycle", found: false },
-    { query: "phaseFor=3d", found: true },
-    { query: "phaseFor=4d", found: false },
-    { query: "storageClass=fast&driver=csi.example", found: true },
-    { query: "storageClass=fast&driver=other", found: false },
-    { query: "node=n1", found: true },
-    { query: "node=n8", found: true },
-    { query: "node=n3", found: false },
-    { query: "leaked=true", found: true },
-    { query: "leaked=false", found: false },
-    { query: "stillMounted=true", found: true },
-    { query: "stillMounted=false", found: false },
-  ])('"$query" finds a released volume that was left staged on n1 and attached to n8: $found', ({ query, found }) => {
-    const read = readQuery(Object.values(VOLUME_PARAMETERS), [...new URLSearchParams(query)]);
-    if (read.kind === "problems") throw new Error(read.problems.join());
-
-    const isSeenOn = (node: string): boolean => node === "n1" || node === "n8";
-    const idleVolumes = (): ReadonlySet<string> => new Set(["volume-1"]);
-    const { mayMatch, matches } = volumeFilter(read.query, { nowMs: NOON, isSeenOn, idleVolumes, phaseSinceMs });
-
-    expect(mayMatch(released) && matches(sightOf({ ...idleFor(9), volume: released, attached: ["n8"] }))).toBe(found);
-  });
-
-  it("finds no volume by its age in a phase where that is not known", () => {
-    const read = readQuery(Object.values(VOLUME_PARAMETERS), [["phaseFor", "0s"]]);
-    if (read.kind === "problems") throw new Error(read.problems.join());
-
-    const hints = { nowMs: NOON, isSeenOn: () => true, idleVolumes: () => new Set<string>(), phaseSinceMs };
-
-    expect(volumeFilter(read.query, hints).mayMatch(volumeWith({ phaseSinceMs: undefined }))).toBe(false);
   });
 });

@@ -1,0 +1,110 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimEntry } from "../../common/storage/list-lines.ts";
+import type { PhaseSince } from "../../common/storage/phase-since.ts";
+import { formatSecondsUp } from "../../common/storage/timestamp.ts";
+import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
+import { type Awaited, waitsForNodes } from "./claim-status.ts";
+import type { Pod } from "./cluster-objects.ts";
+import { isEligible } from "./eligibility.ts";
+import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/**
+ * How a claim is used by everything that is known: `NotWatched` is bound, but Mooring has not written anything about it yet;
+ * `NotBound` has no volume that could be used.
+ */
+export type UseStatus = ClaimEntry["status"];
+
+/** A claim, and what pods and mount tables say of it at this moment. */
+export interface ClaimSight {
+  readonly claim: Claim;
+  readonly use: VolumeUse;
+  /** Pods that refer to the claim and are not over. */
+  readonly references: readonly Pod[];
+  readonly awaited: readonly Awaited[];
+  /** It is being deleted, and nothing but protection keeps it. */
+  readonly isDeletionHeld?: boolean | undefined;
+  /** Since when it is in its phase; undefined where it is not known. */
+  readonly phaseSince?: PhaseSince | undefined;
+}
+
+/** In use when either side says so: what is written may be behind what is known, and a stale node says nothing. */
+export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaited">): UseStatus {
+  const { status, phase } = claim;
+  if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
+  if (references.length > 0 || status?.reason === "Referenced") return "Referenced";
+  if (status?.unused === true) return "Unused";
+  return phase === "Bound" ? "NotWatched" : "NotBound";
+}
+
+/** How a claim is used by what is stored in its status alone. */
+export function writtenStatus({ status, phase }: Claim): UseStatus {
+  if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
+  if (status.unused) return "Unused";
+  return status.reason === "Mounted" ? "Mounted" : "Referenced";
+}
+
+/** One claim of the list. */
+export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
+  const { claim, use, references, awaited } = sight;
+  const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
+  const known = useStatusOf(sight);
+  const holders = use.held.map(({ node }) => node);
+  return {
+    namespace,
+    name,
+    uid,
+    phase,
+    ...phaseSinceOf(sight.phaseSince),
+    deleting: isDeleting,
+    deletionHeld: sight.isDeletionHeld === true,
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    volume: volume ?? null,
+    status: known,
+    since: sinceOf(claim, known),
+    condition: conditionOf(claim),
+    ...lastUseOf(status),
+    mountedOn: storedNodesOf(status?.mountedOn),
+    live: {
+      mountedOn: mountedOnOf(use.held, words),
+      stagedOn: capped(use.staged, (node) => ({ node, state: words.stateOf(node) })),
+      references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
+      pendingNodes: capped(oncePerNode(awaited), (one) => pendingNodeOf(one, words)),
+    },
+    pending: waitsForNodes({ isEligible: isEligible(claim), holders, references, awaited }),
+    kubernetes: kubernetesOf(upstream),
+    disagrees: known === "Mounted" && saidByKubernetes(upstream)?.unused === true,
+  };
+}
+
+/** The stored time tells only of what is stored; in use is in use, however, and the time stays over a change of reason. */
+function sinceOf({ status }: Claim, known: UseStatus): string | null {
+  const isUnused = known === "Unused";
+  return status === undefined || status.unused !== isUnused ? null : formatSecondsUp(status.sinceMs);
+}
+
+function conditionOf({ status }: Claim): ClaimEntry["condition"] {
+  if (status === undefined) return null;
+  const { unused, reason, message, sinceMs } = status;
+  return { status: unused ? "True" : "False", reason, message, since: formatSecondsUp(sinceMs) };
+}
+
+/** A node may be pending for several reasons, the nearest first. */
+function oncePerNode(awaited: readonly Awaited[]): readonly Awaited[] {
+  const nodes = new Map(awaited.toReversed().map((one) => [one.node, one]));
+  return [...nodes.values()].toReversed();
+}
+
+const WHY = { "pod-ended": "pod-ended", "was-mounted": "was-mounted", attached: "attached", unwatched: "unobserved" };
+
+function pendingNodeOf({ node, isSilent, why }: Awaited, { isKnown }: NodeWords) {
+  const due = isKnown(node) ? "ScanDue" : "Unreported";
+  return { node, state: isSilent ? "Stale" : due, why: why === undefined ? "start" : WHY[why] };
+}
+
+function kubernetesOf(upstream: Claim["upstream"]): ClaimEntry["kubernetes"] {
+  if (upstream === undefined) return null;
+  const { unused, sinceMs, owner } = upstream;
+  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: owner === "mooring" };
+}

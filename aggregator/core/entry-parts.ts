@@ -1,0 +1,73 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import type { ClaimEntry } from "../../common/storage/list-lines.ts";
+import type { PhaseSince } from "../../common/storage/phase-since.ts";
+import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { Standing } from "./standing.ts";
+import type { NodeUse } from "./volume-use.ts";
+
+/** What lists call the standing of a node. */
+export const NODE_STATES = { agent: "Reporting", silent: "Stale", agentless: "NoAgent", gone: "Gone" } as const;
+export type NodeState = (typeof NODE_STATES)[Standing["kind"]];
+
+/** What the entries of lists say of nodes and pods. */
+export interface NodeWords {
+  readonly stateOf: (node: string) => NodeState;
+  /** It has reported since the aggregator began to lead. */
+  readonly isKnown: (node: string) => boolean;
+  /** `namespace/name` of a pod that is there or was not long ago. */
+  readonly podName: (uid: string) => string | undefined;
+  /** The API has the pod. */
+  readonly isPodThere: (uid: string) => boolean;
+}
+
+/** No more of anything than this stands in one entry of a list. */
+export const MOST_ITEMS = 32;
+
+export function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T[]; omitted: number } {
+  return { items: values.slice(0, MOST_ITEMS).map(toItem), omitted: Math.max(0, values.length - MOST_ITEMS) };
+}
+
+/** Where a volume is mounted by the nodes' last reports, and by which pods. */
+export function mountedOnOf(uses: readonly NodeUse[], words: NodeWords): ClaimEntry["live"]["mountedOn"] {
+  return capped(uses, ({ node, pods }) => ({
+    node,
+    state: words.stateOf(node),
+    pods: capped(pods, ({ uid, name }) => ({
+      uid,
+      name: words.podName(uid) ?? name ?? null,
+      gone: !words.isPodThere(uid),
+    })),
+  }));
+}
+
+/** Since when an object is in its phase, and what that is known from. */
+export function phaseSinceOf(since: PhaseSince | undefined): Pick<ClaimEntry, "phaseSince" | "phaseSinceFrom"> {
+  if (since === undefined) return { phaseSince: null, phaseSinceFrom: null };
+  return { phaseSince: formatSecondsUp(since.ms), phaseSinceFrom: since.from };
+}
+
+/** The last use and a time after it that nobody observed, as they stand on a claim or its volume. */
+export function lastUseOf({
+  lastUse: use,
+  blindGap: gap,
+}: Partial<Pick<ClaimStatus, "lastUse" | "blindGap">> = {}): Pick<ClaimEntry, "lastUse" | "blindGap"> {
+  return {
+    lastUse: use
+      ? {
+          release: use.releaseId,
+          node: use.node ?? null,
+          pod: use.pod ?? null,
+          podUid: use.podUid ?? null,
+          releasedAt: formatMillisecondsUp(use.releasedAtMs),
+          uncertaintyMs: use.uncertaintyMs ?? null,
+          evidence: use.evidence,
+        }
+      : null,
+    blindGap: gap ? { from: formatMillisecondsUp(gap.fromMs), to: formatMillisecondsUp(gap.toMs) } : null,
+  };
+}
+
+/** The nodes of an annotation. */
+export function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"] {
+  return stored === undefined ? null : { nodes: [...stored.nodes], more: stored.more };
+}

@@ -1,0 +1,37 @@
+/** Which entries of a list are asked for: the values of each parameter that was given. */
+export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** A filter, or everything that is wrong with it. */
+export type ReadFilter =
+  | { readonly kind: "filter"; readonly filter: ListFilter }
+  | { readonly kind: "problems"; readonly problems: readonly string[] };
+
+/** No more of a wrong name, and no more problems, are told to who sent them. */
+const SHOWN_LENGTH = 80;
+const SHOWN_PROBLEMS = 20;
+/** What clients of before asked for. */
+const PAGED: ReadonlySet<string> = new Set(["limit", "continue"]);
+
+/** Reads a query string. A parameter that is not known is a problem: ignored, it would answer more than was asked for. */
+export function readFilter(allowed: readonly string[], query: Iterable<readonly [string, string]>): ReadFilter {
+  const filter = new Map<string, Set<string>>();
+  const problems: string[] = [];
+  for (const [name, value] of query) {
+    if (!allowed.includes(name)) problems.push(unknown(name, allowed));
+    else if (value === "") problems.push(`${name}: empty`);
+    else filter.set(name, (filter.get(name) ?? new Set()).add(value));
+  }
+  if (problems.length > 0) return { kind: "problems", problems: problems.slice(0, SHOWN_PROBLEMS) };
+  return { kind: "filter", filter };
+}
+
+function unknown(name: string, allowed: readonly string[]): string {
+  const shown = JSON.stringify(name.length > SHOWN_LENGTH ? `${name.slice(0, SHOWN_LENGTH)}…` : name);
+  const why = PAGED.has(name) ? "; lists are streamed, not paged, as of api.mooring.dev/v2: update the client" : "";
+  return `unknown parameter ${shown}; allowed: ${allowed.join(", ")}${why}`;
+}
+
+/** True for a value that is asked for; of a parameter that was not given, every value is. */
+export function asksFor(filter: ListFilter, name: string, value: string): boolean {
+  return filter.get(name)?.has(value) ?? true;
+}

@@ -1,0 +1,70 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import type { VolumeEntry } from "../../common/storage/list-lines.ts";
+import type { PhaseSince } from "../../common/storage/phase-since.ts";
+import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
+import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
+import type { Pod, Volume } from "./cluster-objects.ts";
+import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
+import { isStillMounted } from "./volume-annotations.ts";
+import type { VolumeUse } from "./volume-use.ts";
+
+/** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
+export const LEAKED_AFTER_MS = 300_000;
+
+/** A PersistentVolume, and what nodes and the API say of it at this moment. */
+export interface VolumeSight {
+  readonly volume: Volume;
+  readonly use: VolumeUse;
+  /** Pods that name its claim and are not over. */
+  readonly references: readonly Pod[];
+  /** Nodes that the API says it is, or is to be, attached to or in use on. */
+  readonly attached: readonly string[];
+  /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
+  readonly idleSince: (node: string) => number | undefined;
+  /** What the claim that it names says of its last use; nothing where that claim is gone. */
+  readonly claimUse?: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined;
+  /** Since when it is in its phase; undefined where it is not known. */
+  readonly phaseSince?: PhaseSince | undefined;
+  readonly nowMs: number;
+}
+
+/** Staged there for long although no pod uses it there. */
+function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight): boolean {
+  const sinceMs = idleSince(node);
+  // A pod that has just come to the node may be about to use it.
+  const isWanted = references.some((pod) => pod.node === node);
+  return sinceMs !== undefined && nowMs - sinceMs >= LEAKED_AFTER_MS && !isWanted;
+}
+
+/** One volume of the list. */
+export function volumeEntryOf(sight: VolumeSight, words: NodeWords): VolumeEntry {
+  const { volume, use, attached, idleSince } = sight;
+  const { key, uid, phase, storageClass, capacity, reclaimPolicy, csi, claim, annotations } = volume;
+  const stagedOn = capped(use.staged, (node) => {
+    const sinceMs = idleSince(node);
+    const unusedSince = sinceMs === undefined ? null : formatMillisecondsUp(sinceMs);
+    return { node, state: words.stateOf(node), unusedSince, leaked: isLeakedOn(node, sight) };
+  });
+  return {
+    name: key,
+    uid,
+    phase,
+    ...phaseSinceOf(sight.phaseSince),
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    reclaimPolicy: reclaimPolicy ?? null,
+    driver: csi?.driver ?? null,
+    claim: claimOf(volume),
+    live: { mountedOn: mountedOnOf(use.held, words), stagedOn, attachedTo: capped(attached, (node) => node) },
+    leaked: use.staged.some((node) => isLeakedOn(node, sight)),
+    stillMounted: isStillMounted({ volume, mounts: { all: [...use.held.map(({ node }) => node), ...use.staged] } }),
+    mountedOn: storedNodesOf(readVolumeMark(uid, annotations?.mountedOn)),
+    ...lastUseOf(sight.claimUse ?? (claim && readCopiedUse(claim.uid, annotations?.lastUse))),
+  };
+}
+
+function claimOf({ claim }: Volume): VolumeEntry["claim"] {
+  if (claim === undefined) return null;
+  const slash = claim.key.indexOf("/");
+  return { namespace: claim.key.slice(0, slash), name: claim.key.slice(slash + 1), uid: claim.uid };
+}

@@ -1,0 +1,80 @@
+import { createBreather } from "../../common/runtime/breather.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { AnswerCut, type RouteAnswer } from "../../common/runtime/http-answer.ts";
+import type { Route } from "../../common/runtime/http-server.ts";
+import { LIST_API_VERSION, LIST_CONTENT_TYPE, type ListEnd, type ListHeader } from "../../common/storage/list-lines.ts";
+import { type ListFilter, readFilter } from "../core/list-filter.ts";
+
+/** What every list says before its entries. */
+export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
+
+/** One list. */
+export interface ListSpec {
+  readonly path: string;
+  readonly kind: ListHeader["kind"];
+  /** What entries can be asked for by. */
+  readonly parameters: readonly string[];
+  /** Goes over what there is, one object for each step; nothing for one that is not asked for or gone. */
+  readonly entries: (filter: ListFilter) => Iterable<object | undefined>;
+}
+
+/** What lists have in common. */
+export interface ListParts {
+  readonly clock: Clock;
+  /** Nothing before the API server's time is known. */
+  readonly head: () => ListHead | undefined;
+}
+
+/** Each list that is under way may hold the event loop for a slice in the same turn. */
+export const MOST_LISTS = 2;
+/** A caller that takes little at a time shall not keep its place for ever. Milliseconds. */
+const LONGEST_MS = 600_000;
+/** So much is handed on at once. Characters. */
+const CHUNK_LENGTH = 32_768;
+
+/** `GET` of lists, as lines of JSON. Reading changes nothing. What is under way when the signal is aborted is cut. */
+export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal: AbortSignal): readonly Route[] {
+  let underWay = 0;
+  const answer = (spec: ListSpec, query: URLSearchParams): RouteAnswer => {
+    const read = readFilter(spec.parameters, query);
+    if (read.kind === "problems") return { status: 400, body: read.problems.map((problem) => `${problem}\n`).join("") };
+    const head = parts.head();
+    if (head === undefined) return { status: 503, body: "the API server's time is not known yet\n" };
+    if (underWay >= MOST_LISTS)
+      return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
+    underWay += 1;
+    const rest = linesOf(spec.entries(read.filter), parts.clock, signal);
+    const header: ListHeader = { apiVersion: LIST_API_VERSION, kind: spec.kind, ...head };
+    const whenOver = async function* () {
+      try {
+        yield* rest;
+      } finally {
+        underWay -= 1;
+      }
+    };
+    return { status: 200, body: `${JSON.stringify(header)}\n`, rest: whenOver(), contentType: LIST_CONTENT_TYPE };
+  };
+  return specs.map((spec) => ({ method: "GET", path: spec.path, answer: ({ query }) => answer(spec, query) }));
+}
+
+async function* linesOf(entries: Iterable<object | undefined>, clock: Clock, signal: AbortSignal) {
+  const until = clock.monotonicMs() + LONGEST_MS;
+  // One entry may be a volume that thousands of nodes have mounted.
+  const breathe = createBreather(clock, signal, 1);
+  let [text, count] = ["", 0];
+  for (const entry of entries) {
+    if (entry !== undefined) {
+      text += `${JSON.stringify(entry)}\n`;
+      count += 1;
+    }
+    const pause = breathe();
+    if (pause !== undefined) await pause;
+    if (signal.aborted) throw new AnswerCut("the aggregator is stopping, or leads no more");
+    if (clock.monotonicMs() > until) throw new AnswerCut("taken too slowly for ten minutes");
+    if (text.length < CHUNK_LENGTH) continue;
+    yield text;
+    text = "";
+  }
+  const end: ListEnd = { complete: true, entries: count };
+  yield `${text}${JSON.stringify(end)}\n`;
+}

@@ -1,0 +1,71 @@
+import type { Claim } from "../../common/storage/claim.ts";
+import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { claimsOf } from "../core/attribution.ts";
+import type { ClaimSight } from "../core/claim-entry.ts";
+import type { DecidedClaim } from "../core/claim-facts.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import { compareText } from "../core/compare-text.ts";
+import type { NodeHold, NodeView } from "../core/node-view.ts";
+import type { VolumeSight } from "../core/volume-entry.ts";
+import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** Where the lists of claims and volumes look. Nothing of it is changed by reading. */
+export interface SightSources {
+  readonly cluster: Cluster;
+  readonly isDeletionHeld: (claim: Claim) => boolean;
+  /** Views that have a hold or a release of one of the volumes. */
+  readonly viewsOf: (volumes: readonly VolumeIdentity[]) => readonly NodeView[];
+  /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
+  readonly idleSince: (node: string, uid: string) => number | undefined;
+  /** What the node showed last counts as ended: it is gone, or was left by its agent in another boot. */
+  readonly isOver: (node: string) => boolean;
+  /** The API server's wall clock, at the earliest. Milliseconds since the epoch. */
+  readonly earliestMs: () => number;
+}
+
+/** A claim as it is seen now. */
+export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHeld }: SightSources): ClaimSight {
+  const { claim, holders, references, awaited } = facts;
+  const { volume } = claim;
+  const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
+  const use = volumeUse(viewsOf(identities), identities, (hold) =>
+    claimsOf(hold, cluster).some(({ uid }) => uid === claim.uid),
+  );
+  const [holding, referring] = [new Set(holders), new Set(references)];
+  return {
+    claim,
+    phaseSince: cluster.claimPhaseSince(claim),
+    // Of a node that is gone the last report says nothing any more.
+    use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
+    references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
+    awaited,
+    isDeletionHeld: isDeletionHeld(claim),
+  };
+}
+
+/** A volume as it is seen now. */
+export function volumeSight(volume: Volume, sources: SightSources): VolumeSight {
+  const { cluster, viewsOf, idleSince, isOver, earliestMs } = sources;
+  const identities = identitiesOf(volume.key, volume.csi);
+  const isOwn = ({ podUid }: NodeHold): boolean =>
+    podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
+  const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
+  const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
+  return {
+    volume,
+    claimUse: claimUseOf(volume, cluster),
+    phaseSince: cluster.phaseSince(volume),
+    use: { held: held.filter(({ node }) => !isOver(node)), staged },
+    references: pods.filter(({ isTerminal }) => !isTerminal),
+    attached: cluster.nodesWith(volume).toSorted(compareText),
+    // Where a node is off nothing is left to unstage.
+    idleSince: (node) => (isOver(node) ? undefined : idleSince(node, volume.uid)),
+    nowMs: earliestMs(),
+  };
+}
+
+function claimUseOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "claim">): VolumeSight["claimUse"] {
+  const claim = ref && find(ref.key);
+  return claim?.uid === ref?.uid && claim?.volume === key ? claim.status : undefined;
+}

@@ -1,0 +1,83 @@
+import * as v from "valibot";
+import { claimEntry } from "../common/storage/list-lines.ts";
+import { saidByKubernetes } from "../common/storage/upstream-unused.ts";
+import { type ClaimUse, evidenceOf, type ListedClaim } from "./claim-use.ts";
+import { lastUseIn } from "./last-use.ts";
+
+type Entry = v.InferOutput<typeof claimEntry>;
+
+/** Reads a line of `/v1/claims`; nothing for what is none. */
+export function readClaimEntry(raw: unknown): ClaimUse | undefined {
+  const result = v.safeParse(claimEntry, raw);
+  return result.success ? useOfEntry(result.output) : undefined;
+}
+
+function useOfEntry(entry: Entry): ClaimUse {
+  const { status, since, pending, disagrees, deletionHeld, live } = entry;
+  const claim = claimOf(entry);
+  return {
+    claim,
+    status,
+    sinceMs: since,
+    evidence: evidenceOf(status, claim.status),
+    ...nodesOf(entry),
+    lastUse: claim.status?.lastUse,
+    kubernetes: saidByKubernetes(claim.upstream),
+    disagrees,
+    live,
+    isPending: pending,
+    ...(deletionHeld && { isDeletionHeld: true }),
+  };
+}
+
+function claimOf(entry: Entry): ListedClaim {
+  const { namespace, name, uid, phase, deleting, volume, storageClass, capacity, condition, kubernetes } = entry;
+  return {
+    key: `${namespace}/${name}`,
+    namespace,
+    name,
+    uid,
+    phase,
+    isDeleting: deleting,
+    volume,
+    storageClass,
+    capacity,
+    status: condition === null ? undefined : statusOf(condition, entry),
+    upstream: kubernetes
+      ? {
+          unused: kubernetes.unused,
+          sinceMs: kubernetes.since,
+          owner: kubernetes.byMooring ? "mooring" : undefined,
+        }
+      : undefined,
+  };
+}
+
+function statusOf(
+  { status, reason, message, since }: NonNullable<Entry["condition"]>,
+  entry: Entry,
+): NonNullable<ListedClaim["status"]> {
+  const { mountedOn, lastUse, blindGap: gap } = entry;
+  return {
+    unused: status === "True",
+    reason,
+    message,
+    sinceMs: since,
+    mountedOn: mountedOn ?? undefined,
+    lastUse: lastUseIn(lastUse),
+    ...(gap === null ? {} : { blindGap: { fromMs: gap.from, toMs: gap.to } }),
+  };
+}
+
+/** Where it is mounted now, rather than where it was when that was written; for a claim that is not, where it was last. */
+function nodesOf({
+  status,
+  live,
+  mountedOn,
+  lastUse,
+}: Pick<Entry, "status" | "live" | "mountedOn" | "lastUse">): Pick<ClaimUse, "nodes" | "omittedNodes"> {
+  const { items, omitted } = live.mountedOn;
+  if (items.length > 0) return { nodes: items.map(({ node }) => node), omittedNodes: omitted };
+  if (status === "Mounted") return { nodes: mountedOn?.nodes ?? [], omittedNodes: mountedOn?.more ? "some" : 0 };
+  return { nodes: lastUse?.node === undefined ? [] : [lastUse.node], omittedNodes: 0 };
+}
