@@ -67,7 +67,7 @@ describe("docs/troubleshooting, word by word on a cluster in trouble", () => {
     { page: "README.md", shows: [/pod\/mooring-agent-/, /"holds"/, /volumes\/kubernetes.io~csi\/pv-left\/mount/] },
     {
       page: "claim-says-unused.md",
-      shows: [/orders .*Unmounted/, /left .*DISAGREES/, /"reason": "Unmounted"/, /"heldOn": \{\s*"items": \[\],/],
+      shows: [/orders .*Unmounted/, /left .*DISAGREES/, /"reason": "Unmounted"/, /"mountedOn": \{\s*"items": \[\],/],
     },
     {
       page: "pod-was-rejected.md",
@@ -82,7 +82,7 @@ describe("docs/troubleshooting, word by word on a cluster in trouble", () => {
     {
       page: "mount-is-leaked.md",
       shows: [
-        /"name":"left","held":.*"gone":true/,
+        /"name":"left","mounted":.*"gone":true/,
         /"pod":"shop\/left".*"unusedAgeMs":\d/,
         /^\d+ .* \/var\/lib\/kubelet\/pods\/.*\/pv-left\/mount/m,
         /grpc_status_code="Unavailable",method_name="\/csi.v1.Node\/NodeUnpublishVolume"/,
@@ -113,7 +113,7 @@ describe("docs/troubleshooting, word by word on a cluster in trouble", () => {
     expect(stderr).not.toMatch(WRONG);
     expect(stdout).toMatch(/\[\+\]reports ok \(degraded\): none has been accepted for \d+ s/);
     expect(stdout).toMatch(/Connect Timeout Error.*"msg":"report not delivered"/);
-    expect(stdout).toMatch(/"standing": "silent"/);
+    expect(stdout).toMatch(/"state": "Stale"/);
     expect(stdout).toMatch(/^shop\/reports$/m);
   });
 });

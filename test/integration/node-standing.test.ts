@@ -5,6 +5,7 @@ import type { NodeReport } from "../../common/storage/node-report.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
+import { readList } from "../rig/stand-in/listed.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 /** Times of seconds instead of minutes; the rules are the same. */
@@ -101,8 +102,7 @@ async function report(told: Told): Promise<void> {
 }
 
 async function standingOf(name: string): Promise<unknown> {
-  const list = JSON.parse((await aggregator?.page(`/v1/nodes?name=${name}`)) ?? "{}");
-  return list.items?.[0]?.standing;
+  return readList((await aggregator?.page(`/v1/nodes?name=${name}`)) ?? "").items[0]?.state;
 }
 
 async function standsAs(name: string, kind: string): Promise<void> {
@@ -132,7 +132,7 @@ describe("nodes without an agent on a real API server", () => {
 
     expect(unused.status).toMatchObject({ reason: "NoPodUsing", lastUse: { node: "alive", evidence: "pod-status" } });
     expect(waiting.status?.unused).toBe(false);
-    expect(await standingOf("quiet")).toBe("silent");
+    expect(await standingOf("quiet")).toBe("Stale");
   });
 
   it("a tenant's pod that calls itself an agent holds up no claim of the node", async () => {

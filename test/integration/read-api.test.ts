@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import { array, boolean, looseObject, nullable, number, object, parse, string } from "valibot";
+import { createServer, request } from "node:http";
+import { array, boolean, looseObject, nullable, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -12,22 +12,16 @@ import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import type { StandInPod } from "../rig/stand-in/kubelet.ts";
+import { readList } from "../rig/stand-in/listed.ts";
 import { applyManifests, createAgent, DEMO_PACE, type Program } from "../rig/stand-in/mooring.ts";
 import { buildCluster, claimThat, makeClaims, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 
 const CLAIMS = ["orders", "shared", "left", "quiet", "idle"];
 const LIMIT_MS = 30_000;
 
-const Page = looseObject({
-  kind: string(),
-  cluster: nullable(string()),
-  nodes: object({ total: number(), silent: number(), unheard: number() }),
-  items: array(looseObject({ name: string() })),
-  continue: nullable(string()),
-});
 const Printed = looseObject({
   source: looseObject({ kind: string(), cluster: nullable(string()) }),
-  items: array(looseObject({ name: string(), status: string(), waiting: nullable(boolean()) })),
+  items: array(looseObject({ name: string(), status: string(), pending: nullable(boolean()) })),
 });
 const Named = looseObject({ metadata: looseObject({ uid: string() }) });
 
@@ -80,7 +74,7 @@ afterAll(async () => {
 async function get(target: string) {
   const answer = await fetch(`${stage.aggregator.url}${target}`);
   expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "no-store"]);
-  return parse(Page, await answer.json());
+  return readList(await answer.text());
 }
 
 async function names(target: string): Promise<readonly string[]> {
@@ -124,25 +118,26 @@ describe("the lists", () => {
     { path: "/v1/volumes", kind: "VolumeList", found: CLAIMS.map((claim) => `pv-${claim}`).sort() },
     { path: "/v1/nodes", kind: "NodeList", found: ["node-a", "node-b"] },
   ])("$path is of this cluster", async ({ path, kind, found }) => {
-    const page = await get(path);
+    const { items, ...header } = await get(path);
 
-    expect(page).toMatchObject({ kind, cluster, continue: null, nodes: { total: 2, silent: 0, unheard: 0 } });
-    expect(page.items.map(({ name }) => name)).toEqual(found);
+    const nodes = { total: 2, stale: 0, unreported: 0 };
+    expect(header).toMatchObject({ apiVersion: "api.mooring.dev/v2", kind, cluster, nodes });
+    expect(items.map(({ name }) => name).toSorted()).toEqual(found);
   });
 
   it("show a mount that was left behind by a pod that is gone", async () => {
     const pod = await runPod("orders", 0);
     await stage.kubelets[0].forceDelete(pod);
 
-    await listed("/v1/claims?disagrees=true", ({ items }) =>
-      expect(items).toMatchObject([
+    await listed("/v1/claims", ({ items }) =>
+      expect(items.filter(({ disagrees }) => disagrees)).toMatchObject([
         {
-          ...{ name: "orders", status: "Mounted", disagrees: true, waiting: false },
+          ...{ name: "orders", status: "Mounted", disagrees: true, pending: false },
           live: {
-            heldOn: {
+            mountedOn: {
               items: [
                 {
-                  ...{ node: "node-a", state: "agent" },
+                  ...{ node: "node-a", state: "Reporting" },
                   pods: { items: [{ uid: pod.uid, name: `${NAMESPACE}/orders-0`, gone: true }] },
                 },
               ],
@@ -152,7 +147,6 @@ describe("the lists", () => {
         },
       ]),
     );
-    expect(await names("/v1/claims?node=node-b")).toEqual([]);
   });
 
   it("show where a volume stays staged although it is used elsewhere", async () => {
@@ -162,12 +156,12 @@ describe("the lists", () => {
     await stage.kubelets[0].unmount(pod);
 
     const staged = { unusedSince: expect.any(String), leaked: false };
-    await listed("/v1/volumes?driver=csi.example.com", ({ items }) =>
+    await listed("/v1/volumes?name=pv-shared", ({ items }) =>
       expect(items).toMatchObject([
         {
           name: "pv-shared",
           live: {
-            heldOn: { items: [{ node: "node-b" }] },
+            mountedOn: { items: [{ node: "node-b" }] },
             stagedOn: {
               items: [
                 { node: "node-a", ...staged },
@@ -178,12 +172,11 @@ describe("the lists", () => {
         },
       ]),
     );
-    expect(await names("/v1/claims?node=node-a&status=Mounted")).toEqual(["orders", "shared"]);
   });
 
   it("have every entry that stays exactly once while others come and go", async () => {
-    const path = "/api/v1/namespaces/paging/persistentvolumeclaims";
-    await stage.api.create("/api/v1/namespaces", { metadata: { name: "paging" } });
+    const path = "/api/v1/namespaces/crowd/persistentvolumeclaims";
+    await stage.api.create("/api/v1/namespaces", { metadata: { name: "crowd" } });
     const create = (name: string): Promise<unknown> =>
       stage.api.create(path, {
         metadata: { name },
@@ -193,37 +186,48 @@ describe("the lists", () => {
         },
       });
     const numbered = (prefix: string): string[] => Array.from({ length: 30 }, (_, index) => `${prefix}-${index + 10}`);
-    const kept = numbered("kept");
-    const fleeting = numbered("gone");
+    const [kept, fleeting] = [numbered("kept"), numbered("gone")];
     await Promise.all([...kept, ...fleeting].map(create));
-    await listed("/v1/claims?namespace=paging", ({ items }) => expect(items).toHaveLength(60));
+    await listed("/v1/claims?namespace=crowd", ({ items }) => expect(items).toHaveLength(60));
 
-    const seen: string[] = [];
-    let turn = 0;
-    for (let query = "limit=7"; query !== ""; turn += 1) {
-      const { items, continue: token } = await get(`/v1/claims?namespace=paging&phase=Pending&${query}`);
-      seen.push(...items.map(({ name }) => name));
-      query = token === null ? "" : `limit=7&continue=${token}`;
-      for (const name of fleeting.splice(0, 4)) await stage.api.remove(`${path}/${name}`);
-      for (const name of [`a-new-${turn}`, `kept-new-${turn}`, `z-new-${turn}`]) if (turn < 8) await create(name);
+    const lists: Promise<readonly string[]>[] = [];
+    for (const [turn, name] of fleeting.entries()) {
+      const both = [stage.api.remove(`${path}/${name}`), create(`new-${turn}`)];
+      if (turn % 3 === 0) lists.push(names("/v1/claims?namespace=crowd"));
+      await Promise.all(both);
+      await lists.at(-1);
     }
 
-    expect(turn).toBeGreaterThan(5);
-    expect(seen.filter((name) => kept.includes(name))).toEqual(kept);
-    expect(new Set(seen).size).toBe(seen.length);
-    expect(seen).toEqual(seen.toSorted());
+    for (const found of await Promise.all(lists)) {
+      expect(found.filter((name) => kept.includes(name)).toSorted()).toEqual(kept);
+      expect(new Set(found).size).toBe(found.length);
+    }
   });
 
   it("refuse what they do not understand, naming what they do", async () => {
-    const answer = await fetch(`${stage.aggregator.url}/v1/claims?status=used&limit=9999&namespaces=a`);
+    const answer = await fetch(`${stage.aggregator.url}/v1/claims?status=used&limit=9999`);
 
     expect(answer.status).toBe(400);
     expect((await answer.text()).split("\n")).toEqual([
-      'status: "used"; allowed: Mounted, Referenced, Unused, NotWatched, NotBound',
-      'limit: "9999"; allowed: a number from 1 to 1000',
-      expect.stringMatching(/^unknown parameter "namespaces"; allowed: namespace, name, .*, limit, continue$/),
+      'unknown parameter "status"; allowed: namespace, name',
+      expect.stringMatching(/^unknown parameter "limit"; allowed: namespace, name; .*api.mooring.dev\/v2/),
       "",
     ]);
+  });
+
+  it("are refused to who asks by another name than the machine's", async () => {
+    const { port } = new URL(stage.aggregator.url);
+
+    const status = await new Promise((resolve, reject) => {
+      request({ port, path: "/v1/claims", headers: { host: "rebound.example" } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+
+    expect(status).toBe(403);
   });
 });
 
@@ -284,6 +288,14 @@ describe("the list of claims on the command line", () => {
       why: "it answered 503: the cluster has not been listed yet",
     },
     {
+      name: "it is of before, and answers in pages",
+      url: () =>
+        serverThat(
+          (answer) => void answer(200, '{"apiVersion":"api.mooring.dev/v1","kind":"ClaimList","items":[\n{}\n]}\n'),
+        ),
+      why: "it speaks api.mooring.dev/v1 and this command api.mooring.dev/v2: use the same version of both",
+    },
+    {
       name: "something else answers",
       url: () => serverThat((answer) => void answer(200, "{}")),
       why: "its answer is not",
@@ -296,6 +308,20 @@ describe("the list of claims on the command line", () => {
     expect(stdout).toContain("orders");
     expect(stderr).toContain(`Read from the API server ${stage.plane.url}.\n`);
     expect(stderr).toContain(`was not used: ${why}`);
+  });
+
+  it("is the API server's when the cluster's own aggregator breaks off, and says so to everybody", async () => {
+    const whole = await (await fetch(`${stage.aggregator.url}/v1/claims?namespace=${NAMESPACE}`)).text();
+    const cut = whole.slice(0, whole.lastIndexOf("\n", whole.length - 2) + 1);
+    const url = await serverThat((answer) => void answer(200, cut));
+
+    const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "--aggregator", url]);
+
+    expect(code).toBe(0);
+    expect(stdout).toContain("orders");
+    expect(stderr).toContain(
+      "was not used: its list broke off after 5 entries (its end is missing); run the command again.",
+    );
   });
 
   it.each([
@@ -315,21 +341,22 @@ describe("a node whose agent is gone", () => {
     await stage.agents[0].child.kill();
     await stage.kubelets[0].forceDelete(pod);
 
-    await listed("/v1/claims?waitsFor=node-a&name=quiet", ({ items, nodes }) => {
-      expect(nodes).toEqual({ total: 2, silent: 1, unheard: 0 });
+    await listed("/v1/claims?name=quiet", ({ items, nodes }) => {
+      expect(nodes).toEqual({ total: 2, stale: 1, unreported: 0 });
       expect(items).toMatchObject([
         {
           name: "quiet",
           status: "Mounted",
-          waiting: true,
-          live: { awaited: { items: [{ node: "node-a", state: "silent" }] } },
+          pending: true,
+          live: { pendingNodes: { items: [{ node: "node-a", state: "Stale" }] } },
         },
       ]);
     });
-    expect(await names("/v1/nodes?state=silent")).toEqual(["node-a"]);
+    const states = (await get("/v1/nodes")).items.map(({ name, state }) => [name, state]);
+    expect(Object.fromEntries(states)).toEqual({ "node-a": "Stale", "node-b": "Reporting" });
     const { stdout, stderr } = await claims(["-n", NAMESPACE, "--aggregator", stage.aggregator.url]);
-    expect(stdout.split("\n").find((line) => line.startsWith("quiet"))).toMatch(/Mounted .* node-a \(silent\)$/);
-    expect(stderr).toContain("1 of 2 nodes is silent: what it said last may be over.\n");
+    expect(stdout.split("\n").find((line) => line.startsWith("quiet"))).toMatch(/Mounted .* node-a \(stale\)$/);
+    expect(stderr).toContain("1 of 2 nodes is stale: what it reported last may be over.\n");
   });
 });
 

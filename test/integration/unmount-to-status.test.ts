@@ -7,6 +7,7 @@ import { borrowControlPlane } from "../rig/control-plane/lent.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
+import { readList } from "../rig/stand-in/listed.ts";
 import type { Program } from "../rig/stand-in/mooring.ts";
 import {
   buildCluster,
@@ -88,10 +89,10 @@ describe("from an unmount to the claim's status", () => {
 
   it("tells of each node how fresh its report is and what kind of node it is", async () => {
     const fresh = {
-      silent: false,
+      state: "Reporting",
       lastReportAgeMs: expect.any(Number),
-      readEndedAgeMs: expect.any(Number),
-      releasesPending: 0,
+      scanEndedAgeMs: expect.any(Number),
+      unmountsPending: 0,
       facts: expect.objectContaining({ kernel: release(), mountNamespace: "other" }),
     };
 
@@ -99,13 +100,11 @@ describe("from an unmount to the claim's status", () => {
       what: "the facts about both nodes",
       limitMs: 20_000,
       check: async () => {
-        const list = await (await fetch(`${stage.aggregator.url}/v1/nodes`)).json();
-        expect(list).toMatchObject({
-          items: [
-            { name: "node-a", ...fresh },
-            { name: "node-b", ...fresh },
-          ],
-        });
+        const { items } = readList(await (await fetch(`${stage.aggregator.url}/v1/nodes`)).text());
+        expect(items.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toMatchObject([
+          { name: "node-a", ...fresh },
+          { name: "node-b", ...fresh },
+        ]);
       },
     });
     const log = readFileSync(stage.agents[0].child.logFile, "utf8");

@@ -89,12 +89,12 @@ export function freezeKubelet(stage: Stage, node: NodeName): Disposable {
   return { [Symbol.dispose]: () => kubelet.thaw() };
 }
 
-const disagreeing = v.object({ items: v.array(v.object({ name: v.string() })) });
+const claims = v.array(v.object({ name: v.string(), disagrees: v.boolean() }));
 
 /** Throws a HarnessError unless Mooring lists the claim as one that Kubernetes is wrong about. */
 async function requireDisagreement(stage: Stage, claim: string): Promise<void> {
-  const { items } = v.parse(disagreeing, await listOf(stage, "/v1/claims?disagrees=true"));
-  if (!items.some(({ name }) => name === claim))
+  const listed = v.parse(claims, await listOf(stage, `/v1/claims?name=${claim}`));
+  if (!listed.some(({ disagrees }) => disagrees))
     throw new HarnessError(`${claim} is not listed among the disagreements`);
 }
 

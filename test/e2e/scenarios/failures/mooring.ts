@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
 import { throughForwardedPort } from "../../../rig/node/forwarded-port.ts";
 import { codeOf, HarnessError } from "../../../rig/process/errors.ts";
+import { readList } from "../../../rig/stand-in/listed.ts";
 import { kubectl } from "../../kubectl.ts";
 import { NODES, type NodeName, type Stage } from "../stage.ts";
 
@@ -109,12 +110,12 @@ export async function untilReporting(stage: Stage, agent: () => Promise<MooringP
 }
 
 /** A list of the read API, as whoever leads answers it. */
-export async function listOf({ owner, cluster }: Stage, path: string): Promise<unknown> {
+export async function listOf({ owner, cluster }: Stage, path: string): Promise<readonly unknown[]> {
   return await throughForwardedPort(owner, cluster, async (url) => {
     const answer = await fetch(`${url}${path}`);
     const text = await answer.text();
     if (!answer.ok) throw new HarnessError(`${path} answers ${answer.status}: ${text.slice(0, 200)}`);
-    return JSON.parse(text);
+    return readList(text).items;
   });
 }
 

@@ -35,24 +35,22 @@ export const STAGING_FAILURES: readonly Scenario[] = [
   },
 ];
 
-const staged = v.object({
-  items: v.tuple([
-    v.object({
-      live: v.object({
-        heldOn: v.object({ items: v.array(v.unknown()) }),
-        stagedOn: v.object({ items: v.array(v.object({ node: v.string(), unusedSince: v.nullable(v.string()) })) }),
-      }),
+const staged = v.tuple([
+  v.object({
+    live: v.object({
+      mountedOn: v.object({ items: v.array(v.unknown()) }),
+      stagedOn: v.object({ items: v.array(v.object({ node: v.string(), unusedSince: v.nullable(v.string()) })) }),
     }),
-  ]),
-});
+  }),
+]);
 
 /** Throws a HarnessError unless the volume is listed as staged on the node, and unused there since its use ended. */
 async function requireStaged(stage: Stage, volume: string, { afterMs, byMs }: Truth): Promise<void> {
-  const [{ live }] = v.parse(staged, await listOf(stage, `/v1/volumes?name=${volume}`)).items;
+  const [{ live }] = v.parse(staged, await listOf(stage, `/v1/volumes?name=${volume}`));
   const staging = live.stagedOn.items.find(({ node }) => node === NODE);
   const sinceMs = parseTimestamp(staging?.unusedSince ?? "");
   const isRight =
     sinceMs !== undefined && sinceMs >= afterMs && sinceMs <= byMs + BUDGET_MS + stage.starvation(byMs, sinceMs);
-  if (!isRight || live.heldOn.items.length > 0)
+  if (!isRight || live.mountedOn.items.length > 0)
     throw new HarnessError(`${volume} is listed as ${JSON.stringify(live)}`);
 }
