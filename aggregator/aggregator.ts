@@ -260,7 +260,7 @@ class Aggregator {
 
   #whyNoReports(): TurnedAway | undefined {
     if (this.#cluster.unsynced().length > 0) return NOT_LISTED;
-    return this.#term !== undefined && this.#leadership.mayAct() ? this.#term.notReady() : NOT_LEADING;
+    return this.#term !== undefined && this.#leadership.isLeading() ? this.#term.notReady() : NOT_LEADING;
   }
 
   holdRejections(): string | undefined {

@@ -17,8 +17,8 @@ import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {
-  /** At this very moment: to be asked right before each act. */
-  readonly mayAct: () => boolean;
+  /** At this very moment. A read: it ends nothing; who acts asks the fence. */
+  readonly isLeading: () => boolean;
   /** The client that whatever may only be written by the leader goes out through. */
   readonly fenced: KubeClient;
   /** Who leads; nothing where there is nobody else. */
@@ -51,7 +51,7 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
   const coverage = new PodCoverage({ ...parts, time: client.serverTime });
   registerLeader(metrics, () => true);
   return {
-    mayAct: () => true,
+    isLeading: () => true,
     fenced: client,
     check: undefined,
     signs: () => undefined,
@@ -85,13 +85,13 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       hesitatesMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },
   );
-  const mayAct = (): boolean => elector.mayAct();
-  const fenced = fenceWrites(client, mayAct);
+  const fenced = fenceWrites(client, () => elector.mayAct());
   const label = new LeaderLabel({ ...parts, fenced }, { namespace, pod });
-  registerLeader(metrics, mayAct);
+  const isLeading = (): boolean => elector.isLeading;
+  registerLeader(metrics, isLeading);
   registerElection(parts, { elector, coverage });
   return {
-    mayAct,
+    isLeading,
     fenced,
     coverage,
     // Nobody competes before everything has been listed: until then nothing can be stuck.
@@ -120,9 +120,9 @@ async function untilReached({ clock, cluster }: LeadershipParts, version: string
   while (!isUpTo(version, cluster.podsReached() ?? "") && clock.monotonicMs() < until) await clock.sleep(10, signal);
 }
 
-function registerLeader(metrics: Metrics, mayAct: () => boolean): void {
+function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
   metrics.gauge({ name: "mooring_leader", help: "1 where this process decides and writes, else 0." }, () =>
-    mayAct() ? 1 : 0,
+    isLeading() ? 1 : 0,
   );
 }
 
@@ -144,7 +144,7 @@ function registerElection(
     },
     () => {
       const [since, now] = [coverage.coverage?.sinceMs, client.serverTime()?.latestMs];
-      if (!elector.mayAct() || since === undefined || now === undefined) return undefined;
+      if (!elector.isLeading || since === undefined || now === undefined) return undefined;
       return Math.max(0, (now - since) / 1000);
     },
   );

@@ -99,18 +99,22 @@ export class Elector {
 
   /** Whether this process may act at this very moment: to be asked right before each act. */
   mayAct(): boolean {
-    const tenure = this.#tenure;
-    if (tenure === undefined || tenure.stop.signal.aborted) return false;
-    if (this.#leftMs(tenure) > 0) return true;
-    // Who asks first after a pause ends what was going on.
-    tenure.stop.abort("the lease was not renewed in time");
+    if (this.isLeading) return true;
+    // Who is about to act first after a pause ends what was going on.
+    this.#tenure?.stop.abort("the lease was not renewed in time");
     return false;
+  }
+
+  /** The same for who only looks: it changes nothing. */
+  get isLeading(): boolean {
+    const tenure = this.#tenure;
+    return tenure !== undefined && !tenure.stop.signal.aborted && this.#leftMs(tenure) > 0;
   }
 
   view(): ElectionView {
     const { lease, since } = this.#seen ?? {};
     return {
-      isLeading: this.mayAct(),
+      isLeading: this.isLeading,
       holder: lease?.holder ?? "",
       heldSince: lease?.acquireTime,
       renewalAgeMs: since && longestMs(since, instantOf(this.#parts.clock)),

@@ -177,7 +177,7 @@ describe("leadership among replicas", () => {
     const text = await metrics.text();
     expect(text).toMatch(new RegExp(`^mooring_leader ${value}$`, "m"));
     expect(text).toMatch(/^mooring_lease_renewal_age_seconds 0(\.\d+)?$/m);
-    expect(leadership.mayAct()).toBe(value === 1);
+    expect(leadership.isLeading()).toBe(value === 1);
   });
 });
 
@@ -199,7 +199,7 @@ describe("leadership without an election", () => {
     }, signal);
 
     expect(told).toBe(signal);
-    expect(leadership.mayAct()).toBe(true);
+    expect(leadership.isLeading()).toBe(true);
     expect(leadership.fenced).toBe(client);
     expect(leadership.check).toBeUndefined();
     // Nobody is known to have watched before.

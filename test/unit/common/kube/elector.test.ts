@@ -265,6 +265,21 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([true, false]);
   });
 
+  it("ends nothing because somebody looks: only who is about to act ends what may not go on", async () => {
+    const { clock, elector, story } = await started(undefined);
+    clock.pass(10_001);
+
+    const seen = Array.from({ length: 100 }, () => elector.view().isLeading);
+    await settle();
+    const before = [...story];
+    elector.mayAct();
+    await settle();
+
+    expect(new Set(seen)).toEqual(new Set([false]));
+    expect(before).toEqual(["leads at 0 after {}"]);
+    expect(story).toContain("told to end at 10001");
+  });
+
   it.each([
     { name: "a process that was stopped", pause: "pass" },
     { name: "a machine that slept", pause: "suspend" },
