@@ -17,11 +17,18 @@ export interface RouteAnswer {
 /** Thrown by the rest of an answer that cannot be finished: the connection ends, so that nobody takes it for whole. */
 export class AnswerCut extends Error {}
 
-/** A caller that takes nothing for so long is given up. Milliseconds. */
-const STALLED_MS = 30_000;
+interface Sending {
+  readonly logger: Logger;
+  /** A caller that takes nothing of a rest for so long is given up. Milliseconds. */
+  readonly stalledMs: number;
+}
 
 /** Sends an answer; resolves when it is sent or nobody takes it any more. Never rejects. */
-export async function sendAnswer(response: ServerResponse, answer: RouteAnswer, logger: Logger): Promise<void> {
+export async function sendAnswer(
+  response: ServerResponse,
+  answer: RouteAnswer,
+  { logger, stalledMs }: Sending,
+): Promise<void> {
   const { status, body, rest, contentType = "text/plain; charset=utf-8", headers: more = {}, isLast = false } = answer;
   const headers = {
     ...more,
@@ -34,6 +41,8 @@ export async function sendAnswer(response: ServerResponse, answer: RouteAnswer, 
   // An oversized body is not read to its end, so the connection cannot be used again.
   response.writeHead(status, isLast || status === 413 ? { ...headers, connection: "close" } : headers);
   if (rest === undefined) return void response.end(body);
+  // Counts from the last byte that was taken, not from the last that was made.
+  response.setTimeout(stalledMs);
   try {
     await sendRest(response, body, rest);
   } catch (error) {
@@ -44,8 +53,6 @@ export async function sendAnswer(response: ServerResponse, answer: RouteAnswer, 
 }
 
 async function sendRest(response: ServerResponse, body: string, rest: AsyncIterable<string>): Promise<void> {
-  // Counts from the last byte that was taken, not from the last that was made.
-  response.setTimeout(STALLED_MS);
   response.write(body);
   for await (const text of rest) {
     if (response.destroyed) return;

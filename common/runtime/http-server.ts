@@ -70,6 +70,8 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** How often the two times are looked at. */
   readonly lookEveryMs: number;
+  /** Of a caller that takes nothing of a long answer. */
+  readonly stalledMs: number;
 }
 
 /** Where a server listens, and how. */
@@ -88,6 +90,7 @@ const LIMITS: ServerLimits = {
   connections: 12_000,
   bodyBytes: 32 * 1024 * 1024,
   lookEveryMs: 5_000,
+  stalledMs: 30_000,
 };
 
 /** Opens a server for routes; a simulation replaces just this. Rejects with `MooringError` "listen-failed". */
@@ -129,17 +132,19 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
   const { host, identity } = at;
   const router = createRouter(routes, logger);
   const isForAll = identity !== undefined || !isLoopback(host);
-  const room = new BodyRoom(at.limits?.bodyBytes ?? LIMITS.bodyBytes);
+  const { bodyBytes, stalledMs } = { ...LIMITS, ...at.limits };
+  const room = new BodyRoom(bodyBytes);
+  const sending = { logger, stalledMs };
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
-    if (!isForAll && headers.host === undefined) return void sendAnswer(response, NOT_NAMED, logger);
-    if (!isForAll && !asksByAddress(headers.host)) return void sendAnswer(response, ASKED_BY_NAME, logger);
+    if (!isForAll && headers.host === undefined) return void sendAnswer(response, NOT_NAMED, sending);
+    if (!isForAll && !asksByAddress(headers.host)) return void sendAnswer(response, ASKED_BY_NAME, sending);
     const lease = room.lease();
     const body = (limits: BodyLimits): Promise<string> => readBody(request, limits, lease);
     const call = { method, target, ...callerOf(request), body };
     void router(call)
       .finally(lease.giveBack)
-      .then((result) => sendAnswer(response, result, logger));
+      .then((result) => sendAnswer(response, result, sending));
   });
   const bound = await bind(server, at);
   // A connection that cannot be accepted must not end the process.

@@ -1,8 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { connect, type Socket } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { type ListHead, listRoutes, MOST_LISTS } from "../../../../aggregator/sources/list-stream.ts";
+import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
+import { listen } from "../../../../common/runtime/http-server.ts";
 import { createFakeClock, type FakeClock, settle } from "../../../fakes/clock.ts";
 import { wholeAnswer } from "../../../fakes/listen.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
 
 const HEAD: ListHead = {
   cluster: "c1",
@@ -170,5 +174,56 @@ describe("lists at once", () => {
     for (let done = false; !done; ) done = (await parts.next()).done === true;
 
     expect((await ask()).status).toBe(200);
+  });
+});
+
+/** A list that never ends, at a server of its own. */
+async function serve(signal: AbortSignal) {
+  const spec = { path: "/v1/claims", kind: "ClaimList" as const, parameters: [], entries: () => numbered(1e9) };
+  const routes = listRoutes([spec], { clock: createSystemClock(), head: () => HEAD }, signal);
+  const server = await listen(routes, { host: "127.0.0.1", port: 0 }, createFakeLogger());
+  onTestFinished(server.close);
+  const url = `${server.url}/v1/claims`;
+  /** A caller that takes nothing. */
+  const hang = (): Socket => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.on("error", () => {});
+    socket.pause();
+    socket.write("GET /v1/claims HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  return { url, hang };
+}
+
+describe("a list over a connection", () => {
+  it("takes a place while its caller hangs, and gives it back when the caller goes", async () => {
+    const { signal } = new AbortController();
+    const { url, hang } = await serve(signal);
+    const callers = Array.from({ length: MOST_LISTS }, hang);
+    const status = async (): Promise<number> => {
+      const stop = new AbortController();
+      const answer = await fetch(url, { signal: stop.signal });
+      stop.abort();
+      return answer.status;
+    };
+
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429) statuses.push(await status());
+    callers[0]?.destroy();
+    while (statuses.at(-1) !== 200) statuses.push(await status());
+
+    expect(statuses.at(-1)).toBe(200);
+  });
+
+  it("breaks off when the aggregator leads no more", async () => {
+    const stop = new AbortController();
+    const { url } = await serve(stop.signal);
+    const answer = await fetch(url);
+
+    const read = answer.text();
+    stop.abort();
+
+    await expect(read).rejects.toThrow("terminated");
   });
 });

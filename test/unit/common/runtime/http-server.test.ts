@@ -440,6 +440,20 @@ describe("an answer that is made while it is sent", () => {
     expect(logger.lines).toEqual([]);
   });
 
+  it("is given up when its caller takes nothing for too long", async () => {
+    const { seen, route } = endless();
+    const { url, logger } = await start([route], { stalledMs: 100 });
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.on("error", () => {});
+    socket.pause();
+
+    socket.write("GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+    await eventually(() => seen.isOver);
+    socket.destroy();
+    expect(logger.lines).toEqual([]);
+  });
+
   it.each([
     { name: "that it may not finish", error: new AnswerCut("leads no more"), level: "debug" },
     { name: "of a bug", error: new TypeError("a bug"), level: "error" },
