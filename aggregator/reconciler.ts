@@ -23,7 +23,6 @@ import type { UseEnd } from "./core/use-end.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import { Deletions } from "./deletions.ts";
 import type { FleetState } from "./fleet-state.ts";
-import { HomelessReleases } from "./homeless-releases.ts";
 import { PodEnds } from "./pod-ends.ts";
 import { ReportAnswers } from "./report-answers.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
@@ -73,7 +72,6 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
   readonly #memories: ClaimMemories;
-  readonly #homeless: HomelessReleases;
   readonly #podEnds: PodEnds;
   readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
@@ -95,14 +93,13 @@ export class Reconciler {
     };
     this.#memories = new ClaimMemories(parts, this.#words);
     parts.unstored.follow(() => this.#memories.open);
-    this.#homeless = new HomelessReleases(parts);
     const { nowMs } = parts;
     this.#podEnds = new PodEnds({ ...parts, memories: this.#memories, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
+      ...parts,
       errors: parts.internalErrors.in("releases"),
       memories: this.#memories,
       awaited: this.#awaited,
-      homeless: this.#homeless,
       nowMs,
     });
     this.deletions = new Deletions({ ...parts, memories: this.#memories });
@@ -244,7 +241,6 @@ export class Reconciler {
     }
     for (const release of view?.releases.values() ?? []) this.#keepEnds(release, [toUseEnd(release, context)]);
     this.#awaited.heard(node);
-    this.#homeless.forget(node);
   }
 
   #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {

@@ -49,8 +49,8 @@ export interface Cluster extends Directory {
   readonly podsWatchedSince: () => PodWatch | undefined;
   /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */
   readonly podsReached: () => string | undefined;
-  /** Up to which resource versions claims and volumes have been told; nothing while either has to be listed anew. */
-  readonly bindingsReached: () => readonly string[] | undefined;
+  /** False while claims or volumes have to be listed anew. */
+  readonly areBindingsListed: () => boolean;
   /** Since when they are in their phase; undefined where it is not known. */
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
@@ -102,7 +102,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
     ...podWords(pods),
-    bindingsReached: () => allOf([claims.informer.resourceVersion(), volumes.informer.resourceVersion()]),
+    areBindingsListed: () => [claims, volumes].every(({ informer }) => informer.resourceVersion() !== undefined),
     ...storageWords({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
@@ -167,9 +167,4 @@ function podWords(pods: Pods) {
     podsWatchedSince: pods.watchedSince,
     podsReached: pods.informer.resourceVersion,
   };
-}
-
-function allOf(versions: readonly (string | undefined)[]): readonly string[] | undefined {
-  const known = versions.filter((version) => version !== undefined);
-  return known.length === versions.length ? known : undefined;
 }

@@ -74,13 +74,8 @@ export class FakeCluster implements Cluster {
   /** Nothing while pods have to be listed anew. */
   podsAt: string | undefined = "1000";
   readonly podsReached = (): string | undefined => this.podsAt;
-  /** The watches of claims and volumes are alive: each time that somebody asks, something more has been told. */
-  isTold = true;
-  #told = 0;
-  readonly bindingsReached = (): readonly string[] => {
-    if (this.isTold) this.#told += 1;
-    return [String(this.#told), String(this.#told)];
-  };
+  isListed = true;
+  readonly areBindingsListed = (): boolean => this.isListed;
   readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
   readonly claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
