@@ -20,6 +20,8 @@ export interface Published {
   readonly sinceMs: number;
   readonly lastUse: PublishedUse | undefined;
   readonly mountedOn: readonly string[];
+  /** The annotation that repeats the time; whatever text stands there. */
+  readonly unusedSince: string | undefined;
   /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
   readonly staged: string | undefined;
 }
@@ -37,13 +39,13 @@ export interface PublishedUse {
   readonly hasBlindGap: boolean;
 }
 
-/** Reads the condition by its name in README; nothing while there is none. */
+/** Reads the condition by its name in README; nothing while there is none, or one that tells no time. Others may have written there, too. */
 export function publishedIn(claim: Stated): Published | undefined {
   const condition = conditionIn(claim, "mooring.dev/Unused");
   if (condition === undefined) return undefined;
   const { uid, annotations = {} } = claim.metadata;
   const sinceMs = instantIn(textIn(condition.lastTransitionTime));
-  if (sinceMs === undefined) throw new Error("a condition without a time");
+  if (sinceMs === undefined) return undefined;
   const mounted = objectIn(jsonIn(annotations["mooring.dev/mounted-on"]));
   return {
     claimUid: uid,
@@ -53,6 +55,7 @@ export function publishedIn(claim: Stated): Published | undefined {
     sinceMs,
     lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
     staged: stagedIn(claim),
+    unusedSince: textIn(annotations["mooring.dev/unused-since"]),
     mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
 }
@@ -97,7 +100,12 @@ function isObject(value: Json | undefined): value is JsonObject {
 }
 
 function jsonIn(value: Json | undefined): Json | undefined {
-  return typeof value === "string" ? JSON.parse(value) : undefined;
+  if (typeof value !== "string") return undefined;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
 }
 
 /** RFC 3339 in UTC, as the API server stores times. */

@@ -3,7 +3,8 @@ import type { Published, PublishedUse } from "../../judge/published.ts";
 /** What stands in a claim's status. */
 export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUse): Published {
   const reason = isUnused ? "Unmounted" : "Mounted";
-  return { claimUid: "uid", isUnused, reason, message: "", sinceMs, lastUse, mountedOn: [], staged: undefined };
+  const none = { message: "", mountedOn: [], unusedSince: undefined, staged: undefined };
+  return { claimUid: "uid", isUnused, reason, sinceMs, lastUse, ...none };
 }
 
 /** A last use on node-a, read from the mount table. */

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { publishedIn } from "../../judge/published.ts";
+
+const UNUSED = { type: "mooring.dev/Unused", status: "True", reason: "Unmounted", message: "" };
+
+function claimOf(condition: Readonly<Record<string, string>>, annotations: Readonly<Record<string, string>> = {}) {
+  return { metadata: { uid: "uid", annotations }, status: { conditions: [condition] } };
+}
+
+describe("what stands in a claim's status", () => {
+  it("says nothing where it tells no time", () => {
+    expect(publishedIn(claimOf(UNUSED))).toBeUndefined();
+  });
+
+  it("says who used the claim last only of this very claim, and in JSON", () => {
+    const lastTransitionTime = "2026-11-21T12:00:00Z";
+    const use = (claimUID: string) => JSON.stringify({ claimUID, releasedAt: "2026-11-21T11:59:59Z" });
+
+    const texts = [use("uid"), use("other"), '{"claimUID":"uid"'];
+    const said = texts.map((text) =>
+      publishedIn(claimOf({ ...UNUSED, lastTransitionTime }, { "mooring.dev/last-use": text })),
+    );
+
+    expect(said.map((one) => one?.lastUse?.releasedAtMs)).toEqual([
+      Date.UTC(2026, 10, 21, 11, 59, 59),
+      undefined,
+      undefined,
+    ]);
+    expect(said.map((one) => one?.sinceMs)).toEqual(texts.map(() => Date.UTC(2026, 10, 21, 12)));
+  });
+});
