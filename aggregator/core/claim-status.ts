@@ -65,7 +65,13 @@ export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   const { earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
   // It may have been made by a server whose clock is ahead of the one that tells what now is.
   const status = withStaged(statusBy(nowMs < earliestMs ? { ...facts, nowMs: earliestMs } : facts), facts);
-  return status !== undefined && status.sinceMs < earliestMs ? { ...status, sinceMs: earliestMs } : status;
+  return status && { ...status, sinceMs: Math.max(status.sinceMs, earliestMs), lastUse: notBefore(status, earliestMs) };
+}
+
+/** A last use from before the claim was made would be read as none. */
+function notBefore({ lastUse }: ClaimStatus, earliestMs: number): LastUse | undefined {
+  if (lastUse === undefined || lastUse.releasedAtMs >= earliestMs - 1_000) return lastUse;
+  return { ...lastUse, releasedAtMs: earliestMs, uncertaintyMs: undefined };
 }
 
 /** A claim in use is kept for that; of one that is unused, whether its volume is still staged is told beside it. */

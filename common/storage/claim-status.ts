@@ -157,10 +157,16 @@ export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
     message,
     sinceMs,
     mountedOn: reason === "Mounted" ? readMountedOn(uid, annotations[MOUNTED_ON]) : undefined,
-    lastUse: readLastUse(uid, annotations[LAST_USE]),
+    lastUse: readOwnUse(fields),
     ...(unused ? readBlindGap(uid, annotations[LAST_USE]) : {}),
     ...readStaged(fields.staged),
   };
+}
+
+/** Nobody used a claim before it was made. */
+function readOwnUse({ uid, createdAtMs = 0, annotations }: StatusFields): LastUse | undefined {
+  const use = readLastUse(uid, annotations[LAST_USE]);
+  return use !== undefined && use.releasedAtMs < createdAtMs ? undefined : use;
 }
 
 const stagedCondition = v.object({ status: v.literal("True"), message: v.optional(v.string(), "") });

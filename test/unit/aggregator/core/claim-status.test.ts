@@ -301,9 +301,12 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "a use that ended before the claim was made, by another server's clock, makes no earlier time",
+      name: "a use that ended before the claim was made, by another server's clock, has no earlier time",
       facts: { earliestMs: NOON + 9_000, ends: [endWith()] },
-      status: { unused: true, reason: "Unmounted", sinceMs: NOON + 9_000, lastUse: endedAt(NOON + 1_000) },
+      status: {
+        ...{ unused: true, reason: "Unmounted", sinceMs: NOON + 9_000 },
+        lastUse: { ...endedAt(NOON + 9_000), uncertaintyMs: undefined },
+      },
     },
     {
       name: "a later end learnt while it counts as unused moves the time",

@@ -185,6 +185,18 @@ describe("readClaimStatus", () => {
     expect(status !== undefined).toBe(isKnown);
   });
 
+  it.each([
+    { name: "a millisecond before the claim was made", releasedAtMs: STATUS.sinceMs - 60_001, isKnown: false },
+    { name: "in the second in which the claim was made", releasedAtMs: STATUS.sinceMs - 60_000, isKnown: true },
+  ])("believes a last use $name: $isKnown", ({ releasedAtMs, isKnown }) => {
+    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, releasedAtMs };
+    const written = writeClaimStatus(UID, { ...STATUS, lastUse });
+
+    const status = readClaimStatus({ uid: UID, createdAtMs: STATUS.sinceMs - 60_000, ...written });
+
+    expect(status?.lastUse !== undefined).toBe(isKnown);
+  });
+
   const good = JSON.stringify({
     claimUID: UID,
     release: "r",
