@@ -20,8 +20,12 @@ export interface Published {
   readonly sinceMs: number;
   readonly lastUse: PublishedUse | undefined;
   readonly mountedOn: readonly string[];
+  /** There were more of these. */
+  readonly hasMore: boolean;
   /** The annotation that repeats the time; whatever text stands there. */
   readonly unusedSince: string | undefined;
+  /** In which time nobody watched, as JSON; also where no last use is known. */
+  readonly blindGap: string | undefined;
   /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
   readonly staged: string | undefined;
 }
@@ -47,15 +51,18 @@ export function publishedIn(claim: Stated): Published | undefined {
   const sinceMs = instantIn(textIn(condition.lastTransitionTime));
   if (sinceMs === undefined) return undefined;
   const mounted = objectIn(jsonIn(annotations["mooring.dev/mounted-on"]));
+  const last = objectIn(jsonIn(annotations["mooring.dev/last-use"]));
   return {
     claimUid: uid,
     isUnused: condition.status === "True",
     reason: textIn(condition.reason) ?? "",
     message: textIn(condition.message) ?? "",
     sinceMs,
-    lastUse: lastUseIn(uid, jsonIn(annotations["mooring.dev/last-use"])),
+    lastUse: lastUseIn(uid, last),
     staged: stagedIn(claim),
+    hasMore: mounted.claimUID === uid && mounted.more === true,
     unusedSince: textIn(annotations["mooring.dev/unused-since"]),
+    blindGap: JSON.stringify(last.blindGap),
     mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
 }
@@ -71,8 +78,7 @@ function conditionIn({ status }: Stated, wanted: string): JsonObject | undefined
   return Array.isArray(conditions) ? conditions.map(objectIn).find(({ type }) => type === wanted) : undefined;
 }
 
-function lastUseIn(claimUid: string, value: Json | undefined): PublishedUse | undefined {
-  const use = objectIn(value);
+function lastUseIn(claimUid: string, use: JsonObject): PublishedUse | undefined {
   const releasedAtMs = instantIn(textIn(use.releasedAt));
   if (use.claimUID !== claimUid || releasedAtMs === undefined) return undefined;
   return {

@@ -37,6 +37,16 @@ export interface Use {
   readonly forgotten: string | undefined;
 }
 
+/** What somebody else wrote into a claim's status, or took away from it. */
+export interface Forgery {
+  /** When, by the world's own clock. */
+  readonly atMs: number;
+  /** The time that stood there then; nothing where none did. */
+  readonly sinceMs: number | undefined;
+  /** What was said to be the last use. */
+  readonly release: string | undefined;
+}
+
 /** A claim and all that used it. */
 export interface Case {
   readonly name: string;
@@ -51,6 +61,10 @@ export interface Case {
   readonly lookalikes: readonly string[];
   /** Why it is a matter of opinion whose mounts are this claim's, or when they ended; nothing where it is none. */
   readonly dispute: string | undefined;
+  /** What others wrote into its status; missing where nobody does. */
+  readonly forged?: readonly Forgery[] | undefined;
+  /** The last of them has just been made: nobody has had the time to put it right. */
+  readonly isJustForged?: boolean | undefined;
 }
 
 /** What is to stand in a claim's status once everything has worked for long enough. */

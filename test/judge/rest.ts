@@ -1,15 +1,18 @@
 import type { Docket } from "./docket.ts";
+import { JUST_FORGED, whyEarlier, whyUnnamed } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Scene, type Use } from "./record.ts";
+import { anew } from "./writes.ts";
 
 /** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
 export const EXACT_MS = 3_000;
 
 /** At any time: what all who are to tell of it have had the time to tell stands there. */
-export function judgeMeanwhile(docket: Docket, { name, uses, dispute }: Case, now: Published | undefined): void {
+export function judgeMeanwhile(docket: Docket, claim: Case, now: Published | undefined): void {
+  const { name, uses, dispute, isJustForged } = claim;
   for (const use of uses) {
     if (use.promisedEnd !== undefined || !use.isKnown) continue;
-    const excuse = dispute ?? use.excuse;
+    const excuse = dispute ?? use.excuse ?? (isJustForged ? JUST_FORGED : undefined);
     const isKept = now?.isUnused !== true;
     if (!isKept && excuse !== undefined) docket.excuse("never-unused-while-mounted", excuse);
     else docket.judge("never-unused-while-mounted", isKept, () => `${name} is called unused: ${describeUse(use)}`);
@@ -61,13 +64,15 @@ function judgeState(docket: Docket, { name, dispute }: Case, { now, scene }: Fou
 /** Everything has worked for a while: no use that ended before is forgotten. */
 export function judgeEnds(docket: Docket, claim: Case, now: Published | undefined): void {
   if (now?.isUnused !== true) return;
-  docket.judge("anew", now.sinceMs >= claim.made.afterMs, () => `${claim.name} counts from before it was made`);
+  const { isKept, told } = anew(claim, now);
+  docket.judge("anew", isKept, told);
   for (const use of claim.uses) {
+    const excuse = use.unseen ?? whyEarlier(claim, use, now.sinceMs);
     judgeKept(docket, claim, { now, use });
     // One that goes on is no matter of time.
     if (use.promisedEnd === undefined || now.sinceMs >= use.promisedEnd.afterMs)
       docket.judge("never-longer", true, () => "");
-    else if (use.unseen !== undefined) docket.excuse("never-longer", use.unseen);
+    else if (excuse !== undefined) docket.excuse("never-longer", excuse);
     else docket.judge("never-longer", false, () => `${claim.name} counts since ${now.sinceMs}: ${describeUse(use)}`);
   }
 }
@@ -120,7 +125,7 @@ function mayBeLast({ uses }: Case, lastUse: PublishedUse | undefined, last: numb
 function judgeKept(docket: Docket, claim: Case, { now, use }: { readonly now: Published; readonly use: Use }): void {
   if (!use.isShown || use.promisedEnd === undefined) return;
   const isKept = (now.lastUse?.releasedAtMs ?? Number.NEGATIVE_INFINITY) >= use.promisedEnd.afterMs;
-  const excuse = claim.dispute ?? use.unseen ?? use.excuse ?? use.forgotten;
+  const excuse = claim.dispute ?? use.unseen ?? use.excuse ?? use.forgotten ?? whyUnnamed(claim, use);
   if (!isKept && excuse !== undefined) docket.excuse("last-user", excuse);
   else docket.judge("last-user", isKept, () => `${claim.name}: ${describeUse(use)}, told is ${now.lastUse?.release}`);
 }

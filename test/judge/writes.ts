@@ -1,4 +1,5 @@
 import type { Docket } from "./docket.ts";
+import { FORGED_TIME, whyEarlier, whyNamed } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Use } from "./record.ts";
 
@@ -7,6 +8,8 @@ export interface Write {
   readonly now: Published;
   /** What stood there. */
   readonly before: Published | undefined;
+  /** What Mooring had written last, where somebody else has written since. */
+  readonly own?: Published | undefined;
   /** Since when. */
   readonly beforeMs: number;
   /** When it was sent: what happened since cannot be in it. */
@@ -34,9 +37,11 @@ export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
 /** docs/claim-status.md: a time that is more than this in the future is none, and is replaced by now. Milliseconds. */
 const FUTURE_MS = 5_000;
 
-function judgeDirection(docket: Docket, name: string, { now, before, presentMs }: Write): void {
+function judgeDirection(docket: Docket, name: string, { now, before, own, presentMs }: Write): void {
   const isKept = before === undefined || now.sinceMs >= before.sinceMs;
+  const isOwnKept = own === undefined || now.sinceMs >= own.sinceMs;
   if (!isKept && before.sinceMs > presentMs + FUTURE_MS) docket.excuse("never-earlier", "the time was in the future");
+  else if (!isKept && own !== undefined && isOwnKept) docket.excuse("never-earlier", FORGED_TIME);
   else docket.judge("never-earlier", isKept, () => `${name} went back from ${before?.sinceMs} to ${now.sinceMs}`);
 }
 
@@ -48,10 +53,23 @@ export function judgeNews(docket: Docket, name: string, { now, before }: Pick<Wr
 /** Nobody knows at what time of its second a claim was made. */
 const SECOND_MS = 1_000;
 
-function judgeAnew(docket: Docket, { name, made }: Case, { sinceMs, lastUse }: Published): void {
-  const isAnew = sinceMs >= made.afterMs && (lastUse?.releasedAtMs ?? sinceMs) >= made.afterMs - SECOND_MS;
-  const told = `since ${sinceMs}, used until ${lastUse?.releasedAtMs ?? "never"}`;
-  docket.judge("anew", isAnew, () => `${name} was made at ${made.afterMs}, and is told of ${told}`);
+/** What somebody else wrote of a last use may stand there until the next write takes it away. */
+function judgeAnew(docket: Docket, claim: Case, now: Published): void {
+  const theirs = now.lastUse && whyNamed(claim, now.lastUse.release);
+  const { isKept, told } = anew(claim, theirs === undefined ? now : { ...now, lastUse: undefined });
+  docket.judge("anew", isKept, told);
+}
+
+/** Nothing that is told of a claim is from before it was made. */
+export function anew(
+  { name, made }: Case,
+  { sinceMs, lastUse }: Published,
+): { readonly isKept: boolean; readonly told: () => string } {
+  const words = `since ${sinceMs}, used until ${lastUse?.releasedAtMs ?? "never"}`;
+  return {
+    isKept: sinceMs >= made.afterMs && (lastUse?.releasedAtMs ?? sinceMs) >= made.afterMs - SECOND_MS,
+    told: () => `${name} was made at ${made.afterMs}, and is told of ${words}`,
+  };
 }
 
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
@@ -61,7 +79,7 @@ function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs,
   const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
-  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs));
+  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs));
   const worst = against.find((_, index) => excuses[index] === undefined);
   const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
   const [excuse] = excuses;
@@ -84,8 +102,9 @@ function wordsOf(use: Use | undefined): string {
 /** Who is named did use the claim, or named it where no scan is said to have shown a mount; and an end that was seen is within its uncertainty. */
 function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void {
   if (lastUse === undefined) return;
-  const { podUid, node, pod, evidence, uncertaintyMs } = lastUse;
-  const excuse = claim.dispute ?? (claim.lookalikes.includes(podUid ?? "") ? "a lookalike" : undefined);
+  const { podUid, node, pod, evidence, uncertaintyMs, release } = lastUse;
+  const lookalike = claim.lookalikes.includes(podUid ?? "") ? "a lookalike" : undefined;
+  const excuse = claim.dispute ?? lookalike ?? whyNamed(claim, release);
   if (excuse !== undefined) {
     docket.excuse("last-user", excuse);
     return;

@@ -29,7 +29,13 @@ export function caseOf(found: Partial<Case> = {}): Case {
 /** `True` since 21 s, by a use that ended at 20.5 s at the latest. */
 export function unused(said: Partial<Published> = {}): Published {
   const usual = { claimUid: "uid", isUnused: true, reason: "Unmounted", message: "", sinceMs: 21_000 };
-  return { ...usual, lastUse: lastUse(), mountedOn: [], unusedSince: undefined, staged: undefined, ...said };
+  return {
+    ...usual,
+    lastUse: lastUse(),
+    mountedOn: [],
+    ...{ hasMore: false, unusedSince: undefined, blindGap: undefined, staged: undefined },
+    ...said,
+  };
 }
 
 export function inUse(said: Partial<Published> = {}): Published {

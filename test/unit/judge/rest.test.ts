@@ -51,6 +51,19 @@ const TIMES: readonly Row[] = [
   { name: "too early", now: unused({ sinceMs: 19_000 }), found: ["never-longer"] },
   { name: "from before the claim was made", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
   {
+    name: "too early, as somebody else has written since",
+    claim: { forged: [{ atMs: 20_000, sinceMs: 19_000, release: undefined }] },
+    now: unused({ sinceMs: 19_000 }),
+    found: ["excused: the time is somebody else's"],
+  },
+  {
+    name: "used until before the claim was made",
+    claim: { uses: [] },
+    now: unused({ lastUse: lastUse({ releasedAtMs: -1 }) }),
+    scene: { ...IDLE, isExact: false },
+    found: ["anew"],
+  },
+  {
     name: "too early for a use that nobody could see",
     claim: { uses: [useOf({ unseen: "nobody could see it" })] },
     now: unused({ sinceMs: 19_000 }),
@@ -115,6 +128,14 @@ describe("amid faults", () => {
     },
   ])("$name", ({ use, found }) => {
     expect(judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [use] }), unused()))).toEqual(found);
+  });
+
+  it("a use that all can see is called unused by somebody else's words, until there was time to put them right", () => {
+    const said = [true, false].map((isJustForged) =>
+      judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [ongoing()], isJustForged }), unused())),
+    );
+
+    expect(said).toEqual([["excused: somebody else has just written it"], ["never-unused-while-mounted"]]);
   });
 
   it("an end that had been told is not forgotten", () => {

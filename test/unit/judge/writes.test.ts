@@ -9,6 +9,7 @@ interface Row {
   readonly claim?: Partial<Case>;
   readonly now?: Published;
   readonly before?: Published | undefined;
+  readonly own?: Published | undefined;
   readonly found: readonly string[];
 }
 
@@ -57,6 +58,18 @@ const TIMES: readonly Row[] = [
     now: unused({ sinceMs: 26_000, lastUse: lastUse({ releasedAtMs: 25_300 }) }),
     found: ["never-unused-while-mounted"],
   },
+  {
+    name: "before the end of a use, as somebody else had written after it",
+    claim: { forged: [{ atMs: 20_500, sinceMs: 19_000, release: undefined }] },
+    now: EARLY,
+    found: ["excused: the time is somebody else's"],
+  },
+  {
+    name: "before the end of a use, as somebody else had written before it",
+    claim: { forged: [{ atMs: 19_999, sinceMs: 19_000, release: undefined }] },
+    now: EARLY,
+    found: ["never-longer"],
+  },
   { name: "in use, whatever ended", claim: { uses: [ongoing()] }, now: inUse(), found: [] },
 ];
 
@@ -66,6 +79,18 @@ const CHANGES: readonly Row[] = [
     name: "moves a time back that was in the future",
     before: unused({ sinceMs: 30_001 }),
     found: ["excused: the time was in the future"],
+  },
+  {
+    name: "moves a time back that somebody else had written",
+    before: unused({ sinceMs: 22_000 }),
+    own: unused({ sinceMs: 20_000 }),
+    found: ["excused: the time is somebody else's"],
+  },
+  {
+    name: "moves its own time back below what somebody else had written",
+    before: unused({ sinceMs: 23_000 }),
+    own: unused({ sinceMs: 22_000 }),
+    found: ["never-earlier"],
   },
   { name: "moves the time on", before: unused({ sinceMs: 20_000 }), found: [] },
   { name: "changes nothing", before: unused(), found: ["one-write"] },
@@ -79,6 +104,12 @@ const CHANGES: readonly Row[] = [
 const NOBODY = { pod: undefined, podUid: undefined };
 
 const LAST_USES: readonly Row[] = [
+  {
+    name: "a pod that never used it, as somebody else has written",
+    claim: { forged: [{ atMs: 20_600, sinceMs: 21_000, release: "theirs" }] },
+    now: unused({ lastUse: lastUse({ podUid: "other", release: "theirs" }) }),
+    found: ["excused: the last use is somebody else's"],
+  },
   { name: "a pod that never used it", now: unused({ lastUse: lastUse({ podUid: "other" }) }), found: ["last-user"] },
   { name: "a pod that used it elsewhere", now: unused({ lastUse: lastUse({ node: "n2" }) }), found: ["last-user"] },
   {
@@ -163,8 +194,8 @@ describe.each([
   { what: "as a change", rows: CHANGES },
   { what: "names as the last user", rows: LAST_USES },
 ])("a write that $what", ({ rows }) => {
-  it.each(rows)("$name", ({ claim, now = unused(), before, found }) => {
-    const write = { now, before, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400, presentMs: 25_000 };
+  it.each(rows)("$name", ({ claim, now = unused(), before, own, found }) => {
+    const write = { now, before, own, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400, presentMs: 25_000 };
 
     const said = judged((docket) => judgeWrite(docket, caseOf(claim), write));
 

@@ -1,0 +1,28 @@
+import type { Case, Forgery, Use } from "./record.ts";
+
+/** Nobody has had the time to put right what somebody else wrote. */
+export const JUST_FORGED = "somebody else has just written it";
+/** Somebody else wrote a time that may be true, of an unused claim; what ended before that is not remembered beside it. */
+export const FORGED_TIME = "the time is somebody else's";
+/** Somebody else wrote over who used the claim last, or took that away. */
+export const FORGED_USE = "the last use is somebody else's";
+
+/** Why a time is earlier than the end of a use: that had ended when somebody else wrote this very time. */
+export function whyEarlier({ forged = [] }: Case, { endedMs }: Use, sinceMs: number): string | undefined {
+  const isTheirs = forged.some((one) => one.sinceMs === sinceMs && isAfter(one, endedMs));
+  return isTheirs ? FORGED_TIME : undefined;
+}
+
+/** Why a use that is over need not be the last one, nor a later one be: somebody else wrote there since it ended. */
+export function whyUnnamed({ forged = [] }: Case, { endedMs }: Use): string | undefined {
+  return forged.some((one) => isAfter(one, endedMs)) ? FORGED_USE : undefined;
+}
+
+/** Why somebody is named who never used the claim. */
+export function whyNamed({ forged = [] }: Case, release: string): string | undefined {
+  return forged.some((one) => one.release === release) ? FORGED_USE : undefined;
+}
+
+function isAfter({ atMs }: Forgery, endedMs: number | undefined): boolean {
+  return endedMs !== undefined && endedMs <= atMs;
+}
