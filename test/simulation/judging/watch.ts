@@ -66,10 +66,12 @@ export class WriteWatch {
       return;
     const { uid } = object.metadata;
     this.#counts.set(uid, this.countOf(uid) + 1);
-    const [now, before] = [publishedIn(object), publishedIn(previous)];
+    const { forgeries } = this.#witness;
+    const [now, before, own] = [publishedIn(object), publishedIn(previous), forgeries.ownOf(uid)];
     if (now === undefined) return;
     // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
     if (before !== undefined && isSame(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
+    forgeries.onStatus(uid);
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const beforeMs = this.#writtenAt.get(uid) ?? 0;
     this.#writtenAt.set(uid, this.#world.now);
@@ -77,7 +79,7 @@ export class WriteWatch {
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined)
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
-        ...{ now, before, beforeMs, sentMs, heardMs },
+        ...{ now, before, own, beforeMs, sentMs, heardMs },
         presentMs: this.#world.engine.trueWallMs() + this.#world.apiClocks.leastNow,
       });
   }

@@ -6,6 +6,7 @@ import { scansOf } from "../world/health.ts";
 import type { PodRecord } from "../world/pods.ts";
 import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
+import { Forgeries } from "./forgeries.ts";
 
 /** A pod is over in a watch, and a mount in a scan, within so long where nothing is wrong. Milliseconds. */
 const SHOWS_MS = 2_000;
@@ -19,6 +20,7 @@ interface Known {
 
 /** Tells the judge what happened in a world: by the record of its kernels and kubelets, and by when what could go wrong did. */
 export class Witness {
+  readonly forgeries: Forgeries;
   readonly #world: World;
   /** Uses that were in sight, of which nothing can take that back; of everybody's, and of their nodes'. */
   readonly #known = new WeakSet<TrueUse>();
@@ -26,6 +28,7 @@ export class Witness {
 
   constructor(world: World) {
     this.#world = world;
+    this.forgeries = new Forgeries(world);
   }
 
   caseOf(claim: ClaimRecord): Case {
@@ -38,6 +41,8 @@ export class Witness {
       namedBy: pods.map(({ uid }) => uid),
       lookalikes: this.#lookalikesOf(claim),
       dispute: this.#disputeOf(claim),
+      forged: this.forgeries.of(claim.uid),
+      isJustForged: this.forgeries.isNew(claim.uid),
     };
   }
 

@@ -1,3 +1,4 @@
+import { FORGED_ANNOTATIONS, FORGED_CONDITIONS } from "../world/forged-status.ts";
 import { forMs, type Maker, pick } from "./makers.ts";
 import { LEASE_EDITS, RIGHTS, type StepKind } from "./step.ts";
 
@@ -25,6 +26,17 @@ export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [
     "forge-binding",
     (dice) => ({ kind: "forge-binding", ...pick(dice), byMs: dice.pick([-1, 0, 1]) * dice.pick([60_000, 3_600_000]) }),
+  ],
+  [
+    "forge-status",
+    (dice) => ({
+      kind: "forge-status",
+      ...pick(dice),
+      part: dice.chance(0.5)
+        ? { condition: dice.pick(FORGED_CONDITIONS) }
+        : { annotation: dice.pick(FORGED_ANNOTATIONS) },
+      agoMs: dice.pick([3_600_000, 5_000, 1_000, 0, -3_000, -3_600_000]),
+    }),
   ],
   [
     "step-api-clock",

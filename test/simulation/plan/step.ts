@@ -1,5 +1,6 @@
 import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { NextClaim } from "../world/claims.ts";
+import type { ForgedPart } from "../world/forged-status.ts";
 import type { VolumeKind } from "../world/kubelet-paths.ts";
 import type { PodVolume, ReclaimPolicy } from "../world/objects.ts";
 import type { Zone } from "../world/placement.ts";
@@ -88,6 +89,8 @@ export type Happening =
     }
   /** Somebody who may write the status of a claim's volume says that it was bound at another time than now. */
   | { readonly kind: "forge-binding"; readonly pick: number; readonly byMs: number }
+  /** Somebody who may write the status of a claim forges Mooring's condition or annotations, with a time so long ago. */
+  | { readonly kind: "forge-status"; readonly pick: number; readonly part: ForgedPart; readonly agoMs: number }
   /** The wall clock of an API server, or with -1 of all, is stepped, and stepped back after a time, where there is one. */
   | {
       readonly kind: "step-api-clock";

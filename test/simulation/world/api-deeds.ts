@@ -1,6 +1,8 @@
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import type { LeaseEdit, LostRight, Step } from "../plan/step.ts";
+import { withForged } from "./forged-status.ts";
+import { NAMESPACE } from "./objects.ts";
 import { secondsText } from "./time.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
@@ -24,6 +26,9 @@ export function actOnApi(world: World, step: Step): boolean {
       return true;
     case "forge-binding":
       forgeBinding(world, step);
+      return true;
+    case "forge-status":
+      forgeStatus(world, step);
       return true;
     default:
       return false;
@@ -76,6 +81,22 @@ function forgeBinding({ cluster, engine, apiWallMs }: World, { pick, byMs }: Ste
   const status = { phase: "Bound", lastPhaseTransitionTime: secondsText(apiWallMs + byMs) };
   const ref = { resource: "persistentvolumes", name: claim.volume.pv } as const;
   engine.api.update(ref, (volume) => ({ ...volume, status }), { subresource: "status" });
+}
+
+/** Who goes on is answered ever later, once an hour in the end: longer than a world lasts. */
+const MOST_FORGED = 3;
+
+function forgeStatus(world: World, { pick, part, agoMs }: StepOf<"forge-status">): void {
+  const all = world.cluster.claims.all.filter(({ uid }) => (world.forged.get(uid) ?? 0) < MOST_FORGED);
+  const claim = all[pick % Math.max(1, all.length)];
+  if (claim === undefined) return;
+  world.forged.set(claim.uid, (world.forged.get(claim.uid) ?? 0) + 1);
+  const ref = { resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name } as const;
+  // One that has no agent for good could never tell that the claim is not mounted there.
+  const answering = world.nodes.filter(({ agentPodUid }) => agentPodUid !== undefined);
+  const { name: node } = answering[pick % Math.max(1, answering.length)] ?? world.node(0);
+  const forging = { part, atMs: world.apiWallMs - agoMs, node };
+  world.engine.api.update(ref, (object) => withForged(object, forging), { subresource: "status" });
 }
 
 function stepClocks({ apiClocks, engine }: World, { server, byMs, backAfterMs }: StepOf<"step-api-clock">): void {

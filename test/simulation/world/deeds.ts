@@ -14,7 +14,7 @@ import type { World } from "./world.ts";
 /** What somebody asks the API server for, which has to be there. */
 const NEEDS_API: readonly StepKind[] = [
   ...(["new-pod", "waiting-pod", "delete-pod", "delete-node", "out-of-service"] as const),
-  ...(["delete-claim", "force-release", "take-finalizer", "tamper-lease", "forge-binding"] as const),
+  ...(["delete-claim", "force-release", "take-finalizer", "tamper-lease", "forge-binding", "forge-status"] as const),
   ...(["move-volume", "relabel-node", "attach-volume"] as const),
 ];
 

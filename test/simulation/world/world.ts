@@ -56,6 +56,8 @@ export class World {
   readonly bugs: unknown[] = [];
   /** UIDs of claims that were unmounted while their pods ran: when such a use ended is a matter of opinion. */
   readonly unclear = new Set<string>();
+  /** By UID of a claim: how often somebody has forged its status. */
+  readonly forged = new Map<string, number>();
   /** UIDs of pods whose volumes somebody unmounted while they ran. */
   readonly unmountedBehind = new Set<string>();
   /** Nodes that are out of service. */
