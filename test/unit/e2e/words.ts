@@ -20,7 +20,8 @@ export function told(use: Partial<PublishedUse> = {}): PublishedUse {
 
 function published(words: Partial<Published>): Published {
   const usual = { claimUid: "uid", message: "", lastUse: undefined, mountedOn: [], staged: undefined };
-  return { ...usual, isUnused: false, reason: "Mounted", sinceMs: 3_000, ...words };
+  const others = { hasMore: false, unusedSince: undefined, blindGap: undefined };
+  return { ...usual, ...others, isUnused: false, reason: "Mounted", sinceMs: 3_000, ...words };
 }
 
 export const idle = published({ isUnused: true, reason: "NeverObservedInUse", sinceMs: 1_000 });

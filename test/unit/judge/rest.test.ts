@@ -60,7 +60,7 @@ const TIMES: readonly Row[] = [
     name: "used until before the claim was made",
     claim: { uses: [] },
     now: unused({ lastUse: lastUse({ releasedAtMs: -1 }) }),
-    scene: { ...IDLE, isExact: false },
+    scene: { ...IDLE, mayBeLateMs: undefined },
     found: ["anew"],
   },
   {
