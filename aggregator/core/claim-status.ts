@@ -71,7 +71,14 @@ export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
 /** A last use from before the claim was made would be read as none. */
 function notBefore({ lastUse }: ClaimStatus, earliestMs: number): LastUse | undefined {
   if (lastUse === undefined || lastUse.releasedAtMs >= earliestMs - 1_000) return lastUse;
-  return { ...lastUse, releasedAtMs: earliestMs, uncertaintyMs: undefined };
+  const { releasedAtMs, uncertaintyMs } = lastUse;
+  // It may have ended as early as it could before.
+  const isSure = uncertaintyMs !== undefined;
+  return {
+    ...lastUse,
+    releasedAtMs: earliestMs,
+    uncertaintyMs: isSure ? uncertaintyMs + earliestMs - releasedAtMs : undefined,
+  };
 }
 
 /** A claim in use is kept for that; of one that is unused, whether its volume is still staged is told beside it. */

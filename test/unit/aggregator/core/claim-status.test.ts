@@ -305,7 +305,7 @@ describe("desiredClaimStatus", () => {
       facts: { earliestMs: NOON + 9_000, ends: [endWith()] },
       status: {
         ...{ unused: true, reason: "Unmounted", sinceMs: NOON + 9_000 },
-        lastUse: { ...endedAt(NOON + 9_000), uncertaintyMs: undefined },
+        lastUse: { ...endedAt(NOON + 9_000), uncertaintyMs: 8_020 },
       },
     },
     {
