@@ -39,7 +39,11 @@ const own = v.object({ status: text, reason: v.optional(text, ""), lastTransitio
 /** Reads both conditions off a claim's JSON. Throws for what is no claim. */
 export function readWords(object: unknown): ClaimWords {
   const { metadata, status } = v.parse(claim, object);
-  const kubernetes = status.conditions.find(({ type }) => type === "Unused");
+  const [kubernetes, mooring] = ["Unused", "mooring.dev/Unused"].map((one) =>
+    status.conditions.find(({ type }) => type === one),
+  );
+  // Nobody but Mooring writes it on real nodes.
+  if (mooring !== undefined) readCondition(v.parse(own, mooring));
   return {
     mooring: publishedIn({ metadata, status }),
     kubernetes: kubernetes && readCondition(v.parse(own, kubernetes)),

@@ -70,7 +70,7 @@ export class WriteWatch {
     const [now, before, own] = [publishedIn(object), publishedIn(previous), forgeries.ownOf(uid)];
     if (now === undefined) return;
     // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
-    if (before !== undefined && isSame(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
+    if (before !== undefined && isSameCondition(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
     forgeries.onStatus(uid);
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const beforeMs = this.#writtenAt.get(uid) ?? 0;
@@ -87,6 +87,12 @@ export class WriteWatch {
 
 function sentKey(resourceVersion: string, written: Published | undefined): string {
   return `${resourceVersion} ${JSON.stringify(written)}`;
+}
+
+/** Whatever the annotations beside it say. */
+function isSameCondition(one: Published, other: Published): boolean {
+  const { lastUse, mountedOn, hasMore, unusedSince, blindGap } = one;
+  return isSame(one, { ...other, lastUse, mountedOn, hasMore, unusedSince, blindGap });
 }
 
 function annotationsOf({ metadata }: ApiObject): number {

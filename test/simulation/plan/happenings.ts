@@ -217,8 +217,11 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
 
-/** Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last. */
-const FOCUSED: readonly StepKind[] = ["put-back"];
+/**
+ * Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last, or the judge does not know
+ * yet what is promised of it together with everything else.
+ */
+const FOCUSED: readonly StepKind[] = ["put-back", "forge-status"];
 
 /** Kinds that worlds have which are about deletions of claims, and these always. */
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];

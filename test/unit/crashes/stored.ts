@@ -3,7 +3,14 @@ import type { Published, PublishedUse } from "../../judge/published.ts";
 /** What stands in a claim's status. */
 export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUse): Published {
   const reason = isUnused ? "Unmounted" : "Mounted";
-  const none = { message: "", mountedOn: [], hasMore: false, unusedSince: undefined, blindGap: undefined, staged: undefined };
+  const none = {
+    message: "",
+    mountedOn: [],
+    hasMore: false,
+    unusedSince: undefined,
+    blindGap: undefined,
+    staged: undefined,
+  };
   return { claimUid: "uid", isUnused, reason, sinceMs, lastUse, ...none };
 }
 
