@@ -83,7 +83,7 @@ function forgeBinding({ cluster, engine, apiWallMs }: World, { pick, byMs }: Ste
   engine.api.update(ref, (volume) => ({ ...volume, status }), { subresource: "status" });
 }
 
-/** Who goes on is answered ever later, once an hour in the end: longer than a world lasts. */
+/** Who goes on is answered ever later, every ten minutes in the end: longer than a world waits. */
 const MOST_FORGED = 3;
 
 function forgeStatus(world: World, { pick, part, agoMs }: StepOf<"forge-status">): void {
