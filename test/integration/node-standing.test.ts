@@ -101,12 +101,12 @@ async function report(told: Told): Promise<void> {
   await waitUntil(owner, { what: `report of ${told.node}`, limitMs: 10_000, check });
 }
 
-async function standingOf(name: string): Promise<unknown> {
+async function stateOf(name: string): Promise<unknown> {
   return readList((await aggregator?.page(`/v1/nodes?name=${name}`)) ?? "").items[0]?.state;
 }
 
-async function standsAs(name: string, kind: string): Promise<void> {
-  const check = async (): Promise<void> => expect(await standingOf(name)).toBe(kind);
+async function isTakenFor(name: string, kind: string): Promise<void> {
+  const check = async (): Promise<void> => expect(await stateOf(name)).toBe(kind);
   await waitUntil(owner, { what: `node ${name} ${kind}`, limitMs: 20_000, check });
 }
 
@@ -119,7 +119,7 @@ describe("nodes without an agent on a real API server", () => {
     await runPod("quiet-0", { claim: "on-quiet", node: "quiet" });
     await cluster.claimThat("on-alive", "referenced", isReferenced);
     await cluster.claimThat("on-quiet", "referenced", isReferenced);
-    await standsAs("alive", "agentless");
+    await isTakenFor("alive", "NoAgent");
 
     await cluster.removePod("alive-0");
     await cluster.removePod("quiet-0");
@@ -132,7 +132,7 @@ describe("nodes without an agent on a real API server", () => {
 
     expect(unused.status).toMatchObject({ reason: "NoPodUsing", lastUse: { node: "alive", evidence: "pod-status" } });
     expect(waiting.status?.unused).toBe(false);
-    expect(await standingOf("quiet")).toBe("Stale");
+    expect(await stateOf("quiet")).toBe("Stale");
   });
 
   it("a tenant's pod that calls itself an agent holds up no claim of the node", async () => {
@@ -144,7 +144,7 @@ describe("nodes without an agent on a real API server", () => {
     await start();
     await runPod("tenanted-0", { claim: "on-tenanted", node: "tenanted" });
     await cluster.claimThat("on-tenanted", "referenced", isReferenced);
-    await standsAs("tenanted", "agentless");
+    await isTakenFor("tenanted", "NoAgent");
 
     await cluster.api.remove("/api/v1/namespaces/shop/pods/tenanted-0");
 
@@ -177,7 +177,7 @@ describe("a volume that is attached by the API", () => {
     }
     await start();
     await cluster.claimThat("free", "known", hasStatus);
-    await standsAs("holder", "silent");
+    await isTakenFor("holder", "Stale");
     const waiting = await Promise.all(["attached", "detached"].map(cluster.claim));
 
     await cluster.api.remove(`${ATTACHMENTS}/csi-detached`);
@@ -206,7 +206,7 @@ describe("a node that is gone", () => {
     const mounted = await cluster.claimThat("on-lost", "mounted", isMounted);
 
     await cluster.api.remove("/api/v1/nodes/lost");
-    await standsAs("lost", "silent");
+    await isTakenFor("lost", "Stale");
     const silent = await cluster.claim("on-lost");
     const gone = await cluster.claimThat("on-lost", "unused", isUnused);
     const by = owner.clock.monotonicMs();
@@ -239,7 +239,7 @@ describe("a node that is gone", () => {
     const gone = await cluster.claimThat("on-off", "unused", isUnused);
     await aggregator?.stop();
     await start();
-    await standsAs("off", "gone");
+    await isTakenFor("off", "Gone");
     await owner.clock.sleep(1_000);
 
     expect(gone.status).toMatchObject({ reason: "NodeGone" });
