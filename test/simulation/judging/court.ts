@@ -7,7 +7,7 @@ import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import { watchAlarms } from "./alarms.ts";
 import { DeletionWatch, judgeDeleted } from "./deletions.ts";
-import { judgePlaced, PlacementWatch } from "./placement.ts";
+import { PlacementWatch } from "./placement.ts";
 import { WriteWatch } from "./watch.ts";
 import { Witness } from "./witness.ts";
 
@@ -66,7 +66,7 @@ export class Court {
       judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
     }
     judgeDeleted(this.#world, docket);
-    judgePlaced(this.#world, docket);
+    this.#placement.rests(docket);
     return docket.broken.length === 0;
   }
 

@@ -19,6 +19,8 @@ export class PlacementWatch {
   /** By the version that it was decided on: when a write was first sent. Nobody can take back what is on its way. */
   readonly #sent = new Map<string, number>();
   readonly #docket: Docket;
+  /** UIDs of pods that wait still: each of them is one chance. */
+  readonly #left = new Set<string>();
 
   constructor(world: World, docket: Docket) {
     this.#world = world;
@@ -37,6 +39,18 @@ export class PlacementWatch {
     const why = this.#whyNot(by, uid, previous);
     this.#failed.add(uid);
     this.#docket.judge("placement", why === undefined, () => `${name} was failed by ${by}, and ${why}`);
+    if (why === undefined) this.#docket.judge("placed", true, () => "");
+  }
+
+  /** Everything has worked for long enough: no pod still waits for a volume which its node must not have. */
+  rests(docket: Docket): void {
+    const world = this.#world;
+    for (const pod of world.cluster.pods.there) {
+      if (pod.isOver || !isExcluded(world, pod) || !isStuck(world, pod)) continue;
+      if (!isNodeWrong(world, pod.node)) docket.judge("placed", false, () => `${pod.name} waits on ${pod.node}`);
+      else if (!this.#left.has(pod.uid)) docket.excuse("placed", "most pods of its node would be wrong");
+      if (docket === this.#docket) this.#left.add(pod.uid);
+    }
   }
 
   /** Why the pod should not have been failed; nothing where it should. */
@@ -65,17 +79,11 @@ export class PlacementWatch {
   }
 }
 
-/** Everything has worked for long enough: no pod still waits for a volume which its node must not have. */
-export function judgePlaced(world: World, docket: Docket): void {
-  for (const node of world.nodes) {
-    const pods = world.cluster.pods.on(node.name).filter((pod) => !pod.isOver && claimNamesOf(pod).length > 0);
-    const wrong = pods.filter((pod) => isExcluded(world, pod));
-    const isNodeWrong = wrong.length >= MOST_WRONG && wrong.length * 2 > pods.length;
-    for (const pod of wrong) {
-      if (isNodeWrong) docket.excuse("placed", "most pods of its node would be wrong");
-      else docket.judge("placed", !isStuck(world, pod), () => `${pod.name} waits on ${node.name}`);
-    }
-  }
+/** Most of its pods would be wrong: then rather its labels are. */
+function isNodeWrong(world: World, node: string): boolean {
+  const pods = world.cluster.pods.on(node).filter((pod) => !pod.isOver && claimNamesOf(pod).length > 0);
+  const wrong = pods.filter((pod) => isExcluded(world, pod)).length;
+  return wrong >= MOST_WRONG && wrong * 2 > pods.length;
 }
 
 function isExcluded(world: World, pod: PodRecord): boolean {
