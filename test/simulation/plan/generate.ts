@@ -75,6 +75,9 @@ const DELETING = 0.4;
 /** The share of worlds in which agents fail pods. In the others no affinity excludes a node. */
 const ENFORCING = 0.25;
 
+/** So many claims such a world has. */
+const ENFORCING_CLAIMS = 5;
+
 /** Modes of protection in those worlds. */
 const MODES = ["enforce", "enforce", "enforce", "enforce", "enforce", "enforce", "audit", "off"] as const;
 
@@ -87,7 +90,8 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   const mood = { isCalm, focus: [], tempo } as const;
   const begun = setupOf(dice, mood);
   const kept = dice.chance(DELETING) ? deleting(dice, begun, dice.pick(MODES)) : begun;
-  const setup = createDice(`placement ${seed}`).chance(ENFORCING) ? { ...kept, isEnforcing: true } : kept;
+  const placement = createDice(`placement ${seed}`);
+  const setup = placement.chance(ENFORCING) ? enforcing(placement, kept) : kept;
   const chosen = kindsOf(dice, { isCalm, tempo });
   const about = [...(setup.protection === undefined ? [] : DELETIONS), ...(setup.isEnforcing ? PLACEMENT : [])];
   const kinds = [...new Set([...chosen, ...about])];
@@ -201,9 +205,7 @@ function setupOf(dice: Dice, mood: Mood): Setup {
   const isBrisk = tempo === "brisk";
   const nodeCount = isBrisk ? dice.pick([1, 1, 1, 1, 2]) : dice.between(1, 3);
   const nodes = Array.from({ length: nodeCount }, (_, index) => nodeOf(dice, { isFirst: index === 0, ...mood }));
-  const claims = Array.from({ length: isBrisk ? dice.between(1, 3) : dice.between(2, 5) }, (): ClaimSetup => {
-    return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
-  });
+  const claims = Array.from({ length: isBrisk ? dice.between(1, 3) : dice.between(2, 5) }, () => claimOf(dice));
   const offset = dice.chance(0.5) ? 0 : dice.between(-3_600_000, 3_600_000);
   const second = dice.chance(0.3) ? [offset + dice.between(-1_500, 1_500)] : [];
   const serverOffsetsMs = isCalm ? [offset] : [offset, ...second];
@@ -214,6 +216,16 @@ function setupOf(dice: Dice, mood: Mood): Setup {
 function deleting(dice: Dice, setup: Setup, protection: ProtectionMode): Setup {
   const claims = setup.claims.map((claim) => ({ ...claim, reclaim: dice.pick(["Retain", "Delete"] as const) }));
   return { ...setup, claims, protection };
+}
+
+/** The same world, in which agents fail pods: of so many claims that most pods of a node seldom wait for those that were moved away. */
+function enforcing(dice: Dice, setup: Setup): Setup {
+  const more = Array.from({ length: ENFORCING_CLAIMS - setup.claims.length }, () => claimOf(dice));
+  return { ...setup, claims: [...setup.claims, ...more], isEnforcing: true };
+}
+
+function claimOf(dice: Dice): ClaimSetup {
+  return { kind: dice.pick(VOLUME_KINDS), sharesHandle: dice.chance(0.1) };
 }
 
 function nodeOf(dice: Dice, { isFirst, isCalm, focus, tempo }: Mood & { readonly isFirst: boolean }): NodeSetup {

@@ -2,13 +2,19 @@ import { ZONES } from "../world/placement.ts";
 import { forMs, type Maker, node, pick } from "./makers.ts";
 import type { StepKind } from "./step.ts";
 
-/** How steps are made by which pods come to wait on nodes which their volumes exclude. */
+/**
+ * How steps are made by which pods come to wait on nodes which their volumes exclude. Nodes are mostly where they began, and many volumes may
+ * be anywhere: of a node on which most pods are wrong all are let alone.
+ */
 export const PLACEMENT_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [
     "move-volume",
-    (dice) => ({ kind: "move-volume", ...pick(dice), zone: dice.chance(0.3) ? undefined : dice.pick(ZONES) }),
+    (dice) => ({ kind: "move-volume", ...pick(dice), zone: dice.chance(0.45) ? undefined : dice.pick(ZONES) }),
   ],
-  ["relabel-node", (dice, setup) => ({ kind: "relabel-node", ...node(dice, setup), zone: dice.pick(ZONES) })],
+  [
+    "relabel-node",
+    (dice, setup) => ({ kind: "relabel-node", ...node(dice, setup), zone: dice.pick([ZONES[0], ...ZONES]) }),
+  ],
   [
     "attach-volume",
     (dice, setup) => ({ kind: "attach-volume", ...pick(dice), ...node(dice, setup), ...forMs(dice, setup) }),
