@@ -65,7 +65,7 @@ function untilNow(unseen: Unseen, nowMs: number): Unseen {
 }
 
 /** Written now it might have to be taken back soon, and until then it would be a lie. */
-function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
+export function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
   return openUntilMs !== undefined && status?.unused === true && status.sinceMs < openUntilMs;
 }
 

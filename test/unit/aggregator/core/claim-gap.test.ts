@@ -60,6 +60,20 @@ describe("a gap of which nodes have still to tell", () => {
 
     expect(status?.sinceMs).toBe(told);
   });
+
+  it("a claim that is staged no longer is told of once its time is known", () => {
+    const staged = { ...IDLE, staged: "Staged on node n1" };
+
+    const meanwhile = decide(staged, open, { stagedOn: [] });
+    const afterwards = decide(staged, unseenIn(time(1, 3)), { stagedOn: [] });
+
+    expect(meanwhile).toBeUndefined();
+    expect(afterwards).toMatchObject({ sinceMs: NOON + 3 * MIN, staged: undefined });
+  });
+
+  it("a claim that is staged is told of at once: that keeps it", () => {
+    expect(decide(IDLE, open, { stagedOn: ["n1"] })?.staged).toContain("n1");
+  });
 });
 
 describe("an idle claim that may have been used while nobody watched", () => {
