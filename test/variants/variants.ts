@@ -47,6 +47,8 @@ interface Trial {
   /** Those alone; all where there is none. */
   readonly names: readonly string[];
   readonly jobs: number;
+  /** Done once in the tree that all variants are copied from. */
+  readonly prepare?: (plain: string) => Promise<void>;
 }
 
 export async function variantNames(folder: string): Promise<readonly string[]> {
@@ -56,13 +58,14 @@ export async function variantNames(folder: string): Promise<readonly string[]> {
 
 /** Tries variants, each in a copy of its own; all are made of the tree as it is at the begin. `tell` hears of each as it ends. */
 export async function tryVariants<Fate>(
-  { folder, copied, names, jobs }: Trial,
+  { folder, copied, names, jobs, prepare }: Trial,
   tryOne: (variant: Variant, trees: Trees) => Promise<Fate>,
   tell: (result: VariantResult<Fate>) => void,
 ): Promise<readonly VariantResult<Fate>[]> {
   const wanted = (await variantNames(folder)).filter((name) => names.length === 0 || names.includes(name));
   const results: VariantResult<Fate>[] = [];
   await inPlainTree(copied, async (plain) => {
+    await prepare?.(plain);
     const work = async (): Promise<void> => {
       for (let name = wanted.shift(); name !== undefined; name = wanted.shift()) {
         const result = await tryVariant({ patch: join(ROOT, folder, `${name}.patch`), name, plain, copied }, tryOne);
@@ -76,7 +79,7 @@ export async function tryVariants<Fate>(
 }
 
 /** A copy of the tree that is thrown away. */
-export async function inPlainTree<T>(copied: readonly string[], use: (plain: string) => Promise<T>): Promise<T> {
+async function inPlainTree<T>(copied: readonly string[], use: (plain: string) => Promise<T>): Promise<T> {
   const owner = await openOwner();
   const signals = closeOnSignals(owner);
   try {

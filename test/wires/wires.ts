@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as v from "valibot";
-import { inPlainTree, tryVariants, type Unfit, type VariantResult, variantNames } from "../variants/variants.ts";
+import { tryVariants, type Unfit, type VariantResult, variantNames } from "../variants/variants.ts";
 
 const run = promisify(execFile);
 
@@ -61,9 +61,12 @@ export async function tryWires(
   for (const [name, wing] of Object.entries(WINGS)) {
     const wanted = (await variantNames(wing.folder)).filter((one) => names.length === 0 || names.includes(one));
     if (wanted.length === 0) continue;
-    const whole = await inPlainTree(COPIED, (plain) => fateBy(plain, wing.rows.flat()));
-    if (whole.kind !== "survived") throw new Error(`rows of the ${name} fail without any cut: ${endText(whole)}`);
-    const trial = { folder: wing.folder, copied: COPIED, names: wanted, jobs };
+    const prepare = async (plain: string): Promise<void> => {
+      const whole = await fateBy(plain, wing.rows.flat());
+      if (whole.kind !== "survived") throw new Error(`rows of the ${name} fail without any cut: ${endText(whole)}`);
+      await typeError(plain, name);
+    };
+    const trial = { folder: wing.folder, copied: COPIED, names: wanted, jobs, prepare };
     results.push(
       ...(await tryVariants(
         trial,
@@ -85,13 +88,14 @@ async function fateIn(copy: string, part: string, { rows }: Wing): Promise<Fate>
   return { kind: "survived" };
 }
 
-/** The first thing that the compiler has to say of a part of the tree. */
+/** The first thing that the compiler has to say of a part of the tree; of what is as it was when the tree was copied it does not think again. */
 async function typeError(copy: string, part: string): Promise<string | undefined> {
   const config = join(copy, "tsconfig.wires.json");
   await writeFile(config, JSON.stringify({ extends: "./tsconfig.json", include: [part] }));
   const tsc = join(copy, "node_modules/typescript/bin/tsc");
   try {
-    await run(process.execPath, [tsc, "--project", config], { cwd: copy });
+    const known = ["--incremental", "--tsBuildInfoFile", join(copy, part, ".tsbuildinfo")];
+    await run(process.execPath, [tsc, "--project", config, ...known], { cwd: copy });
     return undefined;
   } catch (error) {
     return String(Object(error).stdout).split("\n", 1)[0];
