@@ -125,6 +125,7 @@ class Aggregator {
       {
         ...this.#listener,
         onPodEnded: (end) => this.#onPodEnded(end),
+        onClaimSetBack: (previous) => this.#unstored.onClaimSetBack(previous),
         onRejected: (pod) => this.#rejections.onRejected(pod),
       },
     );

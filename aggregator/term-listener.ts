@@ -2,7 +2,7 @@ import type { ClusterListener } from "./sources/cluster.ts";
 import type { Term } from "./term.ts";
 
 /** What the watches of the cluster tell the present time of leading, while there is one. */
-export function termListener(term: () => Term | undefined): Omit<ClusterListener, "onRejected"> {
+export function termListener(term: () => Term | undefined): Omit<ClusterListener, "onRejected" | "onClaimSetBack"> {
   return {
     onClaim: (key) => term()?.onClaim(key),
     onClaimGone: (claim) => term()?.onClaimGone(claim),

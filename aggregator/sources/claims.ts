@@ -6,6 +6,7 @@ import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { ClaimPhaseParts } from "../core/claim-phase.ts";
+import { FUTURE_MS } from "../core/claim-status.ts";
 import type { ClassLabels } from "../core/class-labels.ts";
 import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
 import { StorageTotals } from "../core/storage-totals.ts";
@@ -30,6 +31,8 @@ export interface ClaimListener {
   /** The claim came or changed. */
   readonly onClaim: (key: string) => void;
   readonly onClaimGone: (claim: Claim) => void;
+  /** As it was before its stored time went back, or went away: an etcd was restored from a backup, or somebody wrote there. */
+  readonly onClaimSetBack: (previous: Claim) => void;
   /** The claim was seen Pending, and is now seen Bound. */
   readonly onClaimBound: (claim: Claim) => void;
 }
@@ -59,6 +62,8 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
       trackPending(pending, change);
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
+      if (kind === "updated" && isSetBack(change.previous, object, latestServerMs(parts)))
+        listener.onClaimSetBack(change.previous);
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
       if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
@@ -73,6 +78,12 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
     pending,
     totals,
   };
+}
+
+/** A time in the future was none. */
+function isSetBack({ uid, status: before }: Claim, { uid: newUid, status: now }: Claim, nowMs: number): boolean {
+  if (uid !== newUid || before === undefined || before.sinceMs > nowMs + FUTURE_MS) return false;
+  return now === undefined || now.sinceMs < before.sinceMs;
 }
 
 function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {

@@ -22,6 +22,8 @@ export class UnstoredClaims {
   readonly #decided = new Map<string, Decided>();
   /** What the predecessor left, by UID, until it is stored. */
   readonly #inherited = new Map<string, UnstoredClaim>();
+  /** What stood there before it went back, by UID, until it is stored again: nodes have forgotten the ends that it told of. */
+  readonly #setBack = new Map<string, number>();
   /** Keys of the claims with ended uses that are not decided yet. */
   #open: () => Iterable<string> = () => [];
 
@@ -57,21 +59,30 @@ export class UnstoredClaims {
     else this.#decided.delete(uid);
   }
 
+  onClaimSetBack({ uid, status }: Claim): void {
+    if (status === undefined) return;
+    this.#setBack.set(uid, Math.max(status.sinceMs, this.#setBack.get(uid) ?? status.sinceMs));
+  }
+
   /** What is stored is what was decided. */
   settle(claim: Claim): void {
     this.#decided.delete(claim.uid);
-    if (this.notBeforeMs(claim) === undefined) this.#inherited.delete(claim.uid);
+    if (this.notBeforeMs(claim) !== undefined) return;
+    this.#inherited.delete(claim.uid);
+    this.#setBack.delete(claim.uid);
   }
 
   forget({ uid }: Claim): void {
     this.#decided.delete(uid);
     this.#inherited.delete(uid);
+    this.#setBack.delete(uid);
   }
 
-  /** No decision dates the claim earlier: the predecessor had found that out, and could not store it. */
+  /** No decision dates the claim earlier: the predecessor had found that out and could not store it, or it stood there once. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
-    const sinceMs = this.#inherited.get(uid)?.sinceMs;
-    return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
+    const known = [this.#inherited.get(uid)?.sinceMs, this.#setBack.get(uid)].filter((ms) => ms !== undefined);
+    const sinceMs = Math.max(...known);
+    return known.length === 0 || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
   /** What a successor has to know; nothing where that is too much to hand over. */

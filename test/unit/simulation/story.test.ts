@@ -59,6 +59,27 @@ describe("the smallest simulated world", () => {
     expect(status?.sinceMs).toBeGreaterThanOrEqual(story.unmountedAtMs() ?? Number.NaN);
   });
 
+  it("does not call a claim unused for longer after a state of the API was restored in which it had not been used yet", async () => {
+    const story = createStory({ seed: 5 });
+    const { scheduler, api } = story.engine;
+    story.startAggregator("a");
+    story.startAggregator("b");
+    story.startAgent();
+    story.use(60_000);
+    await scheduler.runUntil(50_000);
+    const idle = api.snapshot();
+    await scheduler.runUntil(120_000);
+
+    api.restore(idle);
+    const restored = story.claim().status;
+    await scheduler.runUntil(300_000);
+
+    const { status } = story.claim();
+    const unmountedAtMs = story.unmountedAtMs() ?? Number.NaN;
+    expect(restored?.sinceMs).toBeLessThan(unmountedAtMs);
+    expect([status?.unused, (status?.sinceMs ?? 0) >= unmountedAtMs]).toEqual([true, true]);
+  });
+
   it("leaves no process that ended by an error", async () => {
     const { story } = await play(1);
 

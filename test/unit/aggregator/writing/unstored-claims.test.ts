@@ -116,6 +116,29 @@ function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[
   return unstored;
 }
 
+describe("a claim whose stored time went back, as after a restore of etcd", () => {
+  const EARLIER = statusWith({ ...UNUSED, sinceMs: UNUSED.sinceMs - 3_600_000 });
+
+  it("gets the later time back, also by a replica that began to lead since, and is forgotten then", async () => {
+    const harness = await running([claimWith({ status: EARLIER })]);
+    harness.unstored.onClaimSetBack(claimWith({ status: UNUSED }));
+    harness.unstored.begin([]);
+
+    await harness.enqueueAll();
+    await harness.catchUp();
+
+    expect(harness.writes.map((status) => [status.unused, status.sinceMs])).toEqual([[true, UNUSED.sinceMs]]);
+    expect(harness.unstored.notBeforeMs(claimWith({ status: EARLIER }))).toBeUndefined();
+  });
+
+  it("is not one that was made anew under its name", () => {
+    const unstored = unstoredOf([]);
+    unstored.onClaimSetBack(claimWith({ status: UNUSED }));
+
+    expect(unstored.notBeforeMs(claimWith({ uid: "claim-2", status: EARLIER }))).toBeUndefined();
+  });
+});
+
 describe("decisions that a predecessor could not store", () => {
   it("date the claim, though nothing else tells of them any more, and leave the list when they are stored", async () => {
     const harness = await running();
