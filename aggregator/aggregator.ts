@@ -124,8 +124,8 @@ class Aggregator {
       { ...ports, agents: config.agents },
       {
         ...this.#listener,
-        onPodEnded: (end) => this.#onPodEnded(end),
         onClaimSetBack: (previous) => this.#unstored.onClaimSetBack(previous),
+        onPodEnded: (end) => this.#onPodEnded(end),
         onRejected: (pod) => this.#rejections.onRejected(pod),
       },
     );
