@@ -27,7 +27,7 @@ interface HealthParts {
 const STUCK_AFTER_MS = 1_800_000;
 /** The Lease is tried every few seconds, each time for some seconds at most; giving it up waits for what was begun. */
 const ELECTION_STUCK_AFTER_MS = 600_000;
-/** A small cluster with fewer silent nodes than this share of all is not degraded by them: their claims alone wait. */
+/** A small cluster with fewer Stale nodes than this share of all is not degraded by them: their claims alone wait. */
 const SILENT_SHARE = 0.1;
 
 /** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
@@ -64,10 +64,10 @@ function checkTerm(term: Term | undefined): CheckResult {
   return term === undefined ? PASSED : checkWrites(term.reconciler.writes);
 }
 
-/** Many silent nodes at once are no trouble of single nodes any more. */
+/** Many Stale nodes at once are no trouble of single nodes any more. */
 function withSilence(result: CheckResult, term: Term | undefined): CheckResult {
   if (!result.ok || result.detail === undefined || term === undefined) return result;
-  const { standings } = term;
-  const [silent, reporting] = [standings.count("silent"), standings.count("agent")];
+  const { agentStates } = term;
+  const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];
   return silent > (silent + reporting) * SILENT_SHARE ? degraded(result.detail) : result;
 }

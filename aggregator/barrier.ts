@@ -1,13 +1,13 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import { follow } from "../common/runtime/deadline.ts";
+import type { AgentState } from "./core/agent-state.ts";
 import { reachOf, type VolumeReach } from "./core/blind-gap.ts";
 import type { Node } from "./core/cluster-objects.ts";
-import type { Standing } from "./core/standing.ts";
 
 interface BarrierParts {
   readonly clock: Clock;
   readonly cluster: { readonly node: (name: string) => Node | undefined };
-  readonly standings: { readonly of: (node: string) => Pick<Standing, "kind"> };
+  readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** Claims and volumes that waited may have to wait no longer. */
   readonly onMoved: () => void;
 }
@@ -15,7 +15,7 @@ interface BarrierParts {
 interface BarrierLimits {
   /** The leader's session: what an agent was asked in another one proves nothing. */
   readonly session: string;
-  readonly silentAfterMs: number;
+  readonly nodeStaleAfterMs: number;
 }
 
 interface Pending {
@@ -52,7 +52,7 @@ export class Barrier {
   /** From now on these nodes are asked to scan. A node that comes later is not: its pods are seen. */
   begin(nodes: readonly string[]): void {
     this.#event += 1;
-    const pending = { event: this.#event, untilMs: this.#parts.clock.monotonicMs() + this.#limits.silentAfterMs };
+    const pending = { event: this.#event, untilMs: this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs };
     for (const node of nodes) {
       // In the order of their times.
       this.#pending.delete(node);
@@ -69,7 +69,7 @@ export class Barrier {
   /** The node is still to be asked. */
   isPending(node: string): boolean {
     const untilMs = this.#pending.get(node)?.untilMs ?? 0;
-    return this.#parts.clock.monotonicMs() < untilMs && this.#parts.standings.of(node).kind === "agent";
+    return this.#parts.clock.monotonicMs() < untilMs && this.#parts.agentStates.of(node).kind === "Reporting";
   }
 
   /** Those that are. */

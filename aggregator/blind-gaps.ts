@@ -6,11 +6,11 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
 import { type Backlog, DealtWith } from "./backlog.ts";
+import type { AgentState } from "./core/agent-state.ts";
 import { type AgentSight, agentSight, type GapWord, type UnseenTime, unseenTimes } from "./core/blind-gap.ts";
 import type { Unseen } from "./core/claim-gap.ts";
 import type { Node, Volume } from "./core/cluster-objects.ts";
 import type { Receipt } from "./core/fleet.ts";
-import type { Standing } from "./core/standing.ts";
 import { type GapLimits, GapTrack, type GapView, keyOf } from "./gap-track.ts";
 import type { PodCoverage } from "./pod-coverage.ts";
 import type { NodeLeases } from "./sources/node-leases.ts";
@@ -24,7 +24,7 @@ interface BlindGapsParts extends Backlog {
     readonly nodeNames: () => readonly string[];
   };
   readonly leases: NodeLeases;
-  readonly standingOf: (node: string) => Standing["kind"];
+  readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be looked at. */
   readonly onChange: () => void;
 }
@@ -56,11 +56,11 @@ export class BlindGaps {
   readonly #dealtWith: DealtWith<ReadonlyMap<string, readonly string[]>>;
 
   constructor(parts: BlindGapsParts, limits: GapLimits) {
-    const { clock, cluster, standingOf } = parts;
+    const { clock, cluster, agentStateOf } = parts;
     this.#parts = parts;
     this.#limits = limits;
     this.#dealtWith = new DealtWith(parts);
-    this.#view = { ...cluster, standingOf, nowMs: clock.monotonicMs, sightOf: (node) => this.#sights.get(node) };
+    this.#view = { ...cluster, agentStateOf, nowMs: clock.monotonicMs, sightOf: (node) => this.#sights.get(node) };
   }
 
   /** Looks at the gaps now and then until the signal is aborted. */

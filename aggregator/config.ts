@@ -41,14 +41,14 @@ export const AGGREGATOR_SETTINGS = {
     description: "a further address of health and metrics, for probes and scrapes",
   }),
   ...REPORT_SETTINGS,
-  silentAfter: durationSetting(
-    { name: "silent-after", description: "a node without a report for this long is silent; three heartbeats" },
+  nodeStaleAfter: durationSetting(
+    { name: "node-stale-after", description: "a node without a report for this long is Stale; three heartbeats" },
     { min: 1_000, max: 3_600_000 },
     "90s",
   ),
-  agentlessAfter: durationSetting(
+  noAgentAfter: durationSetting(
     {
-      name: "agentless-after",
+      name: "no-agent-after",
       description: "a node without a report and without an agent pod for this long has no agent, if its kubelet lives",
     },
     { min: 1_000, max: 86_400_000 },
@@ -126,8 +126,8 @@ export interface AggregatorConfig {
   readonly reports: ReportConfig | undefined;
   /** Whose pods are agents. */
   readonly agents: AgentAccount;
-  readonly silentAfterMs: number;
-  readonly agentlessAfterMs: number;
+  readonly nodeStaleAfterMs: number;
+  readonly noAgentAfterMs: number;
   readonly nodeGoneAfterMs: number;
   readonly reasonDelayMs: number;
   readonly protection: ProtectionMode;
@@ -165,8 +165,8 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     healthListen: get(AGGREGATOR_SETTINGS.healthListen),
     reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
     agents: agentAccountIn(reader),
-    silentAfterMs: get(AGGREGATOR_SETTINGS.silentAfter),
-    agentlessAfterMs: get(AGGREGATOR_SETTINGS.agentlessAfter),
+    nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
+    noAgentAfterMs: get(AGGREGATOR_SETTINGS.noAgentAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     protection: get(AGGREGATOR_SETTINGS.protection),

@@ -1,3 +1,4 @@
+import type { AgentStates } from "./agent-states.ts";
 import type { Barrier } from "./barrier.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
@@ -7,13 +8,12 @@ import type { DesiredClaim } from "./core/claim-write.ts";
 import type { Volume } from "./core/cluster-objects.ts";
 import type { NodeWords } from "./core/references.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import type { Standings } from "./standings.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 interface DecidingParts {
   readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName">;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly standings: Pick<Standings, "silentSinceMs">;
+  readonly agentStates: Pick<AgentStates, "silentSinceMs">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
@@ -27,13 +27,13 @@ interface DecidingParts {
 /** The claim and everything that decides its status now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
-  const { cluster, barrier, standings, unstored, unseenOf, words, nowMs } = parts;
+  const { cluster, barrier, agentStates, unstored, unseenOf, words, nowMs } = parts;
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
     nodeOf: cluster.node,
     pendingNode: (found) => barrier.pendingNode(found ?? {}),
-    silentSinceMs: (node) => standings.silentSinceMs(node),
+    silentSinceMs: (node) => agentStates.silentSinceMs(node),
     podName: cluster.podName,
     nowMs: nowMs(),
   });

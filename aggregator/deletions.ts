@@ -4,6 +4,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { volumeMatcher } from "../common/storage/volume-identity.ts";
+import type { AgentStates } from "./agent-states.ts";
 import type { ClaimMemories } from "./claim-memories.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { causeOf, type MountSight, type ProtectionMode, type RemovalCause } from "./core/deletion.ts";
@@ -11,7 +12,6 @@ import { refersTo } from "./core/references.ts";
 import { identitiesOf } from "./core/volume-use.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import type { Standings } from "./standings.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import { type DeletionSight, HeldDeletions } from "./writing/held-deletions.ts";
 import { RemovedClaims } from "./writing/removed-claims.ts";
@@ -22,7 +22,7 @@ interface DeletionParts {
   readonly logger: Logger;
   readonly cluster: Pick<Cluster, "podsOf" | "podName">;
   readonly fleet: Pick<FleetState, "view">;
-  readonly standings: Pick<Standings, "of" | "assumedEnd">;
+  readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
   readonly memories: Pick<ClaimMemories, "evidence">;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly internalErrors: InternalErrors;
@@ -40,7 +40,7 @@ export class Deletions {
   readonly #mode: ProtectionMode;
 
   constructor(parts: DeletionParts) {
-    const { protection = "off", fleet, standings, onRemoved = () => {} } = parts;
+    const { protection = "off", fleet, agentStates, onRemoved = () => {} } = parts;
     this.#parts = parts;
     this.#mode = protection;
     this.held = new HeldDeletions({ ...parts, protection });
@@ -48,7 +48,7 @@ export class Deletions {
       ...parts,
       errors: parts.internalErrors.in("claims"),
       viewOf: (node) => fleet.view(node),
-      isReporting: (node) => standings.of(node).kind === "agent",
+      isReporting: (node) => agentStates.of(node).kind === "Reporting",
       onRemoved,
     });
   }
@@ -74,8 +74,8 @@ export class Deletions {
   }
 
   #sight(claim: Claim, { uses, shownOn }: ClaimEvidence): DeletionSight {
-    const { cluster, standings } = this.#parts;
-    const isThere = (node: string): boolean => standings.assumedEnd(node) === undefined;
+    const { cluster, agentStates } = this.#parts;
+    const isThere = (node: string): boolean => agentStates.assumedEnd(node) === undefined;
     const used = uses.map(({ node, pod, podUid }): MountSight => ({ node, pod: pod ?? cluster.podName(podUid) }));
     const staged = shownOn.filter((node) => !used.some((use) => use.node === node));
     const mounts = [...used, ...staged.map((node): MountSight => ({ node, pod: undefined }))];

@@ -1,22 +1,22 @@
+import type { AgentState } from "./core/agent-state.ts";
 import { type AgentSight, type GapWord, type NodeWord, wordOn } from "./core/blind-gap.ts";
 import type { Node } from "./core/cluster-objects.ts";
 import { type CoverageGap, isUpTo } from "./core/coverage.ts";
 import type { LeaseRenewal } from "./core/kubelet-lease.ts";
-import type { Standing } from "./core/standing.ts";
 
 /** What a gap is judged by, now. */
 export interface GapView {
   /** Milliseconds on the monotonic clock. */
   readonly nowMs: () => number;
   readonly sightOf: (node: string) => AgentSight | undefined;
-  readonly standingOf: (node: string) => Standing["kind"];
+  readonly agentStateOf: (node: string) => AgentState["kind"];
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
 }
 
 export interface GapLimits {
-  readonly silentAfterMs: number;
-  readonly agentlessAfterMs: number;
+  readonly nodeStaleAfterMs: number;
+  readonly noAgentAfterMs: number;
 }
 
 /** Two that became one are another one. */
@@ -112,14 +112,14 @@ export class GapTrack {
   }
 
   #hasHadItsTime(node: string): boolean {
-    return this.#told.has(node) || this.#isNewer(node) || this.#view.standingOf(node) === "silent";
+    return this.#told.has(node) || this.#isNewer(node) || this.#view.agentStateOf(node) === "Stale";
   }
 
   #wordOf(node: string): NodeWord {
-    const { sightOf, standingOf } = this.#view;
+    const { sightOf, agentStateOf } = this.#view;
     return wordOn(this.gap, {
       sight: sightOf(node),
-      standing: standingOf(node),
+      agentState: agentStateOf(node),
       createdAtMs: this.#view.node(node)?.createdAtMs,
       isKubeletAway: this.#away?.has(node) === true,
       isOverdue: this.#isOverdue,
@@ -132,10 +132,10 @@ export class GapTrack {
   }
 
   get #isLate(): boolean {
-    return this.ageMs > this.#limits.silentAfterMs;
+    return this.ageMs > this.#limits.nodeStaleAfterMs;
   }
 
   get #isOverdue(): boolean {
-    return this.ageMs > this.#limits.agentlessAfterMs;
+    return this.ageMs > this.#limits.noAgentAfterMs;
   }
 }

@@ -25,7 +25,7 @@ interface Watched {
   readonly protection: ProtectionMode;
 }
 
-const STANDINGS = ["agent", "silent", "agentless", "gone"] as const;
+const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
 
 /** What metrics tell of the cluster, its nodes and this process. */
 export function registerGauges(metrics: Metrics, watched: Watched): void {
@@ -69,8 +69,8 @@ function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
     () => {
       const present = term();
       if (present === undefined) return [];
-      const { reconciler, standings } = present;
-      const depths = { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: standings.depth };
+      const { reconciler, agentStates } = present;
+      const depths = { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
       return QUEUES.map((queue) => ({ labels: { queue }, value: depths[queue] }));
     },
   );
@@ -85,14 +85,14 @@ function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
   metrics.series(
     {
       name: "mooring_nodes",
-      help: "Nodes by what they are taken for: agent, their reports come or are about to; silent, they are expected and do not come; agentless, no agent belongs there; gone, they are assumed to be off for good.",
+      help: "Nodes by what they are taken for: Reporting, their reports come or are about to; Stale, they are expected and do not come; NoAgent, no agent belongs there; Gone, they are assumed to be off for good.",
       type: "gauge",
       labels: ["state"],
     },
     () => {
       const present = term();
       if (present === undefined) return [];
-      return STANDINGS.map((state) => ({ labels: { state }, value: present.standings.count(state) }));
+      return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.count(state) }));
     },
   );
   metrics.series(

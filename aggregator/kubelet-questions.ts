@@ -17,12 +17,12 @@ interface QuestionParts {
   readonly nowMs: () => number;
 }
 
-/** Leases are listed at most so often, and only while the standing of some node depends on them. Milliseconds. */
+/** Leases are listed at most so often, and only while the state of some node depends on them. Milliseconds. */
 const LEASES_EVERY_MS = 60_000;
 /** Nodes that came up together come into question together. Milliseconds. */
 const GATHER_MS = 1_000;
 
-/** Asks for the kubelets of nodes that are agentless if these live, and for no others. */
+/** Asks for the kubelets of nodes that are NoAgent if these live, and for no others. */
 export class KubeletQuestions {
   readonly #parts: QuestionParts;
   readonly #onAlive: (node: string) => void;

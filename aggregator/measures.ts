@@ -13,7 +13,7 @@ export interface Measures {
   readonly removedWhileMounted: (cause: RemovalCause) => void;
 }
 
-/** Claims to be looked at, claims to be written, nodes whose standing may change. */
+/** Claims to be looked at, claims to be written, nodes whose state may change. */
 export type QueueName = (typeof QUEUES)[number];
 export const QUEUES = ["claims", "writes", "nodes"] as const;
 

@@ -3,14 +3,14 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Route } from "../common/runtime/http-server.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../common/storage/timestamp.ts";
+import type { AgentState } from "./core/agent-state.ts";
 import { claimEntryOf } from "./core/claim-entry.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
-import { NODE_STATES, type NodeWords } from "./core/entry-parts.ts";
+import type { NodeWords } from "./core/entry-parts.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "./core/idle-staging.ts";
 import { asksFor } from "./core/list-filter.ts";
 import { nodeEntryOf } from "./core/node-entry.ts";
 import type { NodeView } from "./core/node-view.ts";
-import type { Standing } from "./core/standing.ts";
 import { volumeEntryOf } from "./core/volume-entry.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
@@ -23,7 +23,7 @@ export interface ReadApiParts {
   readonly client: Pick<KubeClient, "serverTime">;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly standingOf: (node: string) => Standing;
+  readonly agentStateOf: (node: string) => AgentState;
   /** What the node showed last counts as ended. */
   readonly isOver: (node: string) => boolean;
   /** What decides the claim's status now. */
@@ -89,12 +89,12 @@ export class ReadApi {
   }
 
   #nodes(): ListSpec {
-    const { cluster, fleet, standingOf, client } = this.#parts;
+    const { cluster, fleet, agentStateOf, client } = this.#parts;
     const names = (): Iterable<string> => this.#nodeNames();
     const entryOf = (name: string): object => {
-      const [object, view, standing] = [cluster.node(name), fleet.view(name), standingOf(name)];
+      const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStateOf(name)];
       const lastReportAgeMs = fleet.lastReportAgeMs(name);
-      return nodeEntryOf({ name, object, view, lastReportAgeMs, standing }, client.serverTime()?.latestMs ?? 0);
+      return nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }, client.serverTime()?.latestMs ?? 0);
     };
     const entries: ListSpec["entries"] = function* (filter) {
       for (const name of names()) yield asksFor(filter, "name", name) ? entryOf(name) : undefined;
@@ -103,12 +103,12 @@ export class ReadApi {
   }
 
   #head(): ListHead | undefined {
-    const { clusterUid, client, standingOf, unreported } = this.#parts;
+    const { clusterUid, client, agentStateOf, unreported } = this.#parts;
     if (client.serverTime() === undefined) return undefined;
     let [total, stale] = [0, 0];
     for (const name of this.#nodeNames()) {
       total += 1;
-      if (standingOf(name).kind === "silent") stale += 1;
+      if (agentStateOf(name).kind === "Stale") stale += 1;
     }
     return {
       cluster: clusterUid() ?? null,
@@ -139,9 +139,9 @@ export class ReadApi {
   }
 
   #words(): NodeWords {
-    const { cluster, fleet, standingOf } = this.#parts;
+    const { cluster, fleet, agentStateOf } = this.#parts;
     return {
-      stateOf: (node) => NODE_STATES[standingOf(node).kind],
+      stateOf: (node) => agentStateOf(node).kind,
       isKnown: (node) => fleet.view(node) !== undefined,
       podName: (uid) => cluster.podByUid(uid)?.key,
       isPodThere: cluster.isPodThere,

@@ -6,6 +6,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold } from "../common/storage/volume-identity.ts";
+import type { AgentStateChange, AgentStates } from "./agent-states.ts";
 import { AwaitedWords } from "./awaited-words.ts";
 import type { Barrier } from "./barrier.ts";
 import { ClaimMemories } from "./claim-memories.ts";
@@ -28,7 +29,6 @@ import { ReportAnswers } from "./report-answers.ts";
 import type { ClaimStatusWriter } from "./sinks/claim-status-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
-import type { StandingChange, Standings } from "./standings.ts";
 import type { ClaimWarnings } from "./writing/claim-warnings.ts";
 import { ClaimWrites } from "./writing/claim-writes.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
@@ -40,7 +40,7 @@ export interface ReconcilerParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly standings: Pick<Standings, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
+  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
@@ -85,11 +85,11 @@ export class Reconciler {
       undefined,
       parts.queues?.claims,
     );
-    const { fleet, standings } = parts;
+    const { fleet, agentStates } = parts;
     this.#words = {
       viewOf: (node) => fleet.view(node),
-      standingOf: (node) => standings.of(node).kind,
-      assumedEnd: (node) => standings.assumedEnd(node),
+      agentStateOf: (node) => agentStates.of(node).kind,
+      assumedEnd: (node) => agentStates.assumedEnd(node),
     };
     this.#memories = new ClaimMemories(parts, this.#words);
     parts.unstored.follow(() => this.#memories.open);
@@ -214,10 +214,10 @@ export class Reconciler {
   }
 
   /**
-   * A node's standing is another one: the claims that waited for it, those whose holds there ended with that or are back, and those
+   * A node's state is another one: the claims that waited for it, those whose holds there ended with that or are back, and those
    * that nothing but these holds keeps in use, as their messages tell of its silence.
    */
-  onStanding({ node, isAboutHolds }: StandingChange): void {
+  onAgentState({ node, isAboutHolds }: AgentStateChange): void {
     const { cluster, fleet } = this.#parts;
     const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
     const holds = fleet.view(node)?.holds ?? [];
@@ -269,7 +269,7 @@ export class Reconciler {
     this.#parts.onDecision();
     const facts = this.#factsOf(claim, this.#memories.settle(claim));
     if (this.#isUnlisted(claim)) this.#unlisted.add(key);
-    for (const { node } of facts.awaited) this.#parts.standings.lookFor(node);
+    for (const { node } of facts.awaited) this.#parts.agentStates.lookFor(node);
     return facts;
   }
 

@@ -11,7 +11,7 @@ export function termListener(term: () => Term | undefined): Omit<ClusterListener
     onPodEnded: (end) => term()?.reconciler.onPodEnded(end),
     onPodsListed: () => term()?.onPodsListed(),
     onPodPlaced: (pod) => term()?.reconciler.onPodPlaced(pod),
-    onNode: (name) => term()?.standings.onNode(name),
-    onAgentPod: (node) => term()?.standings.onAgentPod(node),
+    onNode: (name) => term()?.agentStates.onNode(name),
+    onAgentPod: (node) => term()?.agentStates.onAgentPod(node),
   };
 }

@@ -8,6 +8,7 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../common/storage/node-report.ts";
+import { type AgentStateChange, AgentStates } from "./agent-states.ts";
 import { Barrier } from "./barrier.ts";
 import { BlindGaps } from "./blind-gaps.ts";
 import type { AggregatorConfig } from "./config.ts";
@@ -24,7 +25,6 @@ import { Reconciler } from "./reconciler.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import { createNodeLeases } from "./sources/node-leases.ts";
 import type { ReportOutcome, TurnedAway } from "./sources/report-server.ts";
-import { type StandingChange, Standings } from "./standings.ts";
 import { NOT_COUNTED, NOT_DATED } from "./turn-away.ts";
 import type { SeenEnd } from "./unsettled-ends.ts";
 import { VolumeReconciler } from "./volume-reconciler.ts";
@@ -64,7 +64,7 @@ export class Term {
   /** Agents name it in their reports. */
   readonly session: string;
   readonly fleet: FleetState;
-  readonly standings: Standings;
+  readonly agentStates: AgentStates;
   readonly reconciler: Reconciler;
   readonly volumes: VolumeReconciler;
   readonly #gaps: BlindGaps;
@@ -82,37 +82,40 @@ export class Term {
     this.#parts = parts;
     this.session = parts.random.id();
     this.fleet = new FleetState(clock);
-    this.standings = this.#newStandings(config);
+    this.agentStates = this.#newAgentStates(config);
     const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
-    const barrier = new Barrier({ ...parts, standings: this.standings, onMoved }, { ...config, session: this.session });
+    const barrier = new Barrier(
+      { ...parts, agentStates: this.agentStates, onMoved },
+      { ...config, session: this.session },
+    );
     this.#barrier = barrier;
     const { writer, volumeWriter, warnings, policy } = parts.writing;
-    const { fleet, standings } = this;
+    const { fleet, agentStates } = this;
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
     const onDecision = (): void => parts.coverage.join();
     const { protection } = config;
     const onRemoved = parts.measures?.removedWhileMounted;
-    const seen = { fleet, barrier, standings, onDecision, unseenOf, nowMs, protection, onRemoved };
+    const seen = { fleet, barrier, agentStates, onDecision, unseenOf, nowMs, protection, onRemoved };
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
-    this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, standings, writer: volumeWriter, protection });
+    this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, agentStates, writer: volumeWriter, protection });
     const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
     this.#whole = new WholeReports({ ...parts, nodes: () => cluster.nodeNames().length, isAwaited });
     this.#api = new ReadApi({
       ...parts,
       cluster,
       fleet,
-      standingOf: (node) => standings.of(node),
-      isOver: (node) => standings.assumedEnd(node) !== undefined,
+      agentStateOf: (node) => agentStates.of(node),
+      isOver: (node) => agentStates.assumedEnd(node) !== undefined,
       claimFacts: (key) => this.reconciler.claimFacts(key),
       unreported: () => this.unreported.length,
       isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
     });
   }
 
-  #newStandings(config: AggregatorConfig): Standings {
+  #newAgentStates(config: AggregatorConfig): AgentStates {
     const { client, cluster, nowMs } = this.#parts;
     const parts = {
       ...this.#parts,
@@ -121,20 +124,20 @@ export class Term {
       nowMs,
       fleet: this.fleet,
       leases: createNodeLeases(client),
-      onChange: (change: StandingChange) => {
-        this.reconciler.onStanding(change);
-        this.volumes.onStanding(change.node);
+      onChange: (change: AgentStateChange) => {
+        this.reconciler.onAgentState(change);
+        this.volumes.onAgentState(change.node);
       },
       onForgotten: (node: string) => this.reconciler.onForgotten(node),
     };
-    return new Standings(parts, config);
+    return new AgentStates(parts, config);
   }
 
   #newGaps(config: AggregatorConfig): BlindGaps {
     const parts = {
       ...this.#parts,
       leases: createNodeLeases(this.#parts.client),
-      standingOf: (node: string) => this.standings.lookFor(node).kind,
+      agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
       isAtRest: () => this.reconciler.isAtRest,
       mark: () => this.reconciler.mark(),
       onChange: () => this.reconciler.enqueueAll(),
@@ -155,9 +158,9 @@ export class Term {
   /** Works until the signal is aborted. `ends` are those of pods that may not have been dealt with; everything has been listed. */
   async run(ends: readonly SeenEnd[], signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
-    this.standings.begin();
+    this.agentStates.begin();
     const counted = this.#countWaiting(signal);
-    this.#barrier.begin(this.standings.expected());
+    this.#barrier.begin(this.agentStates.expected());
     const known = new Set(ends.map(({ pod }) => pod.uid));
     // What is over and still there may have been over for long, unless its end was seen.
     for (const end of cluster.finishedPods()) if (!known.has(end.pod.uid)) this.reconciler.onPodEnded(end);
@@ -168,7 +171,7 @@ export class Term {
       [
         (limited) => this.reconciler.run(limited),
         (limited) => this.volumes.run(limited),
-        (limited) => this.standings.run(limited),
+        (limited) => this.agentStates.run(limited),
         (limited) => counted.then(() => this.#barrier.run(limited)),
         (limited) => this.#gaps.run(limited),
       ],
@@ -184,7 +187,7 @@ export class Term {
 
   /** Pods were listed anew: what came and went meanwhile was not seen. */
   onPodsListed(): void {
-    this.#barrier.begin(this.standings.expected());
+    this.#barrier.begin(this.agentStates.expected());
     this.reconciler.onPodsListed();
   }
 
@@ -246,7 +249,7 @@ export class Term {
       () => this.#gaps.onReport(report, receipt, change.setBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures?.unmounted(effects.unmounts),
-      () => this.standings.onReport(report.node),
+      () => this.agentStates.onReport(report.node),
       () => this.reconciler.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanned),

@@ -1,6 +1,7 @@
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { readVolumeMark } from "../common/storage/volume-annotations.ts";
 import { isUseHold, volumeMatcher } from "../common/storage/volume-identity.ts";
+import type { AgentStates } from "./agent-states.ts";
 import type { Barrier } from "./barrier.ts";
 import { assumedUse } from "./core/assumed-ends.ts";
 import type { Fact } from "./core/attribution.ts";
@@ -14,14 +15,13 @@ import type { VolumeFacts } from "./core/volume-annotations.ts";
 import { identitiesOf, mayMount, volumeUse } from "./core/volume-use.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import type { Standings } from "./standings.ts";
 
 /** Where the facts of volumes come from. */
 export interface VolumeFactsParts {
   readonly cluster: Pick<Cluster, "claim" | "nodeNames" | "podByUid" | "podName">;
   readonly fleet: Pick<FleetState, "view" | "viewsOf">;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly standings: Pick<Standings, "lookFor" | "assumedEnd">;
+  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
   readonly protection: ProtectionMode;
 }
 
@@ -31,10 +31,10 @@ export function volumeFacts(
   statusAtEnd: ClaimStatus | undefined,
   parts: VolumeFactsParts,
 ): VolumeFacts {
-  const { barrier, cluster, fleet, standings, protection } = parts;
+  const { barrier, cluster, fleet, agentStates, protection } = parts;
   const identities = identitiesOf(volume.key, volume.csi);
   const views = fleet.viewsOf(identities);
-  const isOver = (node: string): boolean => standings.assumedEnd(node) !== undefined;
+  const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
   const isOwn = ({ podUid }: { readonly podUid: string | undefined }): boolean =>
     podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
   const { held, staged } = volumeUse(
@@ -63,19 +63,19 @@ function claimOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "cl
 }
 
 /** Unknown is no absence: a node that is to report keeps the mark until it has. */
-function isUnanswered(node: string, { fleet, standings }: VolumeFactsParts): boolean {
+function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): boolean {
   if (fleet.view(node) !== undefined) return false;
-  const { kind } = standings.lookFor(node);
-  return kind === "agent" || kind === "silent";
+  const { kind } = agentStates.lookFor(node);
+  return kind === "Reporting" || kind === "Stale";
 }
 
 /** The ends of a volume's use that a node tells of, or that are assumed because it is gone. */
 function endsIn(
   { node, bootId, holds, releases }: NodeView,
   isOwn: (fact: Fact) => boolean,
-  { cluster, standings }: VolumeFactsParts,
+  { cluster, agentStates }: VolumeFactsParts,
 ): readonly UseEnd[] {
-  const context = { podName: cluster.podName, assumedEnd: (name: string) => standings.assumedEnd(name) };
+  const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
   const told = [...releases.values()].filter(isOwn).map((release) => toUseEnd(release, context));
   const uses = holds.filter(isUseHold).filter(isOwn);
   return [...told, ...uses.flatMap((hold) => assumedUse({ ...hold, node, bootId }, context))];

@@ -8,6 +8,7 @@ import type { Random } from "../common/runtime/random.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus } from "../common/storage/claim-status.ts";
 import { readCopiedUse } from "../common/storage/volume-annotations.ts";
+import type { AgentStates } from "./agent-states.ts";
 import type { Barrier } from "./barrier.ts";
 import { type Fact, volumesOf } from "./core/attribution.ts";
 import type { Volume } from "./core/cluster-objects.ts";
@@ -16,7 +17,6 @@ import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from 
 import type { FleetState } from "./fleet-state.ts";
 import type { VolumeWriter } from "./sinks/volume-writer.ts";
 import type { Cluster } from "./sources/cluster.ts";
-import type { Standings } from "./standings.ts";
 import { volumeFacts } from "./volume-facts.ts";
 import { VolumeWrites } from "./writing/volume-writes.ts";
 
@@ -27,7 +27,7 @@ export interface VolumeReconcilerParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly standings: Pick<Standings, "lookFor" | "assumedEnd">;
+  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
   readonly writer: VolumeWriter;
   readonly internalErrors: InternalErrors;
   readonly protection: ProtectionMode;
@@ -116,7 +116,7 @@ export class VolumeReconciler {
   }
 
   /** Another state of the node: what it shows may count as ended, or again. */
-  onStanding(node: string): void {
+  onAgentState(node: string): void {
     this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.holds ?? []));
   }
 

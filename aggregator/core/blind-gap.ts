@@ -1,11 +1,11 @@
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { mayBeMounted } from "../../common/storage/node-selector.ts";
 import { parseNodeSelector } from "../../common/storage/node-selector-terms.ts";
+import type { AgentState } from "./agent-state.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
 import type { CoverageGap } from "./coverage.ts";
 import type { Receipt } from "./fleet.ts";
 import { reportClock } from "./report-clock.ts";
-import type { Standing } from "./standing.ts";
 
 /**
  * What nobody saw. A use is seen by the agent of its node, which reads the mount table, or by a replica, which watches pods. Where both
@@ -20,7 +20,7 @@ import type { Standing } from "./standing.ts";
  * - The time before a node's boot is blind where nothing of it was told before: uses of it had ended when the boot began.
  * - Of volumes that show no mount (hostPath), wherever they can be used, and on nodes without an agent, pods are all there is: until the
  *   end of the gap.
- * - A node that has not told ten minutes after the gap (`--agentless-after`), or is gone, counts until the end of the gap; when it
+ * - A node that has not told ten minutes after the gap (`--no-agent-after`), or is gone, counts until the end of the gap; when it
  *   tells after all, until the end of its blindness.
  * - No node counts whose kubelet has not renewed its Lease since before the gap, that was made after it, or that the volume's node
  *   affinity excludes.
@@ -66,7 +66,7 @@ export function agentSight(message: NodeMessage, receipt: Pick<Receipt, "atMs" |
 /** A node in view of a gap. */
 export interface GapNode {
   readonly sight: AgentSight | undefined;
-  readonly standing: Standing["kind"];
+  readonly agentState: AgentState["kind"];
   readonly createdAtMs: number | undefined;
   /** Its kubelet has not renewed its Lease since before the gap. */
   readonly isKubeletAway: boolean;
@@ -89,12 +89,12 @@ const NOTHING_UNSEEN: NodeWord = { isOpen: false, blind: [] };
 
 /** What is known of uses on a node in a gap. */
 export function wordOn(gap: CoverageGap, node: GapNode): NodeWord {
-  const { sight, standing, createdAtMs, isKubeletAway, isOverdue } = node;
+  const { sight, agentState, createdAtMs, isKubeletAway, isOverdue } = node;
   if (isKubeletAway) return NOTHING_UNSEEN;
   if (sight !== undefined && sight.readBeganMs >= gap.toMs) return told(gap, sight, isNewerThan(gap, createdAtMs));
   if (isNewerThan(gap, createdAtMs)) return NOTHING_UNSEEN;
-  const isLost = standing === "agentless" || standing === "gone";
-  return { isOpen: !isLost, blind: isLost || (isOverdue && standing === "silent") ? [timeOf(gap)] : [] };
+  const isLost = agentState === "NoAgent" || agentState === "Gone";
+  return { isOpen: !isLost, blind: isLost || (isOverdue && agentState === "Stale") ? [timeOf(gap)] : [] };
 }
 
 function isNewerThan({ toMs }: CoverageGap, createdAtMs: number | undefined): boolean {

@@ -9,12 +9,12 @@ type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
  * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
- * decision, but for those behind the barrier, and none of which nobody can expect a word: one that is agentless or gone.
+ * decision, but for those behind the barrier, and none of which nobody can expect a word: one that is NoAgent or gone.
  */
 export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const { claim, history, shownOn, attachedTo } = evidence;
   const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
-  const isSilent = (node: string): boolean => fleet.standingOf(node) === "silent";
+  const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
   const found: readonly Found[] = [
     ...history.pending.flatMap((reference) => endedOn(reference, claim.status)),
     ...storedNodes(claim.status, fleet)
@@ -78,9 +78,9 @@ function firstOfEach(found: readonly Found[]): readonly Found[] {
   return [...nodes.values()];
 }
 
-function hasWord(node: string, { standingOf }: FleetFacts): boolean {
-  const standing = standingOf(node);
-  return standing === "agent" || standing === "silent";
+function hasWord(node: string, { agentStateOf }: FleetFacts): boolean {
+  const agentState = agentStateOf(node);
+  return agentState === "Reporting" || agentState === "Stale";
 }
 
 /** Before the barrier opens no claim newly counts as unused, nor as no longer staged. One node stands for all that are pending. */

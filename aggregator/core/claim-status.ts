@@ -229,7 +229,7 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
     return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, known, silentMessage(silent)) : undefined;
   }
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
-  // A pod that names it keeps it in use anyhow: a start while nodes are silent is no reason to write.
+  // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
   const isHeldUp = silent.length > 0 && facts.references.length === 0 && !tellsOfSilence(stored.message, silent);
   if (!stored.unused) return isHeldUp ? { ...stored, message: silentMessage(silent) } : undefined;
   // Waiting would only leave a time that is known to be too early.

@@ -2,16 +2,12 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { ClaimEntry } from "../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { Standing } from "./standing.ts";
+import type { AgentState } from "./agent-state.ts";
 import type { NodeUse } from "./volume-use.ts";
-
-/** What lists call the standing of a node. */
-export const NODE_STATES = { agent: "Reporting", silent: "Stale", agentless: "NoAgent", gone: "Gone" } as const;
-export type NodeState = (typeof NODE_STATES)[Standing["kind"]];
 
 /** What the entries of lists say of nodes and pods. */
 export interface NodeWords {
-  readonly stateOf: (node: string) => NodeState;
+  readonly stateOf: (node: string) => AgentState["kind"];
   /** It has reported since the aggregator began to lead. */
   readonly isKnown: (node: string) => boolean;
   /** `namespace/name` of a pod that is there or was not long ago. */

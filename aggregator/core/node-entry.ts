@@ -1,9 +1,8 @@
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { HoldKind } from "../../common/storage/volume-identity.ts";
+import type { AgentState } from "./agent-state.ts";
 import type { Node } from "./cluster-objects.ts";
-import { NODE_STATES, type NodeState } from "./entry-parts.ts";
 import type { NodeView } from "./node-view.ts";
-import type { Standing } from "./standing.ts";
 
 /** What is known of one node when somebody asks. */
 export interface NodeSight {
@@ -13,7 +12,7 @@ export interface NodeSight {
   /** What its last accepted report says, or nothing before the first. */
   readonly view: NodeView | undefined;
   readonly lastReportAgeMs: number | undefined;
-  readonly standing: Standing;
+  readonly agentState: AgentState;
 }
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
@@ -21,7 +20,7 @@ type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 /** A line of `/v1/nodes`. Every field is always there, `null` is not known. Ages are milliseconds. */
 export interface NodeEntry {
   readonly name: string;
-  readonly state: NodeState;
+  readonly state: AgentState["kind"];
   /** Why; for people to read. */
   readonly stateReason: string;
   readonly lastReportAgeMs: number | null;
@@ -39,13 +38,13 @@ export interface NodeEntry {
 }
 
 /** One node of the list; `nowMs` is the API server's wall clock, as are the times of the view. */
-export function nodeEntryOf({ name, object, view, lastReportAgeMs, standing }: NodeSight, nowMs: number): NodeEntry {
+export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeSight, nowMs: number): NodeEntry {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
   return {
     name,
-    state: NODE_STATES[standing.kind],
-    stateReason: standing.why,
+    state: agentState.kind,
+    stateReason: agentState.why,
     lastReportAgeMs: lastReportAgeMs === undefined ? null : Math.round(lastReportAgeMs),
     bootId: view?.bootId ?? object?.bootId ?? null,
     agentInstance: view?.instance ?? null,

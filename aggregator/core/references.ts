@@ -1,8 +1,8 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import type { AgentState, AssumedEnd } from "./agent-state.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isUpTo } from "./coverage.ts";
 import type { NodeRelease, NodeView } from "./node-view.ts";
-import type { AssumedEnd, Standing } from "./standing.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 
 /** A pod that named a claim and is over: finished, or gone from the API. */
@@ -51,7 +51,7 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
 export interface NodeWords {
   /** What a node's last accepted report says. */
   readonly viewOf: (node: string) => NodeView | undefined;
-  readonly standingOf: (node: string) => Standing["kind"];
+  readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Since when what the node showed counts as ended. */
   readonly assumedEnd: (node: string) => AssumedEnd | undefined;
 }
@@ -146,15 +146,15 @@ type LastWord =
   /** Nobody any more: the node is gone. */
   | { readonly by: "nobody"; readonly gone: AssumedEnd };
 
-function wordOn(reference: EndedReference, { viewOf, standingOf, assumedEnd }: NodeWords): LastWord | undefined {
+function wordOn(reference: EndedReference, { viewOf, agentStateOf, assumedEnd }: NodeWords): LastWord | undefined {
   const { node } = reference;
   if (node === undefined) return { by: "pod" };
   const view = viewOf(node);
   if (view !== undefined && isReadAfter(view, reference)) return { by: "agent", view };
-  const standing = standingOf(node);
-  if (standing === "agentless") return { by: "pod" };
+  const agentState = agentStateOf(node);
+  if (agentState === "NoAgent") return { by: "pod" };
   const assumed = assumedEnd(node);
-  return standing === "gone" && assumed !== undefined ? { by: "nobody", gone: assumed } : undefined;
+  return agentState === "Gone" && assumed !== undefined ? { by: "nobody", gone: assumed } : undefined;
 }
 
 /**

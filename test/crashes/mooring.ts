@@ -15,7 +15,7 @@ const NAMESPACE = "mooring";
 const REPLICAS = ["aggregator-0", "aggregator-1"] as const;
 
 /** Times of seconds instead of minutes; the rules are the same. A node stays silent as long as it takes: it never counts as agentless. */
-const AGGREGATOR_PACE = ["--lease-duration", "3s", "--silent-after", "5s", "--reason-delay", "300ms"];
+const AGGREGATOR_PACE = ["--lease-duration", "3s", "--node-stale-after", "5s", "--reason-delay", "300ms"];
 const AGENT_PACE = ["--heartbeat", "1s"];
 
 /** A replica of the aggregator. */

@@ -26,35 +26,35 @@ const nodes = (state: string): string => `mooring_nodes{${POD},state="${state}"}
 const NODE_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringNodeSilent",
-    name: "fires for one silent node",
-    series: { [nodes("silent")]: "1x120", [nodes("agent")]: "99x120" },
+    name: "fires for one Stale node",
+    series: { [nodes("Stale")]: "1x120", [nodes("Reporting")]: "99x120" },
     fires: {},
   },
   {
     alert: "MooringNodeSilent",
     name: "keeps quiet about nodes that have no agent or are gone",
     series: {
-      [nodes("silent")]: "0x120",
-      [nodes("agentless")]: "5x120",
-      [nodes("gone")]: "1x120",
-      [nodes("agent")]: "99x120",
+      [nodes("Stale")]: "0x120",
+      [nodes("NoAgent")]: "5x120",
+      [nodes("Gone")]: "1x120",
+      [nodes("Reporting")]: "99x120",
     },
   },
   {
     alert: "MooringNodeSilent",
     name: "keeps quiet while agents are replaced node by node",
-    series: { [nodes("silent")]: "0x110 1x9 0x5" },
+    series: { [nodes("Stale")]: "0x110 1x9 0x5" },
   },
   {
     alert: "MooringManyNodesSilent",
     name: "fires for a fifth of the nodes",
-    series: { [nodes("silent")]: "20x120", [nodes("agent")]: "80x120" },
+    series: { [nodes("Stale")]: "20x120", [nodes("Reporting")]: "80x120" },
     fires: {},
   },
   {
     alert: "MooringManyNodesSilent",
     name: "keeps quiet about one in twenty",
-    series: { [nodes("silent")]: "5x120", [nodes("agent")]: "95x120" },
+    series: { [nodes("Stale")]: "5x120", [nodes("Reporting")]: "95x120" },
   },
   {
     alert: "MooringClockSkew",

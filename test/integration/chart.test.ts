@@ -141,12 +141,12 @@ describe("a value", () => {
     const { spec } = await workload(
       "Deployment",
       "aggregator.settings.log-level=debug",
-      "aggregator.settings.silent-after=2m",
+      "aggregator.settings.node-stale-after=2m",
     );
 
     const env = spec?.template.spec?.containers[0]?.env ?? [];
     expect(env).toContainEqual({ name: "MOORING_LOG_LEVEL", value: "debug" });
-    expect(env).toContainEqual({ name: "MOORING_SILENT_AFTER", value: "2m" });
+    expect(env).toContainEqual({ name: "MOORING_NODE_STALE_AFTER", value: "2m" });
     expect(new Set(env.map(({ name }) => name)).size).toBe(env.length);
   });
 

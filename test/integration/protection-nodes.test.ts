@@ -9,7 +9,7 @@ import { enforce, openProtectionScene, type ProtectionScene, pathOf } from "./pr
 /** Real mounts and programs; what nodes and agents do to a claim that is deleted while it is mounted. */
 
 /** Times of seconds instead of minutes; the rules are the same. */
-const FLAGS = ["--silent-after", "8s", "--node-gone-after", "3s"];
+const FLAGS = ["--node-stale-after", "8s", "--node-gone-after", "3s"];
 const OURS = "tests.mooring.dev/look";
 const KUBERNETES = "kubernetes.io/pvc-protection";
 

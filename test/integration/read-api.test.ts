@@ -30,13 +30,13 @@ let stage: Stage;
 let signals: Disposable;
 let cluster: string;
 
-/** An aggregator for which a node is silent so soon that a test can wait for it. */
+/** An aggregator for which a node is Stale so soon that a test can wait for it. */
 async function createHastyAggregator(plane: Stage["plane"]): Promise<Program> {
   const kubeconfig = await plane.kubeconfigFor({
     serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
   });
   const listen = `127.0.0.1:${await freePort(createSystemRandom(), "127.0.0.1")}`;
-  const args = ["--kubeconfig", kubeconfig, "--listen", listen, "--silent-after", "6s", "--reason-delay", "500ms"];
+  const args = ["--kubeconfig", kubeconfig, "--listen", listen, "--node-stale-after", "6s", "--reason-delay", "500ms"];
   const command = { command: process.execPath, args: [fileOf("aggregator"), ...args] };
   const child = owner.child({ name: "aggregator", ...command });
   const url = `http://${listen}`;

@@ -27,24 +27,24 @@ describe("a node", () => {
   it("falls silent without reports, and is taken for one that reports as soon as it does", async () => {
     const { house, leader, n1 } = await misplaced();
     await house.pass(100_000);
-    const before = await leader.metric("mooring_nodes", 'state="silent"');
+    const before = await leader.metric("mooring_nodes", 'state="Stale"');
 
     await leader.send(n1.report());
 
     expect(before).toBe(1);
-    expect(await leader.metric("mooring_nodes", 'state="silent"')).toBe(0);
-    expect(await leader.metric("mooring_nodes", 'state="agent"')).toBe(1);
+    expect(await leader.metric("mooring_nodes", 'state="Stale"')).toBe(0);
+    expect(await leader.metric("mooring_nodes", 'state="Reporting"')).toBe(1);
   });
 
   it("is known as soon as it joins", async () => {
     const { house, leader } = await misplaced();
-    const before = await leader.metric("mooring_nodes", 'state="agent"');
+    const before = await leader.metric("mooring_nodes", 'state="Reporting"');
 
     addNode(house, "n2");
     await house.pass(1_000);
 
     expect(before).toBe(1);
-    expect(await leader.metric("mooring_nodes", 'state="agent"')).toBe(2);
+    expect(await leader.metric("mooring_nodes", 'state="Reporting"')).toBe(2);
   });
 
   it("has no agent any more when its agent's pod has been away for ten minutes and its kubelet lives", async () => {
@@ -53,12 +53,12 @@ describe("a node", () => {
     house.api.delete(podRef("agent-n1", "mooring-agents"));
     await house.pass(500_000);
     addKubeletLease(house, "n1");
-    const before = await leader.metric("mooring_nodes", 'state="agentless"');
+    const before = await leader.metric("mooring_nodes", 'state="NoAgent"');
 
     await house.pass(200_000);
 
     expect(before).toBe(0);
-    expect(await leader.metric("mooring_nodes", 'state="agentless"')).toBe(1);
+    expect(await leader.metric("mooring_nodes", 'state="NoAgent"')).toBe(1);
   });
 
   it("is shown in the lists with what is staged there and not used", async () => {

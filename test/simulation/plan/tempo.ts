@@ -9,8 +9,8 @@ export interface Tempo {
   readonly quickness: number;
   /** The product's own limits, by its settings. */
   readonly limits: {
-    readonly silentAfterMs: number;
-    readonly agentlessAfterMs: number;
+    readonly nodeStaleAfterMs: number;
+    readonly noAgentAfterMs: number;
     readonly nodeGoneAfterMs: number;
     readonly reasonDelayMs?: number;
   };
@@ -38,7 +38,7 @@ export interface Tempo {
 /** Everything in it takes the time that it has, but for limits: they are so short that each passes many times. */
 const FULL: Tempo = {
   quickness: 1,
-  limits: { silentAfterMs: 20_000, agentlessAfterMs: 60_000, nodeGoneAfterMs: 30_000 },
+  limits: { nodeStaleAfterMs: 20_000, noAgentAfterMs: 60_000, nodeGoneAfterMs: 30_000 },
   heartbeatMs: 8_000,
   // Longer than the product's own: a third of all work in a world would be for the Lease.
   election: { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 8_000 },
@@ -57,7 +57,7 @@ const FULL: Tempo = {
 /** As much happens in a tenth of the time: faults are so short that what is tried again has not come to wait for long. */
 const BRISK: Tempo = {
   quickness: 7,
-  limits: { silentAfterMs: 10_000, agentlessAfterMs: 15_000, nodeGoneAfterMs: 8_000, reasonDelayMs: 1_000 },
+  limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000, reasonDelayMs: 1_000 },
   heartbeatMs: 4_000,
   election: { durationMs: 15_000, renewDeadlineMs: 12_000, retryMs: 6_000 },
   agentStartMs: 400,

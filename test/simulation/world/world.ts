@@ -190,7 +190,7 @@ export class World {
 
   /** The node's agent is taken away for a time: when that is long, what its pods' status says counts. */
   noteAgentless(node: string, forMs: number): void {
-    const fromMs = this.now + 0.9 * this.tempo.limits.agentlessAfterMs;
+    const fromMs = this.now + 0.9 * this.tempo.limits.noAgentAfterMs;
     const toMs = this.now + forMs;
     if (toMs > fromMs) this.agentless = [...this.agentless, { node, removedMs: this.now, fromMs, toMs }];
   }
@@ -199,7 +199,7 @@ export class World {
   noteGivenUp(node: string, forMs: number): void {
     this.#givenUp = [
       ...this.#givenUp,
-      { node, fromMs: this.now, toMs: this.now + forMs + this.tempo.limits.silentAfterMs },
+      { node, fromMs: this.now, toMs: this.now + forMs + this.tempo.limits.nodeStaleAfterMs },
     ];
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Barrier } from "../../../aggregator/barrier.ts";
-import type { Standing } from "../../../aggregator/core/standing.ts";
+import type { AgentState } from "../../../aggregator/core/agent-state.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { nodeWith } from "./world.ts";
 
@@ -12,23 +12,23 @@ afterEach(() => {
 /** A barrier of the leader's session `now`; node `n1` has the label `zone: z1`, and so on. */
 function closed(nodes: readonly string[]) {
   const clock = createFakeClock();
-  const standings = new Map<string, Standing["kind"]>();
+  const agentStates = new Map<string, AgentState["kind"]>();
   /** What was pending for any volume when claims were told to look again. */
   const moves: string[] = [];
   const barrier = new Barrier(
     {
       clock,
       cluster: { node: (name) => ({ ...nodeWith(name), labels: { zone: name.replace("n", "z") } }) },
-      standings: { of: (node) => ({ kind: standings.get(node) ?? "agent" }) },
+      agentStates: { of: (node) => ({ kind: agentStates.get(node) ?? "Reporting" }) },
       onMoved: () => moves.push(barrier.nodes().join(" ")),
     },
-    { session: "now", silentAfterMs: 90_000 },
+    { session: "now", nodeStaleAfterMs: 90_000 },
   );
   const stop = new AbortController();
   stops.push(stop);
   void barrier.run(stop.signal);
   barrier.begin(nodes);
-  return { barrier, clock, standings, moves };
+  return { barrier, clock, agentStates, moves };
 }
 
 function inZone(zone: string) {
@@ -73,9 +73,9 @@ describe("a node behind the barrier", () => {
   });
 
   it("is let through where no scan can be expected of it", () => {
-    const { barrier, standings } = closed(["n1", "n2", "n3"]);
+    const { barrier, agentStates } = closed(["n1", "n2", "n3"]);
 
-    standings.set("n1", "silent").set("n2", "gone");
+    agentStates.set("n1", "Stale").set("n2", "Gone");
 
     expect(barrier.nodes()).toEqual(["n3"]);
   });

@@ -8,7 +8,7 @@ import { createFakeLogger } from "../../fakes/logger.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "./world.ts";
 
 const GAP: CoverageGap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: "500", openNodes: undefined };
-const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000 } as const;
+const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000 } as const;
 
 type Renewals = ReadonlyMap<string, LeaseRenewal>;
 
@@ -37,7 +37,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs
         },
       },
       leases: { renewals: async (_, signal) => renewals(signal) },
-      standingOf: () => "agent",
+      agentStateOf: () => "Reporting",
       onChange: () => {
         changes += 1;
       },

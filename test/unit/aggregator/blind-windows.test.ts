@@ -262,7 +262,7 @@ describe("a node that cannot tell what was used on it", () => {
   });
 });
 
-describe("a silent node", () => {
+describe("a Stale node", () => {
   async function silent(options: Scene = {}): Promise<Harness> {
     const harness = await back(options);
     await harness.putPod(podWith({ uid: "agent", claims: [], isAgent: true }));

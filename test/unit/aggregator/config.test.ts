@@ -13,8 +13,8 @@ describe("readAggregatorCommand", () => {
         agents: { namespace: "mooring-agents", account: "mooring-agent" },
         claimMetrics: false,
         volumeMetrics: false,
-        silentAfterMs: 90_000,
-        agentlessAfterMs: 600_000,
+        nodeStaleAfterMs: 90_000,
+        noAgentAfterMs: 600_000,
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
         protection: "off",
@@ -26,9 +26,12 @@ describe("readAggregatorCommand", () => {
   });
 
   it("flags override the environment", () => {
-    const input = { argv: ["--silent-after", "30s"], env: { MOORING_SILENT_AFTER: "10s", MOORING_REASON_DELAY: "0s" } };
+    const input = {
+      argv: ["--node-stale-after", "30s"],
+      env: { MOORING_NODE_STALE_AFTER: "10s", MOORING_REASON_DELAY: "0s" },
+    };
 
-    expect(readAggregatorCommand(input)).toMatchObject({ config: { silentAfterMs: 30_000, reasonDelayMs: 0 } });
+    expect(readAggregatorCommand(input)).toMatchObject({ config: { nodeStaleAfterMs: 30_000, reasonDelayMs: 0 } });
   });
 
   it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("listens on the loopback address %s", (listen) => {
@@ -95,7 +98,7 @@ describe("readAggregatorCommand", () => {
     { name: "an address that others can reach", argv: ["--listen", "0.0.0.0:9809"], problem: "0.0.0.0 is no loopback" },
     { name: "every address", argv: ["--listen", ":9809"], problem: "every address is no loopback" },
     { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
-    { name: "a wait that is too short", argv: ["--silent-after", "1ms"], problem: "silent-after" },
+    { name: "a wait that is too short", argv: ["--node-stale-after", "1ms"], problem: "node-stale-after" },
     {
       name: "an election of nobody",
       argv: ["--leader-elect", "--pod-namespace", "mooring"],
@@ -150,16 +153,16 @@ describe("readAggregatorCommand", () => {
   });
 
   it("tells of all problems at once", () => {
-    const input = { argv: ["--silent-after", "1ms", "--log-level", "loud"], env: {} };
+    const input = { argv: ["--node-stale-after", "1ms", "--log-level", "loud"], env: {} };
 
-    expect(() => readAggregatorCommand(input)).toThrow(/silent-after[\s\S]*log-level/);
+    expect(() => readAggregatorCommand(input)).toThrow(/node-stale-after[\s\S]*log-level/);
   });
 
   it("help names every flag", () => {
     const command = readAggregatorCommand({ argv: ["--help"], env: {} });
 
     const text = command.kind === "help" ? command.text : "";
-    for (const flag of ["kubeconfig", "listen", "silent-after", "reason-delay", "upstream-condition", "log-level"])
+    for (const flag of ["kubeconfig", "listen", "node-stale-after", "reason-delay", "upstream-condition", "log-level"])
       expect(text).toContain(flag);
   });
 });

@@ -1,3 +1,4 @@
+import type { AgentStates } from "../../../aggregator/agent-states.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
@@ -8,7 +9,6 @@ import { createMeasures } from "../../../aggregator/measures.ts";
 import type { Reconciler } from "../../../aggregator/reconciler.ts";
 import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
-import type { Standings } from "../../../aggregator/standings.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
@@ -38,7 +38,7 @@ export interface HarnessOptions {
   readonly claims?: readonly Claim[];
   readonly volumes?: readonly Volume[];
   readonly nodes?: readonly Node[];
-  readonly silentAfterMs?: number;
+  readonly nodeStaleAfterMs?: number;
   readonly reasonDelayMs?: number;
   /** Whether the kubelets of nodes live, for those that ask for their Leases. */
   readonly livingKubelets?: readonly string[];
@@ -106,8 +106,8 @@ export class Harness {
     return this.#leading.term.unreported;
   }
 
-  get standings(): Standings {
-    return this.#leading.term.standings;
+  get agentStates(): AgentStates {
+    return this.#leading.term.agentStates;
   }
 
   get reconciler(): Reconciler {
@@ -115,9 +115,9 @@ export class Harness {
   }
 
   #newLeading(): ReturnType<typeof createLeading> {
-    const { silentAfterMs = 90_000, reasonDelayMs = 5_000, protection = "off" } = this.#options;
+    const { nodeStaleAfterMs = 90_000, reasonDelayMs = 5_000, protection = "off" } = this.#options;
     const { clock, logger, internalErrors, unstored } = this;
-    const afterMs = { silentAfterMs, reasonDelayMs, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
+    const afterMs = { nodeStaleAfterMs, reasonDelayMs, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
     return createLeading(this.cluster, {
       ...{ clock, logger, internalErrors, unstored, measures: this.#measures },
       config: { ...afterMs, protection },

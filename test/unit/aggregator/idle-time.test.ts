@@ -96,7 +96,7 @@ function expectNoLongerThanTheTruth(harness: Harness, { uses, shownPods }: Simul
   if (status?.unused !== true) return;
   for (const use of uses.values()) {
     // That what a node that is gone showed has ended is an assumption, until the node is heard of again.
-    const isAssumed = harness.standings.assumedEnd(use.node)?.evidence === "node-gone";
+    const isAssumed = harness.agentStates.assumedEnd(use.node)?.evidence === "node-gone";
     if (isAssumed || !(use.isKnown || (shownPods.has(use.podUid) && !use.isUnpromised))) continue;
     expect(use.unmountedAt, `${use.podUid} still has it mounted`).toBeDefined();
     expect(status.sinceMs, `${use.podUid} unmounted later`).toBeGreaterThanOrEqual(use.unmountedAt ?? 0);
@@ -117,7 +117,7 @@ function isPromised({ isUnpromised, isKnown, isRead }: Use, isOfRead: boolean): 
 
 async function replay(
   script: readonly Step[],
-  { silentAfterMs = 90_000, proves }: { readonly silentAfterMs?: number; readonly proves: keyof typeof PROOFS },
+  { nodeStaleAfterMs = 90_000, proves }: { readonly nodeStaleAfterMs?: number; readonly proves: keyof typeof PROOFS },
 ): Promise<void> {
   const { isAlways, isOfRead } = PROOFS[proves];
   const nodes = NODES.map((name) => nodeWith(name));
@@ -125,7 +125,7 @@ async function replay(
   const volumes = [volumeWith({ csi: CSI }), volumeWith({ ...copy, csi: CSI })];
   const claims = [claimWith(), claimWith({ name: "copy", uid: "claim-2", volume: "pv-2" })];
   const world = { claims, volumes, nodes, livingKubelets: NODES };
-  const harness = await new Harness({ ...world, silentAfterMs }).start();
+  const harness = await new Harness({ ...world, nodeStaleAfterMs }).start();
   const fleet = new SimulatedFleet(harness, NODES);
   await fleet.installAgents();
 
@@ -211,7 +211,7 @@ describe("the published time", () => {
     const script = steps([...nodes, "restart-aggregator", "restart-aggregator", "long-wait"]);
 
     await fc.assert(
-      fc.asyncProperty(script, (taken) => replay(taken, { silentAfterMs: 1e9, proves: "read" })),
+      fc.asyncProperty(script, (taken) => replay(taken, { nodeStaleAfterMs: 1e9, proves: "read" })),
       RUNS,
     );
   });

@@ -9,7 +9,7 @@ function termWith(fields: {
   const { unreported = [], silent = [], claims = [] } = fields;
   return {
     unreported,
-    standings: { named: (kind) => (kind === "silent" ? silent : ["another"]) },
+    agentStates: { named: (kind) => (kind === "Stale" ? silent : ["another"]) },
     reconciler: { heldUp: claims.length },
   };
 }
@@ -33,7 +33,7 @@ describe("checkNodes", () => {
     {
       name: "the time for that is over: who is silent is told, and what that holds up",
       term: termWith({ silent: ["n7", "n8"], claims: ["shop/data", "shop/copy", "shop/log"] }),
-      result: { ok: true, detail: "silent: 2 nodes (n7, n8); claims that wait for a node: 3" },
+      result: { ok: true, detail: "Stale: 2 nodes (n7, n8); claims that wait for a node: 3" },
     },
   ])("$name", ({ term, result }) => {
     expect(checkNodes(term)).toEqual(result);

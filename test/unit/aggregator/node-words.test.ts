@@ -137,7 +137,7 @@ describe("a node without an agent", () => {
   });
 });
 
-describe("a silent node", () => {
+describe("a Stale node", () => {
   const nodes = [nodeWith("n1"), nodeWith("n2")];
   const staging = { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 0 } as const;
 

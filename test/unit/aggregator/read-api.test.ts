@@ -19,14 +19,14 @@ class Api {
 
   constructor(options: HarnessOptions) {
     this.harness = new Harness(options);
-    const { clock, cluster, fleet, standings, reconciler } = this.harness;
+    const { clock, cluster, fleet, agentStates, reconciler } = this.harness;
     this.api = new ReadApi({
       clock,
       client: { serverTime: () => (this.isDated ? { latestMs: clock.wallMs(), widthMs: 40 } : undefined) },
       cluster,
       fleet,
-      standingOf: (node) => standings.of(node),
-      isOver: (node) => standings.assumedEnd(node) !== undefined,
+      agentStateOf: (node) => agentStates.of(node),
+      isOver: (node) => agentStates.assumedEnd(node) !== undefined,
       claimFacts: (key) => reconciler.claimFacts(key),
       unreported: () => this.harness.unreported.length,
       isDeletionHeld: (claim) => reconciler.deletions.held.isHeld(claim),

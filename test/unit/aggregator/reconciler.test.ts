@@ -408,7 +408,7 @@ describe("a start of the aggregator", () => {
     expect(harness.writes.slice(1)).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3_600_000 }]);
   });
 
-  it("a status that nobody may believe is not left standing while a node is silent, and one write says what is known", async () => {
+  it("a status that nobody may believe is not left agentState while a node is Stale, and one write says what is known", async () => {
     const bare = claimWith({ name: "bare", key: "shop/bare", uid: "claim-2", volume: "pv-2" });
     const volumes = [volumeWith(), volumeWith({ key: "pv-2", claim: { key: bare.key, uid: bare.uid } })];
     const harness = await running({ claims: [], volumes }, { silent: ["n1"] });

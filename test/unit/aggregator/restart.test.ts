@@ -141,7 +141,7 @@ describe("a new aggregator in a cluster of 5,000 claims that have a status", () 
     const told = second.writes.filter((status) => !status.unused);
     expect(early).toBe(0);
     expect(unused).toMatchObject([{ reason: "Unmounted", lastUse: { podUid: `pod-${ended}` } }]);
-    // Of the silent node's, once each: they stay as they are.
+    // Of the Stale node's, once each: they stay as they are.
     expect(told).toHaveLength(MOUNTED.filter((index) => nodeOf(index) === nodeOf(waiting)).length);
   });
 });

@@ -45,7 +45,7 @@ function messages({ writes }: Harness): readonly string[] {
   return writes.map(({ message }) => message);
 }
 
-describe("a claim that a silent node has mounted, by the last that was heard of it", () => {
+describe("a claim that a Stale node has mounted, by the last that was heard of it", () => {
   it("is written once when its pod goes, with since when nothing is heard, and not again at rest", async () => {
     const harness = await mounted();
     await harness.advance(100_000);
@@ -85,7 +85,7 @@ describe("a claim that a silent node has mounted, by the last that was heard of 
       await report(harness);
     }
 
-    expect(harness.standings.of("n1").kind).toBe("agent");
+    expect(harness.agentStates.of("n1").kind).toBe("Reporting");
     expect(messages(harness).slice(before)).toEqual([]);
   });
 
@@ -118,7 +118,7 @@ describe("a claim that a silent node has mounted, by the last that was heard of 
     expect(messages(harness).slice(before)).toEqual([]);
   });
 
-  it("is not written by an aggregator that starts while the node is silent", async () => {
+  it("is not written by an aggregator that starts while the node is Stale", async () => {
     const harness = await mounted();
     await harness.advance(100_000);
     await harness.removePod("pod-1", "300");

@@ -255,11 +255,11 @@ export class SimulatedFleet {
     await this.#harness.attach("pv-1", index === undefined ? [] : [this.#at(index).name]);
   }
 
-  /** Notes of which uses nobody promises anything unless they are told of: their node is taken for agentless or gone. */
+  /** Notes of which uses nobody promises anything unless they are told of: their node is taken for NoAgent or gone. */
   noteUnpromised(): void {
-    const { standings } = this.#harness;
+    const { agentStates } = this.#harness;
     for (const use of this.uses.values()) {
-      const isLost = standings.of(use.node).kind === "agentless" || standings.assumedEnd(use.node) !== undefined;
+      const isLost = agentStates.of(use.node).kind === "NoAgent" || agentStates.assumedEnd(use.node) !== undefined;
       if (isLost && !use.isKnown) use.isUnpromised = true;
     }
   }

@@ -59,7 +59,7 @@ describe("a time of leading", () => {
   it.each([
     { name: "whose word it waits for when its pod's end is known", gone: ["300"], unused: 0 },
     { name: "that may be the one on which a pod ended that nobody knows of", gone: [], unused: 0 },
-  ])("waits for a silent node $name", async ({ gone, unused }) => {
+  ])("waits for a Stale node $name", async ({ gone, unused }) => {
     const cluster = clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) }));
     cluster.nodes.set("n1", nodeWith("n1"));
     const ends = gone.map((version) => ({ pod: podWith(), gone: version, wasOver: false, seenAtMs: NOON - 10_000 }));
@@ -117,8 +117,8 @@ describe("a time of leading", () => {
     },
     {
       name: "in one of those who are told of it",
-      breakIn: (cluster: FakeCluster, { standings }: Term) => {
-        standings.onReport = () => {
+      breakIn: (cluster: FakeCluster, { agentStates }: Term) => {
+        agentStates.onReport = () => {
           throw new TypeError("a bug");
         };
         cluster.onMisfits = () => {};

@@ -157,7 +157,7 @@ describe("after a change of leader", () => {
 
     await clock.advance(3_600_000);
 
-    expect(term.standings.of("n1").kind).toBe("silent");
+    expect(term.agentStates.of("n1").kind).toBe("Stale");
   });
 });
 

@@ -8,7 +8,13 @@ import { claimEntry, listEnd, listHeader, volumeEntry } from "../../../common/st
 
 const PAGE = readFileSync(new URL("../../../docs/api.md", import.meta.url), "utf8");
 const NODE = nodeEntryOf(
-  { name: "n1", object: undefined, view: undefined, lastReportAgeMs: undefined, standing: { kind: "agent", why: "" } },
+  {
+    name: "n1",
+    object: undefined,
+    view: undefined,
+    lastReportAgeMs: undefined,
+    agentState: { kind: "Reporting", why: "" },
+  },
   0,
 );
 

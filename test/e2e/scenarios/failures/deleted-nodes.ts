@@ -10,7 +10,7 @@ import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
 import { requireMounted, untilSaid } from "./words.ts";
 
 /** Beyond the longest pause between two heartbeats, which is 36 s. */
-const SILENT_AFTER_MS = 40_000;
+const NODE_STALE_AFTER_MS = 40_000;
 const NODE_GONE_AFTER_MS = 5_000;
 
 /** A Node object is deleted while its kubelet is away. */
@@ -47,7 +47,7 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
       await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "NodeGone" });
       await boot(stage, node);
       await untilSighted(stage, () => agentOn(stage, node));
-      return { ...truth, waitsMs: Math.max(SILENT_AFTER_MS, deletedMs + NODE_GONE_AFTER_MS - truth.byMs) };
+      return { ...truth, waitsMs: Math.max(NODE_STALE_AFTER_MS, deletedMs + NODE_GONE_AFTER_MS - truth.byMs) };
     },
   },
 ];
@@ -58,7 +58,7 @@ async function giveUpSoon(stage: Stage): Promise<void> {
   await setVariables(
     stage,
     aggregator,
-    `MOORING_SILENT_AFTER=${SILENT_AFTER_MS / 1000}s`,
+    `MOORING_NODE_STALE_AFTER=${NODE_STALE_AFTER_MS / 1000}s`,
     `MOORING_NODE_GONE_AFTER=${NODE_GONE_AFTER_MS / 1000}s`,
   );
   await rolledOut(stage.cluster);

@@ -64,7 +64,7 @@ describe("a control plane that is lent to one after the other", () => {
   let first: { readonly pid: number | undefined; readonly had: readonly unknown[] };
 
   /** All but the time of the last write. */
-  async function standing(api: ClusterApi): Promise<readonly unknown[]> {
+  async function agentState(api: ClusterApi): Promise<readonly unknown[]> {
     const found = await Promise.all([CHANGED, DELETED].map((path) => api.get(path)));
     return found.map((one) =>
       JSON.parse(JSON.stringify(one, (key, value) => (key === "resourceVersion" ? "" : value))),
@@ -88,7 +88,7 @@ describe("a control plane that is lent to one after the other", () => {
     const borrower = await openOwner();
     try {
       const lent = await lending.borrow(borrower, ["kube-controller-manager"]);
-      first = { pid: lent.part("kube-apiserver").pid, had: await standing(createClusterApi(lent.api)) };
+      first = { pid: lent.part("kube-apiserver").pid, had: await agentState(createClusterApi(lent.api)) };
       await useAll(borrower, lent);
     } finally {
       await borrower.close();
@@ -118,7 +118,7 @@ describe("a control plane that is lent to one after the other", () => {
   });
 
   it("has what the borrower before changed and deleted as it was", async () => {
-    expect(await standing(createClusterApi(plane.api))).toEqual(first.had);
+    expect(await agentState(createClusterApi(plane.api))).toEqual(first.had);
   });
 
   it("has no controllers unless they are asked for", () => {

@@ -35,7 +35,12 @@ function sightWith(fields: Partial<AgentSight> = {}): AgentSight {
 }
 
 function nodeIn(fields: Partial<GapNode> = {}): GapNode {
-  const base = { standing: "agent", createdAtMs: NOON - 99 * MIN, isKubeletAway: false, isOverdue: false } as const;
+  const base = {
+    agentState: "Reporting",
+    createdAtMs: NOON - 99 * MIN,
+    isKubeletAway: false,
+    isOverdue: false,
+  } as const;
   return { ...base, sight: undefined, ...fields };
 }
 
@@ -136,10 +141,10 @@ describe("what is known of uses on a node in a gap", () => {
     },
     {
       name: "an agentless node: anything, as long as the gap was",
-      node: nodeIn({ standing: "agentless" }),
+      node: nodeIn({ agentState: "NoAgent" }),
       blind: [span(1, 11)],
     },
-    { name: "a node that is gone: the same", node: nodeIn({ standing: "gone" }), blind: [span(1, 11)] },
+    { name: "a node that is gone: the same", node: nodeIn({ agentState: "Gone" }), blind: [span(1, 11)] },
   ])("$name", ({ node, blind, gap = GAP }) => {
     const word = wordOn(gap, node);
 
@@ -157,11 +162,11 @@ describe("what is known of uses on a node in a gap", () => {
       node: nodeIn({ sight: sightWith({ blind: [span(3, 4)], readBeganMs: GAP.toMs - 1 }) }),
       blind: [],
     },
-    { name: "is silent for a short time", node: nodeIn({ standing: "silent" }), blind: [] },
+    { name: "is silent for a short time", node: nodeIn({ agentState: "Stale" }), blind: [] },
     { name: "is late, but may still come", node: nodeIn({ isOverdue: true }), blind: [] },
     {
       name: "is silent for long, and counts for the time of the gap until it tells",
-      node: nodeIn({ standing: "silent", isOverdue: true }),
+      node: nodeIn({ agentState: "Stale", isOverdue: true }),
       blind: [span(1, 11)],
     },
   ])("is open as long as the node $name", ({ node, blind }) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
 import { awaitedOf } from "../../../../aggregator/core/candidates.ts";
 import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
 import type { Awaited } from "../../../../aggregator/core/claim-status.ts";
 import type { EndedReference } from "../../../../aggregator/core/references.ts";
-import type { Standing } from "../../../../aggregator/core/standing.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn, useOn } from "./evidence.ts";
@@ -14,25 +14,25 @@ interface Row {
   readonly createdAtMs?: number;
   readonly pending?: readonly EndedReference[];
   readonly evidence?: Partial<ClaimEvidence>;
-  readonly standings?: Readonly<Record<string, Standing["kind"]>>;
+  readonly agentStates?: Readonly<Record<string, AgentState["kind"]>>;
   readonly expected?: readonly string[];
   readonly awaited: readonly Awaited[];
 }
 
 /** `n1` has reported since the start, `n2` and `n3` have not. */
 function awaitedIn({ status, createdAtMs, pending = [], evidence = {}, ...fleet }: Row): readonly Awaited[] {
-  const { standings = {}, expected = [] } = fleet;
+  const { agentStates = {}, expected = [] } = fleet;
   const claim = claimWith({ status, createdAtMs });
   const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
   const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-  return awaitedOf(found, fleetWith([viewWith()], { standings, nodeOf, pendingNode: () => expected[0] }));
+  return awaitedOf(found, fleetWith([viewWith()], { agentStates, nodeOf, pendingNode: () => expected[0] }));
 }
 
 const UNUSED = statusWith({ unused: true, reason: "Unmounted" });
 const SEEN = { isWitnessed: true };
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
 
-describe("a node that is silent", () => {
+describe("a node that is Stale", () => {
   it("is told with since when nothing is known of its mounts, and any other without", () => {
     const found = evidenceWith({
       history: { pending: [pendingOn("n2")], latest: undefined },
@@ -40,9 +40,9 @@ describe("a node that is silent", () => {
       attachedTo: ["n3"],
     });
     const silentSinceMs = (node: string) => (node === "n1" ? NOON : undefined);
-    const standings = { n1: "silent", n3: "silent" } as const;
+    const agentStates = { n1: "Stale", n3: "Stale" } as const;
 
-    const awaited = awaitedOf(found, fleetWith([viewWith()], { standings, silentSinceMs }));
+    const awaited = awaitedOf(found, fleetWith([viewWith()], { agentStates, silentSinceMs }));
 
     expect(awaited).toEqual([
       { node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" },
@@ -64,7 +64,7 @@ describe("a node where a pod ended", () => {
     {
       name: "is awaited when silent, too",
       pending: [pendingOn("n1")],
-      standings: { n1: "silent" },
+      agentStates: { n1: "Stale" },
       awaited: [{ node: "n1", isSilent: true, ...ended }],
     },
     { name: "is not there for a pod that was never bound", pending: [pendingOn(undefined)], awaited: [] },
@@ -88,7 +88,7 @@ describe("a node where a pod ended", () => {
       name: "is told with that pod though the volume is attached there as well",
       pending: [pendingOn("n2")],
       evidence: { attachedTo: ["n2"], shownOn: ["n2"] },
-      standings: { n2: "silent" },
+      agentStates: { n2: "Stale" },
       awaited: [{ node: "n2", isSilent: true, ...ended }],
     },
     {
@@ -116,7 +116,7 @@ describe("a node that had it mounted by the stored status", () => {
     {
       name: "is awaited until it has reported",
       status: mountedStatus(["n1", "n2"]),
-      standings: { n2: "silent" },
+      agentStates: { n2: "Stale" },
       awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
     },
     {
@@ -130,7 +130,7 @@ describe("a node that had it mounted by the stored status", () => {
     {
       name: "has no word when it is gone, and none when no agent belongs there",
       status: mountedStatus(["n2", "n3"]),
-      standings: { n2: "gone", n3: "agentless" },
+      agentStates: { n2: "Gone", n3: "NoAgent" },
       awaited: [],
     },
   ])("$name", (row) => {
@@ -144,10 +144,10 @@ describe("a node whose last report shows it", () => {
     {
       name: "is awaited when it is silent, also where it only had it staged",
       evidence: { shownOn: ["n1"] },
-      standings: { n1: "silent" },
+      agentStates: { n1: "Stale" },
       awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
     },
-    { name: "has no word when it is gone", evidence: { shownOn: ["n1"] }, standings: { n1: "gone" }, awaited: [] },
+    { name: "has no word when it is gone", evidence: { shownOn: ["n1"] }, agentStates: { n1: "Gone" }, awaited: [] },
   ])("$name", (row) => {
     expect(awaitedIn(row)).toEqual(row.awaited);
   });
@@ -163,7 +163,7 @@ describe("a node that the volume is attached to", () => {
     {
       name: "is awaited when it is silent",
       evidence: { attachedTo: ["n1", "n2"] },
-      standings: { n1: "silent", n2: "silent" },
+      agentStates: { n1: "Stale", n2: "Stale" },
       awaited: [
         { node: "n1", isSilent: true, why: "attached" },
         { node: "n2", isSilent: true, why: "attached" },
@@ -172,7 +172,7 @@ describe("a node that the volume is attached to", () => {
     {
       name: "has no word when it is gone, and none when no agent belongs there",
       evidence: { attachedTo: ["n2", "n3"] },
-      standings: { n2: "agentless", n3: "gone" },
+      agentStates: { n2: "NoAgent", n3: "Gone" },
       awaited: [],
     },
     {
@@ -216,7 +216,7 @@ describe("a node where an earlier run saw a claim staged", () => {
     {
       name: "delays what would say that it is staged no longer, though it should have reported long ago; not where no report can be expected",
       status: { ...UNUSED, staged: "Staged on node n2" },
-      standings: { n2: "silent", n3: "gone" },
+      agentStates: { n2: "Stale", n3: "Gone" },
       awaited: [{ node: "n2", isSilent: true, why: "was-mounted" }],
     },
   ])("$name", (row) => {
@@ -235,13 +235,13 @@ describe("a node on which a claim's last pod may have ended while nobody watched
     {
       name: "may be silent for as long as it likes",
       status: statusWith(),
-      standings: { n2: "silent" },
+      agentStates: { n2: "Stale" },
       awaited: [on("n2", true), on("n3")],
     },
     {
       name: "has a word to give: it is not agentless, and not gone",
       status: statusWith(),
-      standings: { n2: "agentless", n3: "gone" },
+      agentStates: { n2: "NoAgent", n3: "Gone" },
       awaited: [],
     },
     {

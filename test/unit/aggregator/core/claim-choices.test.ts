@@ -136,7 +136,7 @@ describe("the message while a node is awaited where a pod ended", () => {
     expect(status?.message).toContain("shop/web-7");
   });
 
-  it("is another one when the node is silent, and names it", () => {
+  it("is another one when the node is Stale, and names it", () => {
     const waiting = desiredClaimStatus(factsWith({ stored, awaited: [{ ...awaited, isSilent: false }] }));
     const silent = desiredClaimStatus(factsWith({ stored, awaited: [{ ...awaited, isSilent: true }] }));
 

@@ -58,7 +58,7 @@ describe("the message of a claim that is mounted though its pods have ended", ()
       text: `still mounted on node n10, ${left}; no report of the mounts on n10 since 00:26:41 UTC on 2026-09-10, so this may be out of date`,
     },
     {
-      name: "says which of its nodes are silent, by name and once, since the last that was heard of any",
+      name: "says which of its nodes are Stale, by name and once, since the last that was heard of any",
       on: nodes(3),
       silent: [
         { node: "n12", sinceMs: NOON },
@@ -74,7 +74,7 @@ describe("the message of a claim that is mounted though its pods have ended", ()
       text: `still mounted on nodes n10 and n11, ${left}; no report of the mounts on n10 and n11, so this may be out of date`,
     },
     {
-      name: "counts further silent nodes",
+      name: "counts further Stale nodes",
       on: nodes(5),
       silent: nodes(5).map((node) => ({ node, sinceMs: NOON })),
       text: `still mounted on 5 nodes: n10, n11, n12 and 2 more, ${left}; no report of the mounts on n10, n11, n12 and 2 more since 00:26:40 UTC on 2026-09-10, so this may be out of date`,

@@ -83,7 +83,7 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "a status that nobody may believe does not stay for as long as a node is silent",
+      name: "a status that nobody may believe does not stay for as long as a node is Stale",
       facts: { awaited: [{ node: "n2", isSilent: true, why: "attached" }], isDisbelieved: true },
       status: {
         ...{ unused: false, reason: "Referenced", sinceMs: NOW },
@@ -101,7 +101,7 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "a silent node is named in the message, once and in order, and nothing else changes",
+      name: "a Stale node is named in the message, once and in order, and nothing else changes",
       facts: {
         awaited: ["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })),
         stored: mountedStatus(["n2"], { message: "Mounted on n2", lastUse: lastUseWith() }),
@@ -151,7 +151,7 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "but not when another node is silent as well",
+      name: "but not when another node is Stale as well",
       facts: {
         awaited: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
         stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, [{ node: "n1", sinceMs: NOON }]) }),

@@ -25,7 +25,7 @@ const CASES = {
   "a pod that never used it is over": { ends: [visitWith()] },
   "its node is gone": { ends: [nodeGoneWith()] },
   "nothing is known": {},
-  "a silent node has to answer": { awaited: [{ node: "n2", isSilent: true }] },
+  "a Stale node has to answer": { awaited: [{ node: "n2", isSilent: true }] },
   "the node is back and has it mounted": { holders: ["n1"], references: ["shop/web-0"], isNodeBack: true },
   "the node is back and a pod names it": { references: ["shop/web-0"], isNodeBack: true },
   "the node is back and tells an earlier end": { ends: [endWith({ byMs: NOON - 500 })], isNodeBack: true },
@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "nothing", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "nothing", when: "nothing is known", becomes: "NeverObservedInUse", since: "now", lastUse: "none" },
-  { from: "nothing", when: "a silent node has to answer", becomes: "left alone" },
+  { from: "nothing", when: "a Stale node has to answer", becomes: "left alone" },
 
   { from: "NeverObservedInUse", when: "a node has it mounted", becomes: "Mounted", since: "now", lastUse: "none" },
   { from: "NeverObservedInUse", when: "a pod names it", becomes: "Referenced", since: "now", lastUse: "none" },
@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "NeverObservedInUse", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "NeverObservedInUse", when: "nothing is known", becomes: "left alone" },
-  { from: "NeverObservedInUse", when: "a silent node has to answer", becomes: "left alone" },
+  { from: "NeverObservedInUse", when: "a Stale node has to answer", becomes: "left alone" },
 
   { from: "Mounted", when: "a node has it mounted", becomes: "left alone" },
   { from: "Mounted", when: "a pod names it", becomes: "Referenced", since: "noon", lastUse: "stored" },
@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "Mounted", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "Mounted", when: "nothing is known", becomes: "NoPodUsing", since: "now", lastUse: "stored" },
-  { from: "Mounted", when: "a silent node has to answer", becomes: "Mounted", since: "noon", lastUse: "stored" },
+  { from: "Mounted", when: "a Stale node has to answer", becomes: "Mounted", since: "noon", lastUse: "stored" },
 
   { from: "Referenced", when: "a node has it mounted", becomes: "Mounted", since: "noon", lastUse: "stored" },
   { from: "Referenced", when: "a pod names it", becomes: "Referenced", since: "noon", lastUse: "stored" },
@@ -135,7 +135,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "Referenced", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "Referenced", when: "nothing is known", becomes: "NoPodUsing", since: "now", lastUse: "stored" },
-  { from: "Referenced", when: "a silent node has to answer", becomes: "Referenced", since: "noon", lastUse: "stored" },
+  { from: "Referenced", when: "a Stale node has to answer", becomes: "Referenced", since: "noon", lastUse: "stored" },
 
   { from: "Unmounted", when: "a node has it mounted", becomes: "Mounted", since: "now", lastUse: "stored" },
   { from: "Unmounted", when: "a pod names it", becomes: "Referenced", since: "now", lastUse: "stored" },
@@ -156,7 +156,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "Unmounted", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "Unmounted", when: "nothing is known", becomes: "left alone" },
-  { from: "Unmounted", when: "a silent node has to answer", becomes: "left alone" },
+  { from: "Unmounted", when: "a Stale node has to answer", becomes: "left alone" },
 
   { from: "NoPodUsing", when: "a node has it mounted", becomes: "Mounted", since: "now", lastUse: "stored" },
   { from: "NoPodUsing", when: "a pod names it", becomes: "Referenced", since: "now", lastUse: "stored" },
@@ -177,7 +177,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "NoPodUsing", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "NoPodUsing", when: "nothing is known", becomes: "left alone" },
-  { from: "NoPodUsing", when: "a silent node has to answer", becomes: "left alone" },
+  { from: "NoPodUsing", when: "a Stale node has to answer", becomes: "left alone" },
 
   { from: "NodeGone", when: "a node has it mounted", becomes: "Mounted", since: "now", lastUse: "stored" },
   { from: "NodeGone", when: "a pod names it", becomes: "Referenced", since: "now", lastUse: "stored" },
@@ -198,7 +198,7 @@ const ROWS: readonly Row[] = [
   },
   { from: "NodeGone", when: "its node is gone", becomes: "NodeGone", since: "the end", lastUse: "learnt" },
   { from: "NodeGone", when: "nothing is known", becomes: "left alone" },
-  { from: "NodeGone", when: "a silent node has to answer", becomes: "left alone" },
+  { from: "NodeGone", when: "a Stale node has to answer", becomes: "left alone" },
 
   { from: "NodeGone", when: "the node is back and has it mounted", becomes: "Mounted", since: "now", lastUse: "none" },
   {

@@ -1,7 +1,7 @@
+import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-evidence.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
-import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
 import { claimWith, NOON } from "../world.ts";
 
 /** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */
@@ -21,16 +21,16 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
 
 interface Nodes {
   /** Of the nodes that do not simply report. */
-  readonly standings?: Readonly<Record<string, Standing["kind"]>>;
+  readonly agentStates?: Readonly<Record<string, AgentState["kind"]>>;
   readonly assumed?: Readonly<Record<string, AssumedEnd>>;
 }
 
 /** Nodes with these views; all of them are agents. */
 export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts> & Nodes = {}): FleetFacts {
-  const { standings = {}, assumed = {}, ...rest } = fields;
+  const { agentStates = {}, assumed = {}, ...rest } = fields;
   return {
     viewOf: (name) => views.find(({ node }) => node === name),
-    standingOf: (node) => standings[node] ?? "agent",
+    agentStateOf: (node) => agentStates[node] ?? "Reporting",
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
     pendingNode: () => undefined,

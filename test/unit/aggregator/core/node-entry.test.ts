@@ -12,8 +12,8 @@ const OBJECT = {
   distribution: "Ubuntu 26.04 LTS",
   containerRuntime: "containerd://2.4.2",
 };
-const REPORTING = { kind: "agent", why: "it reports" } as const;
-const SILENT = { kind: "silent", why: "no report" } as const;
+const REPORTING = { kind: "Reporting", why: "it reports" } as const;
+const SILENT = { kind: "Stale", why: "no report" } as const;
 const UNKNOWN = {
   ...{ kernel: null, architecture: null, distribution: null, containerRuntime: null },
   ...{ cgroup: null, selinux: null, apparmor: null, mountNamespace: null },
@@ -26,7 +26,7 @@ function viewOf(fields: Partial<NodeReport> = {}): NodeView {
 }
 
 function sightOf(fields: Partial<NodeSight> = {}): NodeSight {
-  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, standing: REPORTING, ...fields };
+  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, agentState: REPORTING, ...fields };
 }
 
 describe("nodeEntryOf", () => {
@@ -60,7 +60,7 @@ describe("nodeEntryOf", () => {
   });
 
   it("shows a node that has never reported, with nothing but what its kubelet says", () => {
-    const entry = nodeEntryOf(sightOf({ view: undefined, lastReportAgeMs: undefined, standing: SILENT }), NOON);
+    const entry = nodeEntryOf(sightOf({ view: undefined, lastReportAgeMs: undefined, agentState: SILENT }), NOON);
 
     expect(entry).toMatchObject({
       ...{ state: "Stale", stateReason: "no report" },
@@ -100,11 +100,11 @@ describe("nodeEntryOf", () => {
   });
 
   it.each([
-    { kind: "agent", state: "Reporting" },
-    { kind: "silent", state: "Stale" },
-    { kind: "agentless", state: "NoAgent" },
-    { kind: "gone", state: "Gone" },
+    { kind: "Reporting", state: "Reporting" },
+    { kind: "Stale", state: "Stale" },
+    { kind: "NoAgent", state: "NoAgent" },
+    { kind: "Gone", state: "Gone" },
   ] as const)("calls $state what is $kind inside", ({ kind, state }) => {
-    expect(nodeEntryOf(sightOf({ standing: { kind, why: "" } }), NOON).state).toBe(state);
+    expect(nodeEntryOf(sightOf({ agentState: { kind, why: "" } }), NOON).state).toBe(state);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import {
   type ClaimHistory,
@@ -11,7 +12,6 @@ import {
   settleReferences,
   withEnds,
 } from "../../../../aggregator/core/references.ts";
-import type { AssumedEnd, Standing } from "../../../../aggregator/core/standing.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { NOON, podWith, statusWith, viewWith } from "../world.ts";
@@ -50,7 +50,7 @@ interface Row {
   readonly bootedMs?: number;
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
-  readonly standing?: Standing["kind"];
+  readonly agentState?: AgentState["kind"];
   /** On which evidence what the gone node showed is over. */
   readonly assumed?: AssumedEnd["evidence"];
   /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
@@ -161,27 +161,27 @@ describe("settleReferences", () => {
     {
       name: "on a node without an agent a pod's end counts when it was seen",
       reference: { node: "n9" },
-      standing: "agentless",
+      agentState: "NoAgent",
       pending: 0,
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, node: "n9", wasUse: true },
     },
     {
       name: "an agent that has left told nothing of a pod that ended later",
       reached: "199",
-      standing: "agentless",
+      agentState: "NoAgent",
       pending: 0,
       latest: { reason: "NoPodUsing", byMs: SEEN },
     },
     {
       name: "an agent that has left has the last word on a pod that had ended before",
-      standing: "agentless",
+      agentState: "NoAgent",
       pending: 0,
       latest: { reason: "Unmounted", byMs: NOON },
     },
     {
       name: "a pod that an earlier boot showed, on a node that no agent came back to, counts when its end was seen",
       reached: "199",
-      standing: "agentless",
+      agentState: "NoAgent",
       shown: ["boot-1/pod-1"],
       pending: 0,
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN },
@@ -189,38 +189,38 @@ describe("settleReferences", () => {
     {
       name: "a pod whose release the agent had told before it left is told by that",
       reached: "199",
-      standing: "agentless",
+      agentState: "NoAgent",
       shown: ["end boot-1/pod-1"],
       observed: ["boot-1/pod-1"],
       pending: 0,
       latest: undefined,
     },
-    { name: "a silent node is awaited", reached: "199", standing: "silent", pending: 1, latest: undefined },
+    { name: "a Stale node is awaited", reached: "199", agentState: "Stale", pending: 1, latest: undefined },
     {
       name: "a use on a node that is gone is assumed to have ended when that was established",
       reference: { node: "n9" },
-      standing: "gone",
+      agentState: "Gone",
       pending: 0,
       latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined, wasUse: true },
     },
     {
       name: "a pod whose end was seen after its node was gone ended then",
       reference: { node: "n9", seenAtMs: GONE + 1 },
-      standing: "gone",
+      agentState: "Gone",
       pending: 0,
       latest: { reason: "NodeGone", byMs: GONE + 1 },
     },
     {
       name: "a pod that is not known to have started on a node that is gone may have used the volume, as is to be asked when it is back",
       reference: { node: "n9", hasStarted: false },
-      standing: "gone",
+      agentState: "Gone",
       pending: 0,
       latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, node: "n9", wasUse: true },
     },
     {
       name: "a pod whose mount the node that is gone had shown is told by that",
       reference: { node: "n9" },
-      standing: "gone",
+      agentState: "Gone",
       shown: ["pod-1"],
       pending: 0,
       latest: undefined,
@@ -228,7 +228,7 @@ describe("settleReferences", () => {
     {
       name: "a use on a node that was up in another boot before it was gone once more ended when that was established",
       reference: { node: "n9", seenAtMs: GONE + 1 },
-      standing: "gone",
+      agentState: "Gone",
       goneMs: GONE + 60_000,
       pending: 0,
       latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
@@ -237,7 +237,7 @@ describe("settleReferences", () => {
       name: "a pod that an earlier boot showed may have been started again in one that no report told of before the node was gone",
       reference: { seenAtMs: GONE + 1 },
       reached: "199",
-      standing: "gone",
+      agentState: "Gone",
       goneMs: GONE + 60_000,
       shown: ["boot-1/pod-1"],
       pending: 0,
@@ -247,7 +247,7 @@ describe("settleReferences", () => {
       name: "a pod that an earlier boot showed, on a node that was without an agent before it was gone, ended when that was seen",
       reference: { seenAtMs: GONE + 1 },
       reached: "199",
-      standing: "gone",
+      agentState: "Gone",
       assumed: "pod-status",
       shown: ["boot-1/pod-1"],
       pending: 0,
@@ -335,13 +335,13 @@ describe("settleReferences", () => {
     },
   ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
-    const { standing = "agent", bootedMs = NOON - 86_400_000, assumed = "node-gone", goneMs = GONE } = row;
+    const { agentState = "Reporting", bootedMs = NOON - 86_400_000, assumed = "node-gone", goneMs = GONE } = row;
     const view = viewWith({ podsResourceVersion: reached, bootedMs });
     const context: ReferenceContext = {
       viewOf: (node) => (node === "n1" ? view : undefined),
-      standingOf: () => standing,
+      agentStateOf: () => agentState,
       assumedEnd: () =>
-        standing === "gone" ? { bootId: undefined, atMs: GONE, goneMs, evidence: assumed } : undefined,
+        agentState === "Gone" ? { bootId: undefined, atMs: GONE, goneMs, evidence: assumed } : undefined,
       shown: shown.map(seen),
       observed: [...shown, ...observed].map(seen),
       isHostPath,
@@ -359,7 +359,7 @@ describe("settleReferences", () => {
     const away = referenceWith({ podUid: "pod-9", node: "n9" });
     const context: ReferenceContext = {
       viewOf: () => undefined,
-      standingOf: () => "agent",
+      agentStateOf: () => "Reporting",
       // It was gone for a while: what was assumed then does not count now that an agent is expected there.
       assumedEnd: () => ({ bootId: undefined, atMs: NOON, evidence: "node-gone" }),
       shown: [],
@@ -387,7 +387,7 @@ describe("settleReferences", () => {
     );
     const context: ReferenceContext = {
       viewOf: () => undefined,
-      standingOf: () => "agent",
+      agentStateOf: () => "Reporting",
       assumedEnd: () => undefined,
       shown: [],
       observed: [],
@@ -440,7 +440,7 @@ describe("the last of several pods whose mounts no scan showed", () => {
 
       const context: ReferenceContext = {
         viewOf: () => viewWith({ podsResourceVersion: "200" }),
-        standingOf: () => "agent",
+        agentStateOf: () => "Reporting",
         assumedEnd: () => undefined,
         shown: [],
         observed: [],
@@ -470,7 +470,7 @@ describe("a pod of whose mount no record is left", () => {
   ])("$name", ({ releases, blind = [], isExplained = false }) => {
     const context: ReferenceContext = {
       viewOf: () => viewWith({ podsResourceVersion: "200", blind }),
-      standingOf: () => "agent",
+      agentStateOf: () => "Reporting",
       assumedEnd: () => undefined,
       shown: [],
       observed: [],

@@ -145,11 +145,11 @@ describe("a server with a certificate", () => {
 
   it("shows a new certificate to new connections, and ends none that stands", async () => {
     const { port, identity } = await start(first);
-    const standing = await open(port, first.certificate);
+    const agentState = await open(port, first.certificate);
     identity.set(await second.server(["127.0.0.1"]));
 
-    const told = received(standing);
-    standing.write("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    const told = received(agentState);
+    agentState.write("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
 
     expect(await told).toMatch(/^HTTP\/1.1 200 [\s\S]*ok$/);
     expect(await ask(port, second.certificate)).toMatchObject({ status: 200 });
@@ -237,9 +237,9 @@ describe("a server's limits", () => {
 
     const refused = open(port, first.certificate).catch(() => "refused");
     expect(await refused).toBe("refused");
-    const [standing] = sockets;
-    const told = standing && received(standing);
-    standing?.write("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    const [agentState] = sockets;
+    const told = agentState && received(agentState);
+    agentState?.write("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
 
     expect(await told).toContain("200 OK");
     for (const socket of sockets) socket.destroy();

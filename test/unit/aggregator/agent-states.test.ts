@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { AgentStates } from "../../../aggregator/agent-states.ts";
 import type { Node } from "../../../aggregator/core/cluster-objects.ts";
 import { FleetState } from "../../../aggregator/fleet-state.ts";
-import { Standings } from "../../../aggregator/standings.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { InternalErrors } from "../../../common/runtime/internal-errors.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
@@ -10,7 +10,7 @@ import { createFakeLogger } from "../../fakes/logger.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { holdOf, nodeWith, reportWith } from "./world.ts";
 
-const LIMITS = { silentAfterMs: 90_000, agentlessAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
+const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 
 /** Nodes made by hand, whose agents' pods, Leases and reports come when a test says so. */
 class World {
@@ -30,14 +30,14 @@ class World {
   aheadMs = 0;
   /** The kubelets renew nothing any more. */
   isRenewalStopped = false;
-  readonly standings: Standings;
+  readonly agentStates: AgentStates;
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #beganAt = 0;
 
   constructor() {
     const { clock, logger, fleet } = this;
-    this.standings = new Standings(
+    this.agentStates = new AgentStates(
       {
         ...{ clock, logger, fleet, random: createFixedRandom(0.5), nowMs: clock.wallMs },
         cluster: {
@@ -76,8 +76,8 @@ class World {
   async begin(...nodes: readonly Node[]): Promise<void> {
     for (const node of nodes) this.nodes.set(node.key, node);
     this.#beganAt = this.clock.monotonicMs();
-    this.standings.begin();
-    this.#running = this.standings.run(this.#stop.signal);
+    this.agentStates.begin();
+    this.#running = this.agentStates.run(this.#stop.signal);
     await settle();
   }
 
@@ -96,7 +96,7 @@ class World {
     const report = reportWith({ node, generation: endedAt, ...fields, read: { beganAt: endedAt - 1, endedAt } });
     const nodeBootId = this.nodes.get(node)?.bootId;
     this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId });
-    this.standings.onReport(node);
+    this.agentStates.onReport(node);
     await settle();
   }
 
@@ -110,21 +110,21 @@ class World {
 
   putNode(node: Node): void {
     this.nodes.set(node.key, node);
-    this.standings.onNode(node.key);
+    this.agentStates.onNode(node.key);
   }
 
   removeNode(name: string): void {
     this.nodes.delete(name);
-    this.standings.onNode(name);
+    this.agentStates.onNode(name);
   }
 
   setAgent(node: string, isThere: boolean): void {
     this.agents[isThere ? "add" : "delete"](node);
-    this.standings.onAgentPod(node);
+    this.agentStates.onAgentPod(node);
   }
 
   kindOf(node: string): string {
-    return this.standings.of(node).kind;
+    return this.agentStates.of(node).kind;
   }
 }
 
@@ -144,7 +144,7 @@ afterEach(async () => {
 const n1 = nodeWith("n1");
 
 describe("what time alone brings", () => {
-  it("a node that stops to report is silent after three heartbeats, and told once", async () => {
+  it("a node that stops to report is Stale after three heartbeats, and told once", async () => {
     const world = newWorld();
     world.agents.add("n1");
     await world.begin(n1);
@@ -152,8 +152,8 @@ describe("what time alone brings", () => {
     await world.reporting("n1", 600);
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["660 n1 silent"]);
-    expect(world.standings.count("silent")).toBe(1);
+    expect(world.told).toEqual(["660 n1 Stale"]);
+    expect(world.agentStates.count("Stale")).toBe(1);
   });
 
   it("a node that reports again is told again", async () => {
@@ -163,10 +163,10 @@ describe("what time alone brings", () => {
     await world.advance(100);
     await world.report("n1");
 
-    expect(world.told).toEqual(["90 n1 silent", "100 n1 agent"]);
+    expect(world.told).toEqual(["90 n1 Stale", "100 n1 Reporting"]);
   });
 
-  it("an agent that reads nothing completely is silent, though it reports", async () => {
+  it("an agent that reads nothing completely is Stale, though it reports", async () => {
     const world = newWorld();
     await world.begin(n1);
     const endedAt = world.clock.monotonicMs();
@@ -175,26 +175,26 @@ describe("what time alone brings", () => {
     for (let turn = 0; turn < 8; turn += 1) {
       const receipt = { atMs: world.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" };
       world.fleet.accept({ ...stuck, sentAt: world.clock.monotonicMs() }, receipt);
-      world.standings.onReport("n1");
+      world.agentStates.onReport("n1");
       await world.advance(30);
     }
 
-    expect(world.told).toEqual(["180 n1 silent"]);
+    expect(world.told).toEqual(["180 n1 Stale"]);
   });
 
-  it("since when a node is silent stays the same until it reports again", async () => {
+  it("since when a node is Stale stays the same until it reports again", async () => {
     const world = newWorld();
     await world.begin(n1);
     await world.report("n1");
     const readAtMs = world.clock.wallMs();
 
-    const since: (number | undefined)[] = [world.standings.silentSinceMs("n1")];
+    const since: (number | undefined)[] = [world.agentStates.silentSinceMs("n1")];
     for (const seconds of [80, 20, 3_600]) {
       await world.advance(seconds);
-      since.push(world.standings.silentSinceMs("n1"));
+      since.push(world.agentStates.silentSinceMs("n1"));
     }
     await world.report("n1");
-    since.push(world.standings.silentSinceMs("n1"));
+    since.push(world.agentStates.silentSinceMs("n1"));
 
     expect(since).toEqual([undefined, undefined, readAtMs, readAtMs, undefined]);
   });
@@ -210,9 +210,9 @@ describe("what time alone brings", () => {
     for (let turn = 0; turn < 20; turn += 1) {
       const receipt = { atMs: world.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" };
       world.fleet.accept({ ...stuck, sentAt: world.clock.monotonicMs() }, receipt);
-      world.standings.onReport("n1");
+      world.agentStates.onReport("n1");
       await world.advance(30);
-      since.push(world.standings.silentSinceMs("n1"));
+      since.push(world.agentStates.silentSinceMs("n1"));
       dated.push(world.fleet.view("n1")?.readEndedMs);
     }
 
@@ -220,13 +220,13 @@ describe("what time alone brings", () => {
     expect(new Set(since.filter((ms) => ms !== undefined)).size).toBe(1);
   });
 
-  it("nothing is known of since when a node is silent that was never heard of", async () => {
+  it("nothing is known of since when a node is Stale that was never heard of", async () => {
     const world = newWorld();
     await world.begin(n1);
 
     await world.advance(100);
 
-    expect([world.kindOf("n1"), world.standings.silentSinceMs("n1")]).toEqual(["silent", undefined]);
+    expect([world.kindOf("n1"), world.agentStates.silentSinceMs("n1")]).toEqual(["Stale", undefined]);
   });
 
   it("an idle fleet costs a look at each node now and then, and never the Leases", async () => {
@@ -246,14 +246,14 @@ describe("what time alone brings", () => {
 });
 
 describe("a node without an agent", () => {
-  it("is agentless ten minutes after the start, when its kubelet's Lease is fresh", async () => {
+  it("is NoAgent ten minutes after the start, when its kubelet's Lease is fresh", async () => {
     const world = newWorld();
     world.kubelets.add("n1");
 
     await world.begin(n1);
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent", "601 n1 agentless"]);
+    expect(world.told).toEqual(["90 n1 Stale", "601 n1 NoAgent"]);
     expect(world.asked).toEqual([601]);
   });
 
@@ -261,7 +261,7 @@ describe("a node without an agent", () => {
     { name: "years ahead", aheadMs: 1e11 },
     { name: "years behind", aheadMs: -1e11 },
   ])(
-    "is agentless as soon as its Lease has been seen to change, when its kubelet's clock is $name",
+    "is NoAgent as soon as its Lease has been seen to change, when its kubelet's clock is $name",
     async ({ aheadMs }) => {
       const world = newWorld();
       world.kubelets.add("n1");
@@ -270,11 +270,11 @@ describe("a node without an agent", () => {
       await world.begin(n1);
       await world.advance(720);
 
-      expect(world.told).toEqual(["90 n1 silent", "661 n1 agentless"]);
+      expect(world.told).toEqual(["90 n1 Stale", "661 n1 NoAgent"]);
     },
   );
 
-  it("stays silent when its kubelet's clock is wrong and its Lease is not renewed", async () => {
+  it("stays Stale when its kubelet's clock is wrong and its Lease is not renewed", async () => {
     const world = newWorld();
     world.kubelets.add("n1");
     world.aheadMs = 1e11;
@@ -283,10 +283,10 @@ describe("a node without an agent", () => {
     await world.begin(n1);
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent"]);
+    expect(world.told).toEqual(["90 n1 Stale"]);
   });
 
-  it("stays silent while its kubelet does not live, and the Leases are listed once a minute for all such nodes", async () => {
+  it("stays Stale while its kubelet does not live, and the Leases are listed once a minute for all such nodes", async () => {
     const world = newWorld();
     world.kubelets.add("n2");
 
@@ -295,11 +295,11 @@ describe("a node without an agent", () => {
     world.kubelets.add("n1");
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent", "90 n2 silent", "601 n2 agentless", "721 n1 agentless"]);
+    expect(world.told).toEqual(["90 n1 Stale", "90 n2 Stale", "601 n2 NoAgent", "721 n1 NoAgent"]);
     expect(world.asked).toEqual([601, 661, 721]);
   });
 
-  it("stays silent while the Leases cannot be listed, which is asked no oftener for that", async () => {
+  it("stays Stale while the Leases cannot be listed, which is asked no oftener for that", async () => {
     const world = newWorld();
     world.kubelets.add("n1");
     world.areLeasesForbidden = true;
@@ -307,7 +307,7 @@ describe("a node without an agent", () => {
     await world.begin(n1);
     await world.advance(780);
 
-    expect(world.told).toEqual(["90 n1 silent"]);
+    expect(world.told).toEqual(["90 n1 Stale"]);
     expect(world.asked).toEqual([601, 661, 721]);
     expect(world.logger.messages("warn")).toContain("kubelets' leases could not be listed");
   });
@@ -321,7 +321,7 @@ describe("a node without an agent", () => {
     world.setAgent("n1", true);
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent", "601 n1 agentless", "700 n1 silent"]);
+    expect(world.told).toEqual(["90 n1 Stale", "601 n1 NoAgent", "700 n1 Stale"]);
   });
 
   it("has none ten minutes after its agent has left", async () => {
@@ -334,7 +334,7 @@ describe("a node without an agent", () => {
     world.setAgent("n1", false);
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["1260 n1 silent", "1801 n1 agentless"]);
+    expect(world.told).toEqual(["1260 n1 Stale", "1801 n1 NoAgent"]);
   });
 
   it("an agent that is replaced within that time leaves no gap", async () => {
@@ -351,7 +351,7 @@ describe("a node without an agent", () => {
       await world.advance(1);
     }
 
-    expect(world.told).toEqual(["90 n1 silent"]);
+    expect(world.told).toEqual(["90 n1 Stale"]);
     expect(world.asked).toEqual([]);
   });
 
@@ -365,15 +365,15 @@ describe("a node without an agent", () => {
     await world.advance(3_600);
 
     expect(world.told).toEqual([
-      "90 n1 silent",
-      "601 n1 agentless",
-      "700 n1 agent",
-      "790 n1 silent",
-      "1301 n1 agentless",
+      "90 n1 Stale",
+      "601 n1 NoAgent",
+      "700 n1 Reporting",
+      "790 n1 Stale",
+      "1301 n1 NoAgent",
     ]);
   });
 
-  it("with a mount by its last report it stays silent, until another boot stands on its object", async () => {
+  it("with a mount by its last report it stays Stale, until another boot stands on its object", async () => {
     const world = newWorld();
     world.kubelets.add("n1");
     await world.begin(n1);
@@ -384,12 +384,12 @@ describe("a node without an agent", () => {
     world.putNode(nodeWith("n1", "boot-2"));
     await world.advance(60);
 
-    expect(before).toEqual(["90 n1 silent"]);
-    expect(world.told.slice(1)).toEqual(["7201 n1 agentless, its holds"]);
-    expect(world.standings.assumedEnd("n1")).toMatchObject({ bootId: "boot-1", evidence: "pod-status" });
+    expect(before).toEqual(["90 n1 Stale"]);
+    expect(world.told.slice(1)).toEqual(["7201 n1 NoAgent, its holds"]);
+    expect(world.agentStates.assumedEnd("n1")).toMatchObject({ bootId: "boot-1", evidence: "pod-status" });
   });
 
-  it("named by a stored status it stays silent, until something is heard of it", async () => {
+  it("named by a stored status it stays Stale, until something is heard of it", async () => {
     const world = newWorld();
     world.kubelets.add("n1");
     world.holders.add("n1");
@@ -399,16 +399,16 @@ describe("a node without an agent", () => {
     await world.report("n1");
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent", "3600 n1 agent", "3690 n1 silent", "4201 n1 agentless"]);
+    expect(world.told).toEqual(["90 n1 Stale", "3600 n1 Reporting", "3690 n1 Stale", "4201 n1 NoAgent"]);
   });
 
-  it("on another operating system it is agentless from the start", async () => {
+  it("on another operating system it is NoAgent from the start", async () => {
     const world = newWorld();
 
     await world.begin({ ...n1, os: "windows" });
     await world.advance(3_600);
 
-    expect([world.kindOf("n1"), world.standings.expected()]).toEqual(["agentless", []]);
+    expect([world.kindOf("n1"), world.agentStates.expected()]).toEqual(["NoAgent", []]);
     expect(world.asked).toEqual([]);
   });
 });
@@ -423,15 +423,15 @@ describe("a node that is gone", () => {
 
     world.removeNode("n1");
     await world.advance(299);
-    const before = world.standings.assumedEnd("n1");
+    const before = world.agentStates.assumedEnd("n1");
     await world.advance(1);
-    const first = world.standings.assumedEnd("n1");
+    const first = world.agentStates.assumedEnd("n1");
     await world.advance(7_200);
 
     expect(before).toBeUndefined();
     expect(first).toMatchObject({ bootId: "boot-1", atMs: world.clock.wallMs() - 7_200_000, evidence: "node-gone" });
-    expect(world.standings.assumedEnd("n1")).toEqual(first);
-    expect(world.told).toEqual(["360 n1 silent", "600 n1 gone, its holds"]);
+    expect(world.agentStates.assumedEnd("n1")).toEqual(first);
+    expect(world.told).toEqual(["360 n1 Stale", "600 n1 Gone, its holds"]);
   });
 
   it("a Node object that comes back in time was not gone", async () => {
@@ -444,7 +444,7 @@ describe("a node that is gone", () => {
     world.putNode({ ...n1, uid: "other" });
     await world.advance(3_600);
 
-    expect(world.told).toEqual(["90 n1 silent"]);
+    expect(world.told).toEqual(["90 n1 Stale"]);
   });
 
   it("an agent that goes on reporting keeps its node, whatever became of the object", async () => {
@@ -466,8 +466,8 @@ describe("a node that is gone", () => {
 
     world.putNode({ ...n1, uid: "other" });
 
-    expect(world.told.slice(1)).toEqual(["300 n1 gone, its holds", "400 n1 silent, its holds"]);
-    expect(world.standings.assumedEnd("n1")).toBeUndefined();
+    expect(world.told.slice(1)).toEqual(["300 n1 Gone, its holds", "400 n1 Stale, its holds"]);
+    expect(world.agentStates.assumedEnd("n1")).toBeUndefined();
   });
 
   it("back in another boot, what it had mounted has ended all the same", async () => {
@@ -476,13 +476,13 @@ describe("a node that is gone", () => {
     await world.report("n1", mounted);
     world.removeNode("n1");
     await world.advance(400);
-    const assumed = world.standings.assumedEnd("n1");
+    const assumed = world.agentStates.assumedEnd("n1");
 
     world.putNode({ ...nodeWith("n1", "boot-2"), uid: "other" });
     await world.advance(60);
 
-    expect(world.told.slice(1)).toEqual(["300 n1 gone, its holds", "400 n1 silent"]);
-    expect(world.standings.assumedEnd("n1")).toEqual({ ...assumed, goneMs: undefined });
+    expect(world.told.slice(1)).toEqual(["300 n1 Gone, its holds", "400 n1 Stale"]);
+    expect(world.agentStates.assumedEnd("n1")).toEqual({ ...assumed, goneMs: undefined });
   });
 
   it("that was up in another boot in between is gone since the second time for what nobody has shown", async () => {
@@ -491,14 +491,14 @@ describe("a node that is gone", () => {
     await world.report("n1", mounted);
     world.removeNode("n1");
     await world.advance(400);
-    const first = world.standings.assumedEnd("n1")?.atMs ?? 0;
+    const first = world.agentStates.assumedEnd("n1")?.atMs ?? 0;
     world.putNode({ ...nodeWith("n1", "boot-2"), uid: "other" });
     await world.advance(60);
 
     world.removeNode("n1");
     await world.advance(400);
 
-    expect(world.standings.assumedEnd("n1")).toMatchObject({ atMs: first, goneMs: first + 460_000 });
+    expect(world.agentStates.assumedEnd("n1")).toMatchObject({ atMs: first, goneMs: first + 460_000 });
   });
 
   it("a report ends every assumption", async () => {
@@ -510,11 +510,11 @@ describe("a node that is gone", () => {
 
     await world.report("n1", mounted);
 
-    expect(world.told.at(-1)).toBe("400 n1 agent, its holds");
-    expect(world.standings.assumedEnd("n1")).toBeUndefined();
+    expect(world.told.at(-1)).toBe("400 n1 Reporting, its holds");
+    expect(world.agentStates.assumedEnd("n1")).toBeUndefined();
   });
 
-  it("tainted out-of-service and not ready it is gone as soon as it is silent", async () => {
+  it("tainted out-of-service and not ready it is gone as soon as it is Stale", async () => {
     const world = newWorld();
     await world.begin(n1);
     await world.report("n1", mounted);
@@ -523,21 +523,21 @@ describe("a node that is gone", () => {
     await world.advance(200);
     world.putNode({ ...n1, isOutOfService: false, isReady: false });
 
-    expect(world.told).toEqual(["90 n1 gone, its holds", "200 n1 silent, its holds"]);
+    expect(world.told).toEqual(["90 n1 Gone, its holds", "200 n1 Stale, its holds"]);
   });
 
   it("a name that no object has is gone five minutes after a decision first looked for it", async () => {
     const world = newWorld();
     await world.begin();
     await world.advance(3_600);
-    const kinds: string[] = [world.standings.lookFor("n9").kind];
+    const kinds: string[] = [world.agentStates.lookFor("n9").kind];
 
     for (const seconds of [90, 1, 208, 1]) {
       await world.advance(seconds);
       kinds.push(world.kindOf("n9"));
     }
 
-    expect(kinds).toEqual(["agent", "agent", "silent", "silent", "gone"]);
+    expect(kinds).toEqual(["Reporting", "Reporting", "Stale", "Stale", "Gone"]);
   });
 
   it("a read of a name that no object has counts for nothing", async () => {
@@ -548,8 +548,8 @@ describe("a node that is gone", () => {
     await world.advance(3_600);
     kinds.push(world.kindOf("n9"));
 
-    expect(kinds).toEqual(["agent", "agent"]);
-    expect(world.standings.count("agent")).toBe(0);
+    expect(kinds).toEqual(["Reporting", "Reporting"]);
+    expect(world.agentStates.count("Reporting")).toBe(0);
   });
 
   it("is forgotten soon where nothing was left on it, so that nodes may come and go", async () => {
@@ -560,8 +560,8 @@ describe("a node that is gone", () => {
     world.removeNode("n1");
     await world.advance(900);
 
-    expect(world.told).toEqual(["90 n1 silent", "300 n1 gone, its holds", "360 n1 forgotten"]);
-    expect([world.fleet.size, world.standings.count("gone")]).toEqual([0, 0]);
+    expect(world.told).toEqual(["90 n1 Stale", "300 n1 Gone, its holds", "360 n1 forgotten"]);
+    expect([world.fleet.size, world.agentStates.count("Gone")]).toEqual([0, 0]);
   });
 
   it("is forgotten after a day where something was mounted on it", async () => {

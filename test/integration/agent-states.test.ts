@@ -9,7 +9,7 @@ import { readList } from "../rig/stand-in/listed.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 
 /** Times of seconds instead of minutes; the rules are the same. */
-const FLAGS = ["--silent-after", "1s", "--agentless-after", "2s", "--node-gone-after", "3s"];
+const FLAGS = ["--node-stale-after", "1s", "--no-agent-after", "2s", "--node-gone-after", "3s"];
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
 

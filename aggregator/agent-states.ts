@@ -4,15 +4,15 @@ import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
-import type { Node } from "./core/cluster-objects.ts";
 import {
+  type AgentState,
+  type AgentStateLimits,
   type AssumedEnd,
   assumedEndOf,
   type NodeSight,
   opinionOf,
-  type Standing,
-  type StandingLimits,
-} from "./core/standing.ts";
+} from "./core/agent-state.ts";
+import type { Node } from "./core/cluster-objects.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { KubeletQuestions } from "./kubelet-questions.ts";
 import type { NodeLeases } from "./sources/node-leases.ts";
@@ -27,13 +27,13 @@ export interface NodeDirectory {
   readonly isStoredHolder: (node: string) => boolean;
 }
 
-/** A node has another standing, or what it showed counts as ended, or no longer does. */
-export interface StandingChange {
+/** A node has another state, or what it showed counts as ended, or no longer does. */
+export interface AgentStateChange {
   readonly node: string;
   readonly isAboutHolds: boolean;
 }
 
-export interface StandingsParts {
+export interface AgentStatesParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -43,7 +43,7 @@ export interface StandingsParts {
   readonly internalErrors: InternalErrors;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  readonly onChange: (change: StandingChange) => void;
+  readonly onChange: (change: AgentStateChange) => void;
   /** Nothing where nobody measures. */
   readonly queues?: Readonly<Record<"nodes", QueueObserver>>;
   /** The node is gone, and what it showed is about to be forgotten. */
@@ -59,8 +59,8 @@ interface Track {
   /** Since when no agent pod has been on it; nothing while one is. */
   readonly agentAwaySince: number | undefined;
   readonly isKubeletAlive: boolean;
-  readonly standing: Standing;
-  readonly standingSince: number;
+  readonly agentState: AgentState;
+  readonly stateSince: number;
   /** While it is silent: when its mount table was read last by what it told, by the API server's clock, as that was dated at first. */
   readonly silentSinceMs: number | undefined;
   readonly assumed: AssumedEnd | undefined;
@@ -73,17 +73,17 @@ const FORGET_EMPTY_AFTER_MS = 60_000;
 
 /**
  * What to make of each node, now and when nothing but time passes. Each node waits in a queue for the moment at which its
- * standing may change; reports, its Node object and agent pods make it be looked at on the spot.
+ * state may change; reports, its Node object and agent pods make it be looked at on the spot.
  */
-export class Standings {
-  readonly #parts: StandingsParts;
-  readonly #limits: StandingLimits;
+export class AgentStates {
+  readonly #parts: AgentStatesParts;
+  readonly #limits: AgentStateLimits;
   readonly #tracks = new Map<string, Track>();
   readonly #queue: WorkQueue;
   readonly #questions: KubeletQuestions;
   #hasBegun = false;
 
-  constructor(parts: StandingsParts, limits: StandingLimits) {
+  constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
     this.#parts = parts;
     this.#limits = limits;
     this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues?.nodes);
@@ -98,7 +98,7 @@ export class Standings {
 
   /** The nodes of the cluster whose reports are to come. */
   expected(): readonly string[] {
-    return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "agent");
+    return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
 
   /** Works until the signal is aborted. */
@@ -108,17 +108,17 @@ export class Standings {
   }
 
   /** A read: it changes nothing. A node that no decision has looked for yet may still report. */
-  of(node: string): Standing {
-    return (this.#tracks.get(node) ?? this.#newTrack(node)).standing;
+  of(node: string): AgentState {
+    return (this.#tracks.get(node) ?? this.#newTrack(node)).agentState;
   }
 
   /** The same for a decision that needs the node's report: from the first time on, it counts how long the node does not come. */
-  lookFor(node: string): Standing {
-    return (this.#tracks.get(node) ?? this.#look(node)).standing;
+  lookFor(node: string): AgentState {
+    return (this.#tracks.get(node) ?? this.#look(node)).agentState;
   }
 
   isSilent(node: string): boolean {
-    return this.of(node).kind === "silent";
+    return this.of(node).kind === "Stale";
   }
 
   /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
@@ -127,7 +127,7 @@ export class Standings {
   }
 
   /**
-   * Up to when a silent node has told of its mounts, milliseconds of the API server's wall clock. The same as long as it is silent,
+   * Up to when a Stale node has told of its mounts, milliseconds of the API server's wall clock. The same as long as it is silent,
    * although each heartbeat of an agent that cannot read dates its last read anew.
    */
   silentSinceMs(node: string): number | undefined {
@@ -139,14 +139,14 @@ export class Standings {
     return this.#queue.depth;
   }
 
-  /** How many of the nodes that are known have a standing. */
-  count(kind: Standing["kind"]): number {
+  /** How many of the nodes that are known have a state. */
+  count(kind: AgentState["kind"]): number {
     return this.named(kind).length;
   }
 
   /** Which of them do. */
-  named(kind: Standing["kind"]): readonly string[] {
-    return [...this.#tracks].filter(([, { standing }]) => standing.kind === kind).map(([node]) => node);
+  named(kind: AgentState["kind"]): readonly string[] {
+    return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
   }
 
   /** A report of the node was accepted: nothing has to be assumed any more. */
@@ -177,20 +177,20 @@ export class Standings {
     const before = this.#tracks.get(node) ?? this.#newTrack(node);
     const track = { ...before, ...change };
     const sight = this.#sightOf(node, track);
-    const { standing, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
-    const isOther = standing.kind !== before.standing.kind;
-    const assumed = assumedEndOf(track.assumed, { standing, sight, nowMs: this.#parts.nowMs() });
-    const standingSince = isOther ? this.#now : before.standingSince;
-    const silentSinceMs = standing.kind === "silent" ? (before.silentSinceMs ?? sight.view?.readEndedMs) : undefined;
-    const after = { ...track, standing, standingSince, silentSinceMs, assumed };
+    const { agentState, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
+    const isOther = agentState.kind !== before.agentState.kind;
+    const assumed = assumedEndOf(track.assumed, { agentState, sight, nowMs: this.#parts.nowMs() });
+    const stateSince = isOther ? this.#now : before.stateSince;
+    const silentSinceMs = agentState.kind === "Stale" ? (before.silentSinceMs ?? sight.view?.readEndedMs) : undefined;
+    const after = { ...track, agentState, stateSince, silentSinceMs, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
     }
     this.#questions.put(node, isInQuestion);
     const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
-    const { kind, why } = standing;
-    if (isOther) this.#parts.logger.info({ node, standing: kind, why }, "node's standing changed");
+    const { kind, why } = agentState;
+    if (isOther) this.#parts.logger.info({ node, agentState: kind, why }, "agent state changed");
     if (isOther || isAboutHolds) this.#parts.onChange({ node, isAboutHolds });
     return after;
   }
@@ -206,8 +206,8 @@ export class Standings {
       uidSince: since,
       agentAwaySince: this.#parts.cluster.hasAgentPod(node) ? undefined : since,
       isKubeletAlive: false,
-      standing: { kind: "agent", why: "" },
-      standingSince: since,
+      agentState: { kind: "Reporting", why: "" },
+      stateSince: since,
       silentSinceMs: undefined,
       assumed: undefined,
     };
@@ -229,10 +229,10 @@ export class Standings {
   }
 
   /** How long what is known of a node that is gone is still kept; nothing of others. */
-  #restOf({ standing, standingSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
-    if (standing.kind !== "gone" || uid !== undefined) return undefined;
+  #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
+    if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
     const isEmpty = view !== undefined && view.holds.length === 0 && view.releases.size === 0;
-    return standingSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
+    return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
   }
 
   #lookAgain(node: string): void {

@@ -2,11 +2,11 @@ import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 
 /**
- * Whether a node's word is to be waited for: `agent`, its reports come or are about to; `silent`, they are expected and do not
- * come; `agentless`, no agent belongs there, so that the status of its pods is all there is to know; `gone`, assumed to be off.
+ * Whether a node's word is to be waited for: `Reporting`, its reports come or are about to; `Stale`, they are expected and do not
+ * come; `NoAgent`, no agent belongs there, so that the status of its pods is all there is to know; `Gone`, assumed to be off.
  */
-export interface Standing {
-  readonly kind: "agent" | "silent" | "agentless" | "gone";
+export interface AgentState {
+  readonly kind: "Reporting" | "Stale" | "NoAgent" | "Gone";
   /** For people to read. */
   readonly why: string;
 }
@@ -31,18 +31,18 @@ export interface NodeSight {
 }
 
 /** Milliseconds. */
-export interface StandingLimits {
-  readonly silentAfterMs: number;
-  readonly agentlessAfterMs: number;
+export interface AgentStateLimits {
+  readonly nodeStaleAfterMs: number;
+  readonly noAgentAfterMs: number;
   readonly nodeGoneAfterMs: number;
 }
 
-/** A standing, and when to look again. */
+/** A state, and when to look again. */
 export interface NodeOpinion {
-  readonly standing: Standing;
-  /** The standing may change by time alone after so many milliseconds; nothing when time changes nothing. */
+  readonly agentState: AgentState;
+  /** The state may change by time alone after so many milliseconds; nothing when time changes nothing. */
   readonly nextMs: number | undefined;
-  /** Whether it is agentless is decided by its kubelet's Lease. */
+  /** Whether it is NoAgent is decided by its kubelet's Lease. */
   readonly isInQuestion: boolean;
 }
 
@@ -50,35 +50,35 @@ export interface NodeOpinion {
 export const BLIND_AFTER_MS = 180_000;
 
 /** What to make of a node. The first rule that fits decides. */
-export function opinionOf(sight: NodeSight, limits: StandingLimits): NodeOpinion {
+export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpinion {
   const { object } = sight;
   const silence = silenceOf(sight, limits);
   const nextMs = nextOf(sight, limits);
-  const isQuiet = object !== undefined && !showsHold(sight) && quietMs(sight) >= limits.agentlessAfterMs;
-  const opinion = (kind: Standing["kind"], why: string): NodeOpinion => ({
-    standing: { kind, why },
+  const isQuiet = object !== undefined && !showsHold(sight) && quietMs(sight) >= limits.noAgentAfterMs;
+  const opinion = (kind: AgentState["kind"], why: string): NodeOpinion => ({
+    agentState: { kind, why },
     nextMs,
-    isInQuestion: kind === "silent" && isQuiet,
+    isInQuestion: kind === "Stale" && isQuiet,
   });
-  if (silence === undefined && sight.reportAgeMs !== undefined) return opinion("agent", "it reports");
+  if (silence === undefined && sight.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
   const gone = silence && goneness(sight, limits);
-  if (gone !== undefined) return opinion("gone", gone);
+  if (gone !== undefined) return opinion("Gone", gone);
   if (object?.os !== undefined && object.os !== "linux" && !showsHold(sight)) {
-    return opinion("agentless", `no agent belongs on ${object.os}`);
+    return opinion("NoAgent", `no agent belongs on ${object.os}`);
   }
   if (isQuiet && sight.isKubeletAlive) {
-    return opinion("agentless", "no report has come and no agent pod been there for long, while its kubelet lives");
+    return opinion("NoAgent", "no report has come and no agent pod been there for long, while its kubelet lives");
   }
-  return silence === undefined ? opinion("agent", "its first report is awaited") : opinion("silent", silence);
+  return silence === undefined ? opinion("Reporting", "its first report is awaited") : opinion("Stale", silence);
 }
 
 /** Why a node counts as silent, or nothing while its last report is fresh or its first may still come. */
-function silenceOf(sight: NodeSight, { silentAfterMs }: StandingLimits): string | undefined {
+function silenceOf(sight: NodeSight, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
   const { reportAgeMs, readAgeMs, objectAgeMs } = sight;
   if (reportAgeMs === undefined) {
-    return objectAgeMs > silentAfterMs ? "no report since the aggregator or the node came up" : undefined;
+    return objectAgeMs > nodeStaleAfterMs ? "no report since the aggregator or the node came up" : undefined;
   }
-  if (reportAgeMs > silentAfterMs) return "its reports have stopped";
+  if (reportAgeMs > nodeStaleAfterMs) return "its reports have stopped";
   if (readAgeMs !== undefined && readAgeMs > BLIND_AFTER_MS) return "its agent cannot read the mount table completely";
   return undefined;
 }
@@ -86,9 +86,9 @@ function silenceOf(sight: NodeSight, { silentAfterMs }: StandingLimits): string 
 /** Never while its agent reports: what it says of its mounts counts, also when it cannot read the table completely. */
 function goneness(
   { object, objectAgeMs, reportAgeMs = Number.POSITIVE_INFINITY }: NodeSight,
-  { nodeGoneAfterMs, silentAfterMs }: StandingLimits,
+  { nodeGoneAfterMs, nodeStaleAfterMs }: AgentStateLimits,
 ): string | undefined {
-  if (reportAgeMs <= silentAfterMs) return undefined;
+  if (reportAgeMs <= nodeStaleAfterMs) return undefined;
   if (object === undefined) return objectAgeMs >= nodeGoneAfterMs ? "its Node object is deleted" : undefined;
   const isOff = object.isOutOfService === true && object.isReady !== true;
   return isOff ? "it is tainted out-of-service and not ready" : undefined;
@@ -113,14 +113,14 @@ function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeSight): number {
   return Math.min(reportAgeMs ?? Number.POSITIVE_INFINITY, objectAgeMs, agentAwayMs ?? 0);
 }
 
-function nextOf(sight: NodeSight, limits: StandingLimits): number | undefined {
+function nextOf(sight: NodeSight, limits: AgentStateLimits): number | undefined {
   const { reportAgeMs, readAgeMs, objectAgeMs, agentAwayMs } = sight;
-  // A node is silent when it is *more* than so old: the smallest step beyond is a millisecond.
+  // A node is Stale when it is *more* than so old: the smallest step beyond is a millisecond.
   const rests = [
-    limits.silentAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
+    limits.nodeStaleAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
     readAgeMs === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs,
     limits.nodeGoneAfterMs - objectAgeMs,
-    agentAwayMs === undefined ? 0 : limits.agentlessAfterMs - quietMs(sight),
+    agentAwayMs === undefined ? 0 : limits.noAgentAfterMs - quietMs(sight),
   ].filter((rest) => rest > 0);
   return rests.length === 0 ? undefined : Math.min(...rests);
 }
@@ -143,16 +143,16 @@ export interface AssumedEnd {
  */
 export function assumedEndOf(
   known: AssumedEnd | undefined,
-  { standing, sight, nowMs }: { readonly standing: Standing; readonly sight: NodeSight; readonly nowMs: number },
+  { agentState, sight, nowMs }: { readonly agentState: AgentState; readonly sight: NodeSight; readonly nowMs: number },
 ): AssumedEnd | undefined {
   const { object, view } = sight;
-  if (standing.kind === "gone") {
+  if (agentState.kind === "Gone") {
     const assumed = known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "node-gone" };
     return { ...assumed, goneMs: assumed.goneMs ?? nowMs };
   }
   const left = known && { ...known, goneMs: undefined };
   // Agentless nodes show no hold but those of another boot.
-  const isLeft = standing.kind === "agentless" && (view?.holds.length ?? 0) > 0;
+  const isLeft = agentState.kind === "NoAgent" && (view?.holds.length ?? 0) > 0;
   if (isLeft) return left ?? { bootId: view?.bootId, atMs: nowMs, evidence: "pod-status" };
   if (left === undefined || object === undefined) return left;
   return left.bootId === undefined || left.bootId === object.bootId ? undefined : left;
