@@ -49,7 +49,7 @@ export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
   /** Of all lists but the first the whole store is as it should be before the first change is told. */
   readonly onChange?: (change: StoreChange<T>) => void;
-  /** After each list, the first one included: the store is as the server was at this resource version. */
+  /** After each list, the first one included: the store is as the server was at this resource version, which `resourceVersion` tells now. */
   readonly onReplaced?: (resourceVersion: string) => void;
 }
 
@@ -78,8 +78,8 @@ export function createInformer<T extends Stored, I extends string = never>(
       if (synced) projector.replace(objects, resourceVersion);
       else await projector.fill(objects, createBreather(parts.clock));
       synced = true;
-      onReplaced(resourceVersion);
     },
+    replaced: onReplaced,
   });
   const checker = createConsistencyChecker(
     { ...parts, logger },

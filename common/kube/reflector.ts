@@ -15,6 +15,8 @@ export interface ReflectorSink<T> {
   readonly project: (object: unknown) => T | undefined;
   /** The whole collection as of a resource version. Nothing else comes before what it answers has resolved. */
   readonly replace: (objects: readonly T[], resourceVersion: string) => Promise<void>;
+  /** The same is over, and `resourceVersion` tells of it. */
+  readonly replaced: (resourceVersion: string) => void;
   readonly upsert: (object: unknown) => void;
   readonly remove: (object: unknown) => void;
 }
@@ -235,6 +237,7 @@ class Reflection<T extends { readonly key: string }> {
     this.#isDoubtful = false;
     this.#haltedStreams = 0;
     this.#parts.logger.debug({ resourceVersion, objects: objects.length }, "listed");
+    this.#sink.replaced(resourceVersion);
   }
 
   #watch(from: Watching["from"], signal: AbortSignal, onEvent: OnWatchEvent): Promise<WatchEnd> {

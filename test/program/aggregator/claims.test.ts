@@ -1,39 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
-import { addAgentPod, addClaim, addNode, addPod, nodeRef, podRef } from "../objects.ts";
+import { addClaim, addPod, nodeRef, podRef } from "../objects.ts";
+import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
 
 afterEach(closeHouses);
 
 const HOST_PATH = { hostPath: { path: "/srv/data" } };
-
-/** Two nodes with agents. */
-function houseWithNodes(): House {
-  const house = new House();
-  for (const name of ["n1", "n2"]) {
-    addNode(house, name);
-    addAgentPod(house, name);
-  }
-  return house;
-}
-
-/** A claim that is mounted on n1 for the pod `web`, as its node has reported and the API server has stored. */
-async function mountedClaim(argv: readonly string[] = []) {
-  const house = houseWithNodes();
-  addClaim(house);
-  addPod(house, "web");
-  const leader = await startLeader(house, { argv });
-  const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
-  n1.mount("web");
-  await leader.send(n1.report());
-  await leader.send(n2.report());
-  await house.until(() => statusIn(house)?.reason === "Mounted");
-  // Of the time before there was a leader all is known.
-  await house.pass(3_000);
-  for (const node of [n1, n2]) await leader.send(node.report());
-  await house.pass(5_000);
-  return { house, leader, n1, n2 };
-}
 
 describe("a claim whose use is reported", () => {
   it("turns unused when its node reports the unmount, long after the pod is gone, and with the time of that", async () => {
@@ -237,24 +210,5 @@ describe("a claim that was there before", () => {
     await house.pass(1_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
-  });
-});
-
-describe("a node that was deleted while nobody led", () => {
-  it("is given up after five minutes, though nobody tells of it", async () => {
-    const { house, leader, n2 } = await mountedClaim();
-    await leader.stop();
-    house.api.delete(podRef("web"));
-    house.api.delete(nodeRef("n1"));
-    house.api.delete(podRef("agent-n1", "mooring-agents"));
-    const next = await startLeader(house, { name: "aggregator-1" });
-    await next.send(n2.report());
-    await house.pass(200_000);
-    const before = statusIn(house);
-
-    await house.pass(200_000);
-
-    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
-    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone" });
   });
 });

@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses } from "../house.ts";
+import { addPod, nodeRef, podRef } from "../objects.ts";
+import { mountedClaim } from "./mounted-claim.ts";
+import { startLeader, statusIn } from "./replica.ts";
+
+afterEach(closeHouses);
+
+/** What was mounted on a node that is gone is remembered for a day; that it is gone is known after five minutes. */
+const FORGOTTEN_MS = 87_000_000;
+
+describe("a node that was deleted while nobody led", () => {
+  it("is given up after five minutes, though nobody tells of it", async () => {
+    const { house, leader, n2 } = await mountedClaim();
+    await leader.stop();
+    house.api.delete(podRef("web"));
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    const next = await startLeader(house, { name: "aggregator-1" });
+    await next.send(n2.report());
+    await house.pass(200_000);
+    const before = statusIn(house);
+
+    await house.pass(200_000);
+
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone" });
+  });
+});
+
+describe("a node that was gone for so long that it is forgotten", () => {
+  it("still has its end counted, where it is the latest that a claim has", async () => {
+    const { house, leader, n1, n2 } = await mountedClaim(["--lease-duration", "300s"]);
+    addPod(house, "other", { node: "n2" });
+    n2.mount("other");
+    await leader.send(n2.report());
+    house.api.delete(podRef("web"));
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(10_000);
+    house.api.delete(podRef("other"));
+    n2.unmount("other");
+    const early = n2.report();
+    await house.pass(FORGOTTEN_MS);
+
+    await leader.send({ ...n2.report(), releases: early.releases });
+    await house.pass(5_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: n1.name } });
+  });
+});
