@@ -6,14 +6,14 @@ export interface FakeListen {
   readonly listen: Listen;
   /** The answer of the first server that is open and knows the path, its rest included. */
   readonly get: (target: string) => Promise<RouteAnswer>;
-  /** The same, of a PUT with a body. */
-  readonly put: (target: string, body: string) => Promise<RouteAnswer>;
+  /** The same, of a PUT with a body, which may come later. */
+  readonly put: (target: string, body: string | Promise<string>) => Promise<RouteAnswer>;
 }
 
 export function createFakeListen(): FakeListen {
   const open = new Set<ReturnType<typeof createRouter>>();
   let count = 0;
-  const ask = async (method: string, target: string, body: string): Promise<RouteAnswer> => {
+  const ask = async (method: string, target: string, body: string | Promise<string>): Promise<RouteAnswer> => {
     for (const router of open) {
       const answer = await router({ method, target, body: async () => body });
       if (answer.status !== 404) return await wholeAnswer(answer);

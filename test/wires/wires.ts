@@ -16,10 +16,7 @@ interface Wing {
 export const WINGS = {
   aggregator: {
     folder: "test/wires/aggregator",
-    rows: [
-      ["test/program/aggregator"],
-      ["test/unit/aggregator/node-words.test.ts", "test/unit/aggregator/report-serving.test.ts"],
-    ],
+    rows: [["test/program/aggregator"], ["test/unit/aggregator/report-serving.test.ts"]],
   },
   agent: {
     folder: "test/wires/agent",

@@ -113,6 +113,26 @@ describe("pods on a node that their volume excludes", () => {
     expect(answer).toHaveProperty("holdRejections");
   });
 
+  it("may be rejected again when there have been none for ten minutes", async () => {
+    const { house, leader, n1 } = await misplaced(["--hold-rejections-at", "1"]);
+    addPod(house, "web", { phase: "Pending" });
+    await house.pass(2_000);
+    await leader.send(n1.report());
+    await house.pass(2_000);
+    const before = await leader.send(n1.report());
+    house.api.delete(podRef("web"));
+    await leader.send(n1.report());
+    await house.pass(590_000);
+    const held = await leader.send(n1.report());
+    await house.pass(20_000);
+
+    const after = await leader.send(n1.report());
+
+    expect(before).toHaveProperty("holdRejections");
+    expect(held).toHaveProperty("holdRejections");
+    expect(after).not.toHaveProperty("holdRejections");
+  });
+
   it("are counted when an agent has rejected them", async () => {
     const { house, leader } = await misplaced();
 

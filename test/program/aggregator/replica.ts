@@ -1,5 +1,6 @@
 import { runAggregator } from "../../../aggregator/aggregator.ts";
 import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import type { Clock } from "../../../common/runtime/clock.ts";
 import type { RouteAnswer } from "../../../common/runtime/http-answer.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
@@ -29,6 +30,8 @@ export class Replica {
   readonly process: SimProcess;
   readonly #house: House;
   readonly #server: FakeListen = createFakeListen();
+  #stepMs = 0;
+  #workedMs = 0;
 
   constructor(house: House, { name = "aggregator-0", argv = [] }: ReplicaOptions) {
     this.#house = house;
@@ -41,8 +44,21 @@ export class Replica {
     const { listen } = this.#server;
     const machine = house.engine.machine({ name: `machine-of-${name}` });
     this.process = house.start({ name, role: "aggregator", machine }, (ports, _, signal) =>
-      runAggregator(config, { ...ports, logger, metrics, listen }, signal),
+      runAggregator(config, { ...ports, clock: this.#slowed(ports.clock), logger, metrics, listen }, signal),
     );
+  }
+
+  /** From now on what it does takes time: so much between two looks at the clock, which is longer than it may hold the event loop for. */
+  slowDown(): void {
+    this.#stepMs = 10;
+  }
+
+  #slowed(clock: Clock): Clock {
+    const monotonicMs = (): number => {
+      this.#workedMs += this.#stepMs;
+      return clock.monotonicMs() + this.#workedMs;
+    };
+    return { ...clock, monotonicMs };
   }
 
   /** Ends in good order: the lead is given away. */
