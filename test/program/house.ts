@@ -3,12 +3,21 @@ import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import type { SimApi } from "../simulation/engine/api/api.ts";
 import type { NewObject, ResourceName } from "../simulation/engine/api/objects.ts";
 import { createEngine, type Engine, type ProcessMain, type ProcessOptions } from "../simulation/engine/engine.ts";
-import type { Fate } from "../simulation/engine/fate.ts";
+import { CALM, type Weather } from "../simulation/engine/fate.ts";
 import type { SimProcess } from "../simulation/engine/process.ts";
 
 /** How long something that is under way may take at most, on the clock of the house. Milliseconds. */
 const LONGEST_MS = 60_000;
 const STEP_MS = 5;
+
+/** How the API server is away: it refuses connections, takes requests and never answers, or a proxy answers in its place. */
+export type Absence = "broken" | "silence" | "unavailable";
+
+const ABSENT: Readonly<Record<Absence, Weather>> = {
+  broken: CALM,
+  silence: () => ({ lost: "request" }),
+  unavailable: () => ({ refusal: { status: 503 } }),
+};
 
 const houses: House[] = [];
 
@@ -21,10 +30,10 @@ export async function closeHouses(): Promise<void> {
 
 /** A cluster in virtual time whose API server answers as a real one does. Whole programs run in it, through their ports alone. */
 export class House {
-  readonly engine: Engine = createEngine({ seed: 1, weather: ({ site, from }) => this.#fateOf(site, from) });
+  readonly engine: Engine = createEngine({ seed: 1, weather: (call) => this.#weather(call) });
   readonly #processes: SimProcess[] = [];
   readonly #loggers: FakeLogger[] = [];
-  #isRefused: (site: string, process: string) => boolean = () => false;
+  #weather: Weather = CALM;
 
   constructor() {
     houses.push(this);
@@ -40,11 +49,26 @@ export class House {
 
   /** From now on the API server fails requests of these kinds, such as `list pods`; none unless told. */
   refuse(isRefused: (site: string, process: string) => boolean = () => false): void {
-    this.#isRefused = isRefused;
+    this.befall(({ site, from }) => (isRefused(site, from) ? { refusal: { status: 500 } } : {}));
   }
 
-  #fateOf(site: string, process: string): Fate {
-    return this.#isRefused(site, process) ? { refusal: { status: 500 } } : {};
+  /** What becomes of each request from now on. */
+  befall(weather: Weather): void {
+    this.#weather = weather;
+  }
+
+  /** All watches end, and nothing is answered until it is back. */
+  sendApiAway(how: Absence): void {
+    for (const server of this.api.servers) {
+      server.isUp = how !== "broken";
+      server.cut();
+    }
+    this.befall(ABSENT[how]);
+  }
+
+  bringApiBack(): void {
+    for (const server of this.api.servers) server.isUp = true;
+    this.befall(CALM);
   }
 
   create(resource: ResourceName, object: NewObject): void {

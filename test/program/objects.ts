@@ -90,6 +90,8 @@ export function addClaim(house: House, options: ClaimOptions = {}): void {
 interface PodOptions {
   readonly node?: string;
   readonly claim?: string;
+  /** Instead of the one of the claim. */
+  readonly volumes?: readonly JsonObject[];
   readonly phase?: string;
   readonly status?: JsonObject;
   readonly metadata?: JsonObject;
@@ -98,12 +100,13 @@ interface PodOptions {
 /** A pod that names a claim; its UID is `uid-of-` and its name. */
 export function addPod(house: House, name: string, options: PodOptions = {}): void {
   const { node = "n1", claim = "data", phase = "Running", status = {}, metadata = {} } = options;
+  const { volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }] } = options;
   house.create("pods", {
     metadata: { name, namespace: "shop", uid: `uid-of-${name}`, ...metadata },
     spec: {
       nodeName: node,
       containers: [{ name: "main", volumeMounts: [{ name: "data" }] }],
-      volumes: [{ name: "data", persistentVolumeClaim: { claimName: claim } }],
+      volumes,
     },
     status: { phase, ...startedStatus(phase), ...status },
   });

@@ -61,6 +61,11 @@ export class Replica {
     return { ...clock, monotonicMs };
   }
 
+  /** What `/readyz` says of each check. */
+  async readiness(): Promise<string> {
+    return (await this.get("/readyz?verbose")).body;
+  }
+
   /** Ends in good order: the lead is given away. */
   async stop(): Promise<void> {
     this.process.stop();
