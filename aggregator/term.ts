@@ -229,7 +229,7 @@ export class Term {
     const before = this.fleet.view(report.node);
     const change = yield* this.fleet.weigh(report, receipt);
     if (change.kind === "stale") return this.#stale(report.node, change);
-    if (change.kind === "too-much") return this.#tooMuch(report.node, change);
+    if (change.kind === "too-much") return this.#tooMuch(report, change);
     if (change.kind === "unknown") return this.#whole.ask(report);
     yield;
     // Before anything is changed: a report in which a bug shows is refused as a whole.
@@ -280,9 +280,13 @@ export class Term {
   }
 
   /** What the node told before may have become settled meanwhile: then there is room for its next report. */
-  #tooMuch(node: string, outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>): ReportOutcome {
+  #tooMuch(
+    { node, bootId, sentAt }: NodeMessage,
+    outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>,
+  ): ReportOutcome {
     const view = this.fleet.view(node);
-    if (view !== undefined) this.fleet.settle(node, this.reconciler.answers.settled(view));
+    // Nothing of it counts, but so much time has passed on its node.
+    if (view?.bootId === bootId) this.fleet.settle(node, this.reconciler.answers.settled({ ...view, sentAt }));
     if (!this.#refused.has(node))
       this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
     this.#refused.add(node);

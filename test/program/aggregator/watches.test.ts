@@ -1,16 +1,17 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
-import { addClaim, addPod } from "../objects.ts";
+import { addClaim, addPod, CLAIM } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
 import { startLeader, statusIn, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 
 describe("a claim that comes while pods are not watched", () => {
-  it("is said to be unused as soon as they are listed anew, and not before", async () => {
+  it("is said to be unused once they are listed anew and its nodes have reported since, and not before", async () => {
     const house = houseWithNodes();
     const leader = await startLeader(house);
-    for (const name of ["n1", "n2"]) await leader.send(new ToldNode(house, name).report());
+    const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
+    for (const node of nodes) await leader.send(node.report());
     await house.pass(5_000);
     // The server has forgotten what happened since the watch broke off, so they have to be listed; and that fails.
     for (const server of house.api.servers) server.cut();
@@ -24,12 +25,20 @@ describe("a claim that comes while pods are not watched", () => {
     await house.pass(2_000);
     addClaim(house);
     await house.pass(20_000);
+    for (const node of nodes) await leader.send(node.report());
     const before = statusIn(house);
 
     house.refuse();
     await house.pass(60_000);
+    // What came and went meanwhile was in no list: only nodes can tell.
+    const labels = { touched: "true" };
+    house.api.update(CLAIM, (claim) => ({ ...claim, metadata: { ...claim.metadata, labels } }));
+    await house.pass(5_000);
+    const listed = statusIn(house);
+    for (const node of nodes) await leader.send(node.report());
+    await house.pass(5_000);
 
-    expect(before).toBeUndefined();
+    expect([before, listed]).toEqual([undefined, undefined]);
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
   });
 });

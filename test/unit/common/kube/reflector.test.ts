@@ -452,6 +452,30 @@ describe("an informer", () => {
     expect([logger.messages("warn").length, asked().length]).toEqual(before);
   });
 
+  it("tells of a list when the version of that is known", async () => {
+    const stop = new AbortController();
+    const clock = createFakeClock();
+    const transport = createFakeTransport(({ path }) =>
+      path.includes("watch") ? "silence" : listOf(10, thing("a", 3)),
+    );
+    const client = createKubeClient(createFakeConnection(transport), { clock });
+    const known: unknown[] = [];
+    const informer = createInformer(
+      { client, clock, logger: createFakeLogger(), random: createFixedRandom(1) },
+      {
+        collection: { path: "/things", listsFrom: "cache" },
+        project,
+        onReplaced: (version) => known.push([version, informer.resourceVersion()]),
+      },
+    );
+    const running = informer.run(stop.signal);
+    await settle();
+    stop.abort();
+    await running;
+
+    expect(known).toEqual([["10", "10"]]);
+  });
+
   it("ends when it is stopped by what it tells of the list", async () => {
     const stop = new AbortController();
     const clock = createFakeClock();
