@@ -84,13 +84,10 @@ export class Term {
     this.fleet = new FleetState(clock);
     this.agentStates = this.#newAgentStates(config);
     const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
-    const barrier = new Barrier(
-      { ...parts, agentStates: this.agentStates, onMoved },
-      { ...config, session: this.session },
-    );
+    const { agentStates, fleet, session } = this;
+    const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
     const { writer, volumeWriter, warnings, policy } = parts.writing;
-    const { fleet, agentStates } = this;
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
     const unseenOf = (volume: Volume | undefined): Unseen => gaps.unseenOf(volume);
@@ -225,8 +222,8 @@ export class Term {
     if (time === undefined) return NOT_DATED;
     if (isOfOtherSession(report, this.session)) return this.#whole.ask(report);
     const nodeBootId = cluster.node(report.node)?.bootId;
-    const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId };
-    const before = this.fleet.view(report.node);
+    const isOfSession = report.session === this.session;
+    const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
     const change = yield* this.fleet.weigh(report, receipt);
     if (change.kind === "stale") return this.#stale(report.node, change);
     if (change.kind === "too-much") return this.#tooMuch(report, change);
@@ -237,7 +234,7 @@ export class Term {
       reach: this.reconciler.answers.awaitedVersion(change.view),
       keys: this.reconciler.keysOf(change.touched),
       volumes: this.volumes.namesOf(change.touched),
-      unmounts: change.touched.length === 0 ? [] : newUnmounts(before, change.view, cluster),
+      unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
       misfits: cluster.misfits(report.node),
     };
     yield;

@@ -12,6 +12,8 @@ export interface Receipt {
   readonly widthMs: number;
   /** The Node object's boot ID, when it is known. */
   readonly nodeBootId: string | undefined;
+  /** It was sent after this leader had answered its sender. */
+  readonly isOfSession?: boolean | undefined;
   /** The boot's clock is known to have gone back: the report counts although it seems to be older than what is known. */
   readonly isSetBack?: boolean | undefined;
 }
@@ -108,6 +110,8 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
   // A late report of an old boot would end what is mounted now; where the Node object does not tell, the known boot stays.
   const presentBootId = receipt.nodeBootId ?? known?.bootId ?? report.bootId;
   if (report.bootId !== known?.bootId) {
+    // Newer than all that is known of the node, whatever its Node object says: the watch of Nodes may lag.
+    if (known === undefined && receipt.isOfSession === true) return undefined;
     return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
   if (receipt.isSetBack === true) return undefined;

@@ -162,6 +162,19 @@ describe("acceptReport", () => {
     expect(acceptReport(undefined, reportWith(), { ...receipt, nodeBootId }).kind).toBe(kind);
   });
 
+  it("the first report that was sent to this leader counts, though the Node object names another boot: its watch may lag", () => {
+    const sent = { ...receipt, nodeBootId: "boot-0", isOfSession: true };
+
+    expect(acceptReport(undefined, reportWith(), sent).kind).toBe("accepted");
+  });
+
+  it("a later one of another boot does not as long as the Node object names the known one", () => {
+    const sent = { ...receipt, nodeBootId: "boot-1", isOfSession: true };
+    const known = accepted(undefined, readAt(2_000));
+
+    expect(acceptReport(known, reportWith({ ...readAt(9_000), bootId: "boot-2" }), sent).kind).toBe("stale");
+  });
+
   it("makes ages to wall time: the receipt less the age, shortened by the drift", () => {
     const view = accepted(undefined, {
       ...readAt(2_000),
