@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
-import { addPod, nodeRef, podRef } from "../objects.ts";
-import { mountedClaim } from "./mounted-claim.ts";
-import { startLeader, statusIn } from "./replica.ts";
+import { addClaim, addPod, nodeRef, podRef } from "../objects.ts";
+import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
+import { startLeader, statusIn, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 
@@ -47,5 +47,29 @@ describe("a node that was gone for so long that it is forgotten", () => {
     await house.pass(5_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: n1.name } });
+  });
+
+  it("has it counted also where no claim's status names the node, as it could not be written", async () => {
+    const house = houseWithNodes();
+    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    addClaim(house);
+    const leader = await startLeader(house, { argv: ["--lease-duration", "300s"] });
+    for (const node of [n1, n2]) await leader.send(node.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    house.refuse((site) => site === "apply persistentvolumeclaims/status");
+    addPod(house, "web");
+    n1.mount("web");
+    await leader.send(n1.report());
+    house.api.delete(podRef("web"));
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    const goneMs = house.nowMs;
+    await house.pass(FORGOTTEN_MS);
+    house.refuse();
+
+    await house.pass(1_200_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone" });
+    expect(statusIn(house)?.sinceMs).toBeGreaterThan(goneMs);
   });
 });
