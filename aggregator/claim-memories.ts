@@ -2,7 +2,7 @@ import { isOlder } from "../common/kube/resource-version.ts";
 import type { Claim } from "../common/storage/claim.ts";
 import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
-import { type ClaimEvidence, foundUse } from "./core/claim-evidence.ts";
+import { type ClaimEvidence, type FoundUse, foundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
 import type { Pod, Volume } from "./core/cluster-objects.ts";
 import { isUpTo } from "./core/coverage.ts";
@@ -30,6 +30,8 @@ export interface ClaimMemory {
   readonly uid: string;
   history: ClaimHistory;
   isWitnessed: boolean;
+  /** Mounts of it that this run has seen, one of each node and pod. */
+  witnessed: readonly FoundUse[];
   /** Pods, still to be settled, of which the mount table has shown that they use or used the claim. */
   observed: readonly Sighting[];
   /** Our own last write, until the watch has caught up with it. */
@@ -120,8 +122,22 @@ export class ClaimMemories {
   }
 
   /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
-  witness({ claim, holders, references }: DecidedClaim): void {
-    if (holders.length > 0 || references.length > 0) this.of(claim).isWitnessed = true;
+  witness({ claim, holders, references }: DecidedClaim, { uses }: Pick<ClaimEvidence, "uses">): void {
+    if (holders.length === 0 && references.length === 0) return;
+    const memory = this.of(claim);
+    memory.isWitnessed = true;
+    const isNew = ({ node, podUid }: FoundUse): boolean =>
+      holders.includes(node) && !memory.witnessed.some((one) => one.node === node && one.podUid === podUid);
+    const further = uses.filter(isNew);
+    if (further.length > 0) memory.witnessed = exact([...memory.witnessed, ...further]);
+  }
+
+  /** Nodes on which this run has seen the claim mounted. A mount was none of it where its pod has come to light and means something else. */
+  #witnessedNodes(claim: Claim): readonly string[] {
+    const isStill = (use: FoundUse): boolean => claimsOf(use, this.#cluster).some(({ uid }) => uid === claim.uid);
+    return this.#peek(claim)
+      .witnessed.filter(isStill)
+      .map(({ node }) => node);
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
@@ -188,6 +204,7 @@ export class ClaimMemories {
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
       releases,
       history,
+      witnessedNodes: this.#witnessedNodes(claim),
       isWitnessed: this.#peek(claim).isWitnessed,
     };
     return { evidence, observed };
@@ -277,7 +294,8 @@ function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): read
 }
 
 function emptyMemory(uid: string): ClaimMemory {
-  return { uid, history: EMPTY_HISTORY, isWitnessed: false, observed: NONE, written: undefined };
+  const none = { witnessed: NONE, observed: NONE, written: undefined };
+  return { uid, history: EMPTY_HISTORY, isWitnessed: false, ...none };
 }
 
 /** Something ended of which the claim's status does not tell yet. */

@@ -267,7 +267,9 @@ export class Reconciler {
     const claim = this.#memories.newest(key);
     if (claim === undefined) return undefined;
     this.#parts.onDecision();
-    const facts = this.#factsOf(claim, this.#memories.settle(claim));
+    const evidence = this.#memories.settle(claim);
+    const facts = this.#factsOf(claim, evidence);
+    this.#memories.witness(facts, evidence);
     if (this.#isUnlisted(claim)) this.#unlisted.add(key);
     for (const { node } of facts.awaited) this.#parts.agentStates.lookFor(node);
     return facts;
@@ -295,7 +297,6 @@ export class Reconciler {
     const { claim } = facts;
     const againMs = this.deletions.compare(claim);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
-    this.#memories.witness(facts);
     this.#awaited.put(key, facts);
     const decision = desiredOf(facts);
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);

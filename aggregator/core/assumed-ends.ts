@@ -32,12 +32,16 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * began to watch was unmounted by the end of the agent's first complete read; of a node that is gone it is assumed. Where not
  * even a node is known, nor is the end.
  */
-export function blindEndOf({ claim, releases, isWitnessed }: ClaimEvidence, fleet: FleetFacts): ClaimFacts["blindEnd"] {
+export function blindEndOf(
+  { claim, releases, witnessedNodes, isWitnessed }: ClaimEvidence,
+  fleet: FleetFacts,
+): ClaimFacts["blindEnd"] {
   const { status } = claim;
   if (status === undefined) return undefined;
   // An assumed end is void when the node is back: what it then knows, or sees first, counts.
   if (status.unused && !isNodeBack(status, fleet)) return undefined;
-  const nodes = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
+  const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
+  const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
   const ends = nodes.flatMap((node) => [
     ...firstReadEnd(node, { status, releases, fleet }),
     ...unseenGone(node, fleet),

@@ -36,6 +36,8 @@ export interface ClaimEvidence {
   readonly references: readonly string[];
   readonly releases: readonly NodeRelease[];
   readonly history: ClaimHistory;
+  /** Nodes on which this run of the aggregator has seen the claim mounted. */
+  readonly witnessedNodes: readonly string[];
   /** This run has seen a mount of the claim, or a pod that names it. */
   readonly isWitnessed: boolean;
 }

@@ -29,6 +29,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     readonly status?: ClaimStatus | undefined;
     readonly views?: readonly NodeView[];
     readonly releases?: readonly NodeRelease[];
+    readonly witnessedNodes?: readonly string[];
     readonly isWitnessed?: boolean;
     readonly gone?: readonly string[];
     readonly blindEnd: unknown;
@@ -152,10 +153,11 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       blindEnd: { node: "n3", byMs: began },
     },
     {
-      name: "also where this run has seen a mount: that may have been one that is called like the claim's",
+      name: "a node on which this run has seen the mount is not blind",
       views: [viewWith({ blind: blindUntil(began) })],
+      witnessedNodes: ["n1"],
       isWitnessed: true,
-      blindEnd: { id: "boot-1/first-read/run-1" },
+      blindEnd: undefined,
     },
     {
       name: "a node that is gone held it until that was established",
@@ -171,6 +173,13 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       gone: ["n1"],
       views: [viewWith({ node: "n2", blind: blindUntil(GONE + 1) })],
       blindEnd: { node: "n2", reason: "Unmounted" },
+    },
+    {
+      name: "a node that is gone and that this run has seen mount it is told by what it showed",
+      gone: ["n1"],
+      witnessedNodes: ["n1"],
+      isWitnessed: true,
+      blindEnd: undefined,
     },
     {
       name: "referenced, and nobody here saw by whom: unknown",
@@ -189,11 +198,11 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       isWitnessed: true,
       blindEnd: undefined,
     },
-  ])("$name", ({ views = [], releases = [], isWitnessed = false, blindEnd, ...row }) => {
+  ])("$name", ({ views = [], releases = [], witnessedNodes = [], isWitnessed = false, blindEnd, ...row }) => {
     const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
     const status = "status" in row ? row.status : mountedStatus(["n1"]);
     const claim = claimWith({ status });
-    const evidence = evidenceWith({ claim, releases, isWitnessed });
+    const evidence = evidenceWith({ claim, releases, witnessedNodes, isWitnessed });
 
     const end = blindEndOf(evidence, fleetWith(views, { assumed }));
 

@@ -14,6 +14,7 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     references: [],
     releases: [],
     history: EMPTY_HISTORY,
+    witnessedNodes: [],
     isWitnessed: false,
     ...fields,
   };

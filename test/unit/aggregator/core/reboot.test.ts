@@ -98,7 +98,7 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
     const fields = { podUid: "u1", gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver };
     const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored };
     const history = settleReferences({ ...EMPTY_HISTORY, pending: [pendingOn("n1", fields)] }, context);
-    const witnessed: Partial<ClaimEvidence> = hasWitnessed ? { isWitnessed: true } : {};
+    const witnessed: Partial<ClaimEvidence> = hasWitnessed ? { isWitnessed: true, witnessedNodes: ["n1"] } : {};
 
     const evidence = evidenceWith({ claim, volume: volumeWith(), releases, history, ...witnessed });
     const status = desiredClaimStatus(factsOf(evidence, fleet));
