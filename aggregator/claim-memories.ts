@@ -132,12 +132,15 @@ export class ClaimMemories {
     if (further.length > 0) memory.witnessed = exact([...memory.witnessed, ...further]);
   }
 
-  /** Nodes on which this run has seen the claim mounted. A mount was none of it where its pod has come to light and means something else. */
-  #witnessedNodes(claim: Claim): readonly string[] {
+  /** Where this run has seen the claim mounted, and where it took a mount for the claim's whose pod has come to light and means something else. */
+  #witnessed(claim: Claim): Pick<ClaimEvidence, "isWitnessed" | "witnessedNodes" | "mistakenNodes"> {
+    const { isWitnessed, witnessed } = this.#peek(claim);
     const isStill = (use: FoundUse): boolean => claimsOf(use, this.#cluster).some(({ uid }) => uid === claim.uid);
-    return this.#peek(claim)
-      .witnessed.filter(isStill)
-      .map(({ node }) => node);
+    const nodes = Map.groupBy(witnessed, isStill);
+    const [witnessedNodes = NONE, mistakenNodes = NONE] = [true, false].map((is) =>
+      nodes.get(is)?.map(({ node }) => node),
+    );
+    return { isWitnessed, witnessedNodes, mistakenNodes };
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
@@ -204,8 +207,7 @@ export class ClaimMemories {
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
       releases,
       history,
-      witnessedNodes: this.#witnessedNodes(claim),
-      isWitnessed: this.#peek(claim).isWitnessed,
+      ...this.#witnessed(claim),
     };
     return { evidence, observed };
   }

@@ -33,7 +33,7 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * even a node is known, nor is the end.
  */
 export function blindEndOf(
-  { claim, releases, witnessedNodes, isWitnessed }: ClaimEvidence,
+  { claim, releases, witnessedNodes, mistakenNodes, isWitnessed }: ClaimEvidence,
   fleet: FleetFacts,
 ): ClaimFacts["blindEnd"] {
   const { status } = claim;
@@ -42,6 +42,8 @@ export function blindEndOf(
   if (status.unused && !isNodeBack(status, fleet)) return undefined;
   const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
   const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
+  // Whether the claim was ever mounted there is not known either: nobody is named who may never have used it.
+  if (!status.unused && nodes.some((node) => mistakenNodes.includes(node))) return "unknown";
   const ends = nodes.flatMap((node) => [
     ...firstReadEnd(node, { status, releases, fleet }),
     ...unseenGone(node, fleet),

@@ -30,6 +30,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     readonly views?: readonly NodeView[];
     readonly releases?: readonly NodeRelease[];
     readonly witnessedNodes?: readonly string[];
+    readonly mistakenNodes?: readonly string[];
     readonly isWitnessed?: boolean;
     readonly gone?: readonly string[];
     readonly blindEnd: unknown;
@@ -153,6 +154,13 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       blindEnd: { node: "n3", byMs: began },
     },
     {
+      name: "a node with a mount that turned out to be another volume's names no user, and nobody knows how the claim's use ended",
+      views: [viewWith({ blind: blindUntil(began) })],
+      mistakenNodes: ["n1"],
+      isWitnessed: true,
+      blindEnd: "unknown",
+    },
+    {
       name: "a node on which this run has seen the mount is not blind",
       views: [viewWith({ blind: blindUntil(began) })],
       witnessedNodes: ["n1"],
@@ -198,15 +206,18 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       isWitnessed: true,
       blindEnd: undefined,
     },
-  ])("$name", ({ views = [], releases = [], witnessedNodes = [], isWitnessed = false, blindEnd, ...row }) => {
-    const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
-    const status = "status" in row ? row.status : mountedStatus(["n1"]);
-    const claim = claimWith({ status });
-    const evidence = evidenceWith({ claim, releases, witnessedNodes, isWitnessed });
+  ])(
+    "$name",
+    ({ views = [], releases = [], witnessedNodes = [], mistakenNodes = [], isWitnessed = false, blindEnd, ...row }) => {
+      const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
+      const status = "status" in row ? row.status : mountedStatus(["n1"]);
+      const claim = claimWith({ status });
+      const evidence = evidenceWith({ claim, releases, witnessedNodes, mistakenNodes, isWitnessed });
 
-    const end = blindEndOf(evidence, fleetWith(views, { assumed }));
+      const end = blindEndOf(evidence, fleetWith(views, { assumed }));
 
-    if (typeof blindEnd === "object") expect(end).toMatchObject(blindEnd ?? {});
-    else expect(end).toBe(blindEnd);
-  });
+      if (typeof blindEnd === "object") expect(end).toMatchObject(blindEnd ?? {});
+      else expect(end).toBe(blindEnd);
+    },
+  );
 });

@@ -15,6 +15,7 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     releases: [],
     history: EMPTY_HISTORY,
     witnessedNodes: [],
+    mistakenNodes: [],
     isWitnessed: false,
     ...fields,
   };
