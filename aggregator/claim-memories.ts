@@ -256,7 +256,7 @@ export class ClaimMemories {
   }
 
   /**
-   * Whether a release of this node can still change a status. It is homeless when nothing is known that it could change, but not all of the
+   * Whether a release of this node can still change a status. It is unattributed when nothing is known that it could change, but not all of the
    * claims that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
    */
   fateIn({ node }: NodeView, nowMs: number): (release: NodeRelease) => ReleaseFate {
@@ -277,7 +277,7 @@ export class ClaimMemories {
       });
       const isSettled = known.every((claim) => isSettledFor(claim, release, { releases: latestOf(claim), nowMs }));
       if (!isSettled) return "open";
-      return refs.length === 0 || known.length < refs.length ? "homeless" : "settled";
+      return refs.length === 0 || known.length < refs.length ? "unattributed" : "settled";
     };
   }
 }
@@ -288,7 +288,7 @@ interface Shown {
 }
 
 /** Whether a release can still change a status. */
-type ReleaseFate = "open" | "settled" | "homeless";
+type ReleaseFate = "open" | "settled" | "unattributed";
 
 function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): readonly VolumeIdentity[] {
   if (name === undefined) return [];

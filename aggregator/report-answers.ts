@@ -51,7 +51,7 @@ export class ReportAnswers {
       fate: errors.attempt(release.id, () => fateOf(release)) ?? "open",
     }));
     const settled = fates.filter(({ fate }) => fate === "settled").map(({ release }) => release);
-    const lost = fates.filter(({ fate }) => fate === "homeless").map(({ release }) => release);
+    const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ release }) => release);
     const over = [...settled, ...lost.filter((release) => this.#isGivenUp(release, view))];
     for (const release of over) memories.noteReleased(release);
     return over.map(({ id }) => id);
