@@ -26,8 +26,6 @@ export interface FakeApiServer {
   /** Ends all watches, and answers nothing until it is back. */
   readonly goAway: (how: Absence) => void;
   readonly comeBack: () => void;
-  /** Whatever is asked at `path` from now on is answered so much later. */
-  readonly slowDown: (path: string, ms: number) => void;
   /** Another process renews the Lease. */
   readonly renewLease: (holder: string) => void;
   /** What is said to whoever watches `path`. */
@@ -42,7 +40,6 @@ export function createFakeApiServer(
   let absence: Absence | undefined;
   const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
   const lease = createFakeLease(objects.leases?.[0]);
-  const slow = new Map<string, number>();
   const answer = (request: HttpRequest): FakeAnswer => {
     if (absence !== undefined) return ABSENT[absence];
     const { pathname, searchParams } = new URL(request.path, "https://fake");
@@ -64,11 +61,7 @@ export function createFakeApiServer(
     return json(pageOf(items, searchParams));
   };
   return {
-    transport: createFakeTransport((request) => {
-      const ms = slow.get(request.path.split("?", 1)[0] ?? "");
-      const answered = (): FakeAnswer => dated(answer(request), clock.wallMs());
-      return ms === undefined ? answered() : clock.sleep(ms).then(answered);
-    }),
+    transport: createFakeTransport((request) => dated(answer(request), clock.wallMs())),
     goAway: (how) => {
       absence = how;
       for (const { stream } of watches) stream.fail(new MooringError("transport-failed", "the connection broke"));
@@ -78,7 +71,6 @@ export function createFakeApiServer(
       absence = undefined;
     },
     renewLease: (holder) => lease.renew(holder, formatMicroTime(clock.wallMs())),
-    slowDown: (path, ms) => void slow.set(path, ms),
     tell: (path, event) => {
       for (const watch of watches) if (watch.path === path) watch.stream.writeLine(event);
     },

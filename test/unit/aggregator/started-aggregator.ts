@@ -3,7 +3,7 @@ import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregato
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { LevelControl } from "../../../common/runtime/logger.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
-import { type Absence, createFakeApiServer } from "../../fakes/api-server.ts";
+import { createFakeApiServer } from "../../fakes/api-server.ts";
 import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
 import { createFakeListen } from "../../fakes/listen.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
@@ -27,18 +27,15 @@ export async function startAggregator({
   argv = [],
   objects = {},
   logLevel,
-  away,
 }: {
   readonly argv?: readonly string[];
   readonly objects?: Parameters<typeof createFakeApiServer>[1];
   readonly logLevel?: LevelControl;
-  readonly away?: Absence;
 } = {}) {
   const clock = createFakeClock();
   const logger = createFakeLogger();
   const metrics = createMetrics();
   const api = createFakeApiServer(clock, { pods: [OWN_POD], ...objects });
-  if (away !== undefined) api.goAway(away);
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
   const server = createFakeListen();
   const { listen } = server;
