@@ -54,14 +54,13 @@ export class DeletionWatch {
   }
 
   #judge(claim: ClaimRecord, previous: ApiObject): void {
-    const { truth, nodes, cluster } = this.#world;
+    const { truth, nodes } = this.#world;
     const byMs = this.#unwritten.get(claim.uid) ?? this.#world.now;
     const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
     const mounts = [
       ...uses.map((use): HeldMount => {
         const words = describeUse(this.#witness.useOf(use));
-        const { boundAt = use.beganAt } = cluster.pods.byUid(use.podUid) ?? {};
-        const [sinceMs, knownMs] = [use.beganAt, Math.min(use.beganAt, boundAt)];
+        const [sinceMs, knownMs] = [use.beganAt, Math.min(use.beganAt, this.#witness.namedMs(use))];
         const excuse = (): string | undefined => this.#excuseOfUse(use, byMs);
         return this.#heldMount(claim, { words, node: use.node, sinceMs, knownMs, excuse });
       }),

@@ -164,12 +164,20 @@ export class Witness {
   }
 
   /** Whoever led had been well for so long meanwhile, and its watch showed the pod, or an agent that was well showed the mount. */
-  isKnown({ node, podUid, beganAt, endedAt = Number.POSITIVE_INFINITY }: TrueUse, { byMs, forMs }: Known): boolean {
+  isKnown(use: TrueUse, { byMs, forMs }: Known): boolean {
+    const { node, podUid, beganAt, endedAt = Number.POSITIVE_INFINITY } = use;
     const { health, cluster } = this.#world;
-    const { boundAt = beganAt, overAt = byMs } = cluster.pods.byUid(podUid) ?? {};
+    const { overAt = byMs } = cluster.pods.byUid(podUid) ?? {};
     const isInTime = beganAt <= overAt;
-    if (isInTime && health.ledBy({ fromMs: boundAt, toMs: Math.min(overAt, byMs) }, forMs) !== undefined) return true;
+    if (isInTime && health.ledBy({ fromMs: this.namedMs(use), toMs: Math.min(overAt, byMs) }, forMs) !== undefined)
+      return true;
     return health.ledBy({ fromMs: beganAt, toMs: Math.min(endedAt, byMs) }, forMs, agentOn(node)) !== undefined;
+  }
+
+  /** From when on its pod could be seen to use this claim: a pod may wait for an ephemeral claim that is made again. */
+  namedMs({ podUid, claimUid, beganAt }: Pick<TrueUse, "podUid" | "claimUid" | "beganAt">): number {
+    const { pods, claims } = this.#world.cluster;
+    return Math.max(pods.byUid(podUid)?.boundAt ?? beganAt, claims.madeAt(claimUid) ?? 0);
   }
 
   #excuseOf(use: TrueUse): string | undefined {
