@@ -313,6 +313,26 @@ describe("what a node may forget", () => {
     expect([forget, later]).toEqual([[], [released.id]]);
   });
 
+  it("so is one from before a reboot, however long its machine had been up", async () => {
+    const harness = await running({ claims: [] });
+    await harness.advance(7_200_000);
+    const released = releasedNow(harness, "pod-1");
+    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.putNode(nodeWith("n1", "boot-2"));
+    const tell = (sinceBootMs: number) => {
+      const read = { beganAt: sinceBootMs - 1, endedAt: sinceBootMs };
+      const fresh = { bootId: "boot-2", instance: "run-2", read, sentAt: sinceBootMs };
+      const before = { id: released.id, volume: released.volume, podUid: released.podUid, by: 0 };
+      return harness.report(reportAt(harness, { ...fresh, releases: [before] }));
+    };
+    await harness.advance(30_000);
+    const early = await tell(20_000);
+    await harness.advance(900_000);
+    const late = await tell(920_000);
+
+    expect([forget, early, late]).toEqual([[], [], [released.id]]);
+  });
+
   it("a volume that comes after the report that names it brings the claim's status", async () => {
     const harness = await running({ volumes: [] });
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
