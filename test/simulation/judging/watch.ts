@@ -80,7 +80,7 @@ export class WriteWatch {
     if (claim !== undefined)
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
         ...{ now, before, own, beforeMs, sentMs, heardMs },
-        presentMs: this.#world.engine.trueWallMs() + this.#world.apiClocks.leastNow,
+        presentMs: this.#world.engine.trueWallMs() + this.#world.apiClocks.leastSince(this.#world.now),
       });
   }
 }
