@@ -36,7 +36,7 @@ export function actOnApi(world: World, step: Step): boolean {
 }
 
 /** What was refused again and again is tried again after longer and longer times. Milliseconds. */
-const RECOVERS_MS = 100_000;
+export const RECOVERS_MS = 100_000;
 
 /** What is forbidden without a right, by what it is called. */
 const FORBIDDEN: Readonly<Record<LostRight, readonly string[]>> = {

@@ -1,5 +1,5 @@
 import type { Step } from "../plan/step.ts";
-import { senderOf } from "./api-deeds.ts";
+import { RECOVERS_MS, senderOf } from "./api-deeds.ts";
 import { scansOf } from "./health.ts";
 import type { Replica } from "./replica.ts";
 import { USUAL_READ_MS } from "./sim-node.ts";
@@ -191,5 +191,7 @@ function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"
     probability: fault === "cut-off" ? 1 : probability,
   };
   world.sky.begin(storm);
+  // A missing right is looked for now and then only.
+  if (fault === "forbidden-writes") world.health.strikeAll(forMs + RECOVERS_MS);
   world.windows.begin(forMs, () => world.sky.end(storm));
 }
