@@ -1,4 +1,4 @@
-import { waitsForNodes } from "./core/claim-status.ts";
+import { type ClaimFacts, waitsForNodes } from "./core/claim-status.ts";
 
 /** Which nodes a claim waited for when it was last decided. */
 interface Wait {
@@ -14,9 +14,10 @@ export class AwaitedWords {
   readonly #behindBarrier = new Set<string>();
 
   /** A claim was decided: it waits for these nodes, and for no others any more. */
-  put(claimKey: string, facts: Parameters<typeof waitsForNodes>[0]): void {
+  put(claimKey: string, facts: Parameters<typeof waitsForNodes>[0] & Pick<ClaimFacts, "isUnwatched">): void {
     this.forget(claimKey);
     const { awaited } = facts;
+    if (facts.isUnwatched) this.#behindBarrier.add(claimKey);
     if (awaited.length === 0) return;
     const nodes = awaited.filter(({ why }) => why !== undefined).map(({ node }) => node);
     this.#waits.set(claimKey, { nodes, isHeldUp: waitsForNodes(facts) });

@@ -6,7 +6,11 @@ import type { Node } from "./core/cluster-objects.ts";
 
 interface BarrierParts {
   readonly clock: Clock;
-  readonly cluster: { readonly node: (name: string) => Node | undefined };
+  readonly cluster: {
+    readonly node: (name: string) => Node | undefined;
+    /** The leader's own watch of pods is not interrupted. */
+    readonly arePodsCurrent: () => boolean;
+  };
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** Claims and volumes that waited may have to wait no longer. */
   readonly onMoved: () => void;
@@ -27,13 +31,15 @@ interface Pending {
 
 /** Nodes that answer about together move the claims together. Milliseconds. */
 const GATHER_MS = 1_000;
+/** How often it is looked whether pods are watched again. Milliseconds. */
+const WATCHED_MS = 500;
 /** As long as more nodes are pending, they are pending for every volume: to look for those of each would take too long. */
 const FEW = 64;
 
 /**
  * Whoever begins to lead, or lists pods anew, does not know which uses began or ended before. What a node's mount table shows in a scan begun
  * after that does not depend on it, so no claim newly counts as unused before the nodes on which its volume can be used have scanned, or
- * have had their time to.
+ * have had their time to. Nor does any while the leader's own watch of pods is interrupted.
  */
 export class Barrier {
   readonly #parts: BarrierParts;
@@ -42,6 +48,8 @@ export class Barrier {
   #event = 0;
   /** How many were pending when it was told last. */
   #told = 0;
+  /** Claims wait for pods to be watched again. */
+  #isUnwatched = false;
   #news = new AbortController();
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
@@ -59,6 +67,12 @@ export class Barrier {
       this.#pending.set(node, pending);
     }
     this.#news.abort("nodes are asked");
+  }
+
+  /** A claim waits because the watch of pods is interrupted. */
+  onUnwatched(): void {
+    this.#isUnwatched = true;
+    this.#news.abort("pods are not watched");
   }
 
   /** What an agent is to answer with its next scan. */
@@ -105,7 +119,7 @@ export class Barrier {
       this.#sweep();
       const { size } = this.#pending;
       const waitMs = movedMs + GATHER_MS - clock.monotonicMs();
-      const isDue = size < this.#told && (size === 0 || (size <= FEW && waitMs <= 0));
+      const isDue = this.#isWatchedAgain() || (size < this.#told && (size === 0 || (size <= FEW && waitMs <= 0)));
       if (isDue) {
         movedMs = clock.monotonicMs();
         onMoved();
@@ -117,12 +131,20 @@ export class Barrier {
     }
   }
 
+  /** True once. */
+  #isWatchedAgain(): boolean {
+    if (!this.#isUnwatched || !this.#parts.cluster.arePodsCurrent()) return false;
+    this.#isUnwatched = false;
+    return true;
+  }
+
   /** Lets go of nodes that have had their time, or of which no scan can be expected. */
   #sweep(): void {
     for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#pending.delete(node);
   }
 
   #restMs(): number {
+    if (this.#isUnwatched) return WATCHED_MS;
     const [first] = this.#pending.values();
     return first === undefined ? 3_600_000 : Math.max(1, first.untilMs - this.#parts.clock.monotonicMs());
   }

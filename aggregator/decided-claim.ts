@@ -11,7 +11,7 @@ import type { Cluster } from "./sources/cluster.ts";
 import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 interface DecidingParts {
-  readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName">;
+  readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName" | "arePodsCurrent">;
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly agentStates: Pick<AgentStates, "silentSinceMs">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
@@ -32,6 +32,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
     ...words,
     nodes: cluster.nodeNames,
     nodeOf: cluster.node,
+    arePodsCurrent: cluster.arePodsCurrent(),
     pendingNode: (found) => barrier.pendingNode(found ?? {}),
     silentSinceMs: (node) => agentStates.silentSinceMs(node),
     podName: cluster.podName,

@@ -39,7 +39,7 @@ export interface ReconcilerParts {
   readonly logger: Logger;
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly barrier: Pick<Barrier, "pendingNode">;
+  readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
   readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
@@ -75,8 +75,6 @@ export class Reconciler {
   readonly #podEnds: PodEnds;
   readonly #awaited = new AwaitedWords();
   readonly #words: NodeWords;
-  /** Claims without a status that wait for the pods to be listed anew: of a new claim nothing else tells that somebody uses it. */
-  readonly #unlisted = new Set<string>();
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
@@ -184,11 +182,6 @@ export class Reconciler {
     this.#podEnds.onPodEnded(end);
   }
 
-  onPodsListed(): void {
-    for (const key of this.#unlisted) this.enqueue(key);
-    this.#unlisted.clear();
-  }
-
   /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
@@ -259,7 +252,7 @@ export class Reconciler {
   /** The claim and everything that decides its status now, or nothing where it is not known. A read: it changes nothing. */
   claimFacts(key: string): DecidedClaim | undefined {
     const claim = this.#memories.newest(key);
-    return claim && this.#factsOf(claim, this.#memories.evidence(claim));
+    return claim && this.#factsOf(this.#memories.evidence(claim));
   }
 
   /** The same for a decision: it goes on from what it finds, and looks out for the nodes that it needs. */
@@ -268,22 +261,16 @@ export class Reconciler {
     if (claim === undefined) return undefined;
     this.#parts.onDecision();
     const evidence = this.#memories.settle(claim);
-    const facts = this.#factsOf(claim, evidence);
+    const facts = this.#factsOf(evidence);
     this.#memories.witness(facts, evidence);
-    if (this.#isUnlisted(claim)) this.#unlisted.add(key);
     for (const { node } of facts.awaited) this.#parts.agentStates.lookFor(node);
     return facts;
   }
 
-  #isUnlisted({ status }: Claim): boolean {
-    return status === undefined && this.#parts.cluster.podsReached() === undefined;
-  }
-
-  #factsOf(claim: Claim, evidence: ClaimEvidence): DecidedClaim {
+  #factsOf(evidence: ClaimEvidence): DecidedClaim {
     const { protection = "off" } = this.#parts;
     const own = { words: this.#words, isProtecting: protection !== "off" };
-    const facts = decidedClaim(evidence, { ...this.#parts, ...own });
-    return { ...facts, isEligible: facts.isEligible && !this.#isUnlisted(claim) };
+    return decidedClaim(evidence, { ...this.#parts, ...own });
   }
 
   #decide(key: string): DesiredClaim | undefined {
@@ -298,6 +285,7 @@ export class Reconciler {
     const againMs = this.deletions.compare(claim);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
     this.#awaited.put(key, facts);
+    if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     const decision = desiredOf(facts);
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
     this.writes.consider(decision);

@@ -185,7 +185,6 @@ export class Term {
   /** Pods were listed anew: what came and went meanwhile was not seen. */
   onPodsListed(): void {
     this.#barrier.begin(this.agentStates.expected());
-    this.reconciler.onPodsListed();
   }
 
   /** The claim came or changed. */

@@ -1,3 +1,4 @@
+import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { reachOf } from "./blind-gap.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
@@ -83,10 +84,14 @@ function hasWord(node: string, { agentStateOf }: FleetFacts): boolean {
   return agentState === "Reporting" || agentState === "Stale";
 }
 
-/** Before the barrier opens no claim newly counts as unused, nor as no longer staged. One node stands for all that are pending. */
+/** Before the barrier opens no claim newly counts as unused, nor as no longer staged. */
+export function isBarred({ status }: Pick<Claim, "status">): boolean {
+  return status?.unused !== true || status.staged !== undefined;
+}
+
+/** One node stands for all that are pending. */
 function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
-  const { unused = false, staged } = claim.status ?? {};
-  const node = unused && staged === undefined ? undefined : fleet.pendingNode(volume);
+  const node = isBarred(claim) ? fleet.pendingNode(volume) : undefined;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 

@@ -49,6 +49,8 @@ export interface FleetFacts extends NodeWords {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
   readonly nodeOf?: (name: string) => Node | undefined;
+  /** The leader's own watch of pods is not interrupted. */
+  readonly arePodsCurrent: boolean;
   /** One of the nodes that have to scan before a claim with this volume may newly count as unused. */
   readonly pendingNode: (volume: Volume | undefined) => string | undefined;
   /** Since when nothing is known of a Stale node's mounts; nothing for others. */

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { earliestSinceMs } from "../../common/storage/claim-status.ts";
 import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
-import { awaitedOf } from "./candidates.ts";
+import { awaitedOf, isBarred } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import { isEligible } from "./eligibility.ts";
@@ -26,6 +26,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     holders: [...new Set(present.map(({ node }) => node))],
     references,
     awaited: awaitedOf(evidence, fleet),
+    isUnwatched: !fleet.arePodsCurrent && isBarred(claim),
     ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
     blindEnd: blindEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),

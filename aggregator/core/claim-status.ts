@@ -40,6 +40,8 @@ export interface ClaimFacts {
   /** Pods that name the claim and are not over. */
   readonly references: readonly string[];
   readonly awaited: readonly Awaited[];
+  /** Pods are not watched at present: one that is not known may use the claim. */
+  readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
   /** When a use that nobody here witnessed is known to have ended; see `blindEnd`. */
   readonly blindEnd: UseEnd | "unknown" | undefined;
@@ -104,7 +106,7 @@ function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
   const known = knownOf(facts);
   if (facts.holders.length > 0) return mounted(facts, known);
   if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts, known);
-  if (facts.awaited.length > 0) return awaiting(facts, known);
+  if (facts.awaited.length > 0 || facts.isUnwatched) return awaiting(facts, known);
   return unused(facts, known);
 }
 

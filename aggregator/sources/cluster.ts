@@ -49,6 +49,8 @@ export interface Cluster extends Directory {
   readonly podsWatchedSince: () => PodWatch | undefined;
   /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */
   readonly podsReached: () => string | undefined;
+  /** False while the watch of all pods is interrupted: a pod may use a claim, and is not known. */
+  readonly arePodsCurrent: () => boolean;
   /** False while claims or volumes have to be listed anew. */
   readonly areBindingsListed: () => boolean;
   /** Since when they are in their phase; undefined where it is not known. */
@@ -166,5 +168,6 @@ function podWords(pods: Pods) {
     finishedPods: pods.finished,
     podsWatchedSince: pods.watchedSince,
     podsReached: pods.informer.resourceVersion,
+    arePodsCurrent: pods.informer.isCurrent,
   };
 }

@@ -20,6 +20,8 @@ export interface Informer<T extends Stored, I extends string = never> {
   readonly hasSynced: () => boolean;
   /** The store holds everything up to this resource version. Nothing before the first list, and while a new one is due. */
   readonly resourceVersion: () => string | undefined;
+  /** Nothing is missing but what is on its way: false while the watch is interrupted, and for a second afterwards. */
+  readonly isCurrent: () => boolean;
   /** Lists anew unless the store has reached this resource version. */
   readonly reach: (resourceVersion: string) => void;
   /** How often an object could not be read. */
@@ -94,6 +96,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     by: (index, value) => [...(indexes.get(index)?.keys(value) ?? [])].flatMap((key) => store.get(key) ?? []),
     hasSynced: () => synced,
     resourceVersion: reflector.resourceVersion,
+    isCurrent: reflector.isCurrent,
     reach: reflector.reach,
     undecodable: () => projector.undecodable,
     unreadable: () => projector.unreadable,

@@ -4,6 +4,7 @@ import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
 import { createInterruptions, type Interruptions } from "./interruptions.ts";
 import { isAhead, isForgotten, isLost, list, verifyPosition } from "./list.ts";
+import { OpenWatch } from "./open-watch.ts";
 import { isOlder } from "./resource-version.ts";
 import { createRestarts, type Restarts } from "./restarts.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
@@ -27,6 +28,8 @@ export interface Reflector {
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** Everything up to this resource version has been put into the sink; nothing before the first list, and while one is due. */
   readonly resourceVersion: () => string | undefined;
+  /** Nothing is missing but what is on its way: the collection was listed just now, or its watch has been open for a second since. */
+  readonly isCurrent: () => boolean;
   /**
    * Lists anew unless the sink has reached this resource version. A watch of few objects hears of others' changes only by
    * bookmarks, about once a minute, so it can have seen everything and not know it.
@@ -68,6 +71,7 @@ export function createReflector<T extends { readonly key: string }>(
   return {
     run: (signal) => reflection.run(signal),
     resourceVersion: () => reflection.position,
+    isCurrent: () => reflection.position !== undefined && reflection.open.isCurrent,
     reach: (resourceVersion) => reflection.reach(resourceVersion),
     relist: () => reflection.relist(),
     restarts: reflection.restarts.counts,
@@ -79,6 +83,7 @@ class Reflection<T extends { readonly key: string }> {
   position: string | undefined;
   signs = 0;
   readonly restarts = createRestarts();
+  readonly open: OpenWatch;
   readonly #parts: KubeParts;
   readonly #collection: Collection;
   readonly #sink: ReflectorSink<T>;
@@ -97,32 +102,36 @@ class Reflection<T extends { readonly key: string }> {
   #isForgotten = false;
   #hasBookmarks = false;
   #shortWatches = 0;
-  /** When the server began to answer the present watch: to hang is not to stand. */
-  #openedAt: number | undefined;
 
   constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink<T>) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
     this.#interruptions = createInterruptions(this.#parts);
     this.#collection = collection;
     this.#sink = sink;
+    this.open = new OpenWatch(parts.clock);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
     while (!signal.aborted) {
-      this.#interruption = new AbortController();
-      this.#openedAt = undefined;
-      this.signs += 1;
-      try {
-        const end = await this.#followUntil(signal);
-        this.restarts.note("ended");
-        if (end === "early") await clock.sleep(this.#endedEarly(), signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof MooringError)) throw error;
-        this.restarts.note(this.#interruption.signal.aborted ? "relist" : "failed");
-        await clock.sleep(this.#interrupted(error), signal);
-      }
+      const waitMs = await this.#followOnce(signal);
+      this.open.close();
+      if (waitMs !== undefined) await this.#parts.clock.sleep(waitMs, signal);
+    }
+  }
+
+  /** Answers how many milliseconds to wait before the next try; nothing where there is no need. */
+  async #followOnce(signal: AbortSignal): Promise<number | undefined> {
+    this.#interruption = new AbortController();
+    this.signs += 1;
+    try {
+      const end = await this.#followUntil(signal);
+      this.restarts.note("ended");
+      return end === "early" ? this.#endedEarly() : undefined;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      if (!(error instanceof MooringError)) throw error;
+      this.restarts.note(this.#interruption.signal.aborted ? "relist" : "failed");
+      return this.#interrupted(error);
     }
   }
 
@@ -179,7 +188,7 @@ class Reflection<T extends { readonly key: string }> {
     } catch (error) {
       if (this.position !== undefined || signal.aborted) throw error;
       const isRefused = error instanceof ApiError && (error.status === 400 || error.status === 422);
-      this.#haltedStreams = this.#stoodMs() >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
+      this.#haltedStreams = this.open.stoodMs >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
       if (isRefused || this.#haltedStreams >= HALTED_STREAMS) this.#listByPages(messageOf(error));
       if (isRefused) return "refused";
       throw error;
@@ -233,6 +242,7 @@ class Reflection<T extends { readonly key: string }> {
     await this.#sink.replace(objects, resourceVersion);
     this.position = resourceVersion;
     this.#leastVersion = resourceVersion;
+    this.open.listed();
     this.#aheadLists = 0;
     this.#isDoubtful = false;
     this.#haltedStreams = 0;
@@ -243,14 +253,9 @@ class Reflection<T extends { readonly key: string }> {
   #watch(from: Watching["from"], signal: AbortSignal, onEvent: OnWatchEvent): Promise<WatchEnd> {
     const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
     const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
-    const onOpen = (): void => {
-      this.#openedAt = this.#parts.clock.monotonicMs();
-    };
-    const watching = { collection: this.#collection, from, longestSilenceMs, onOpen, signal };
-    return watch(this.#parts, watching, (event) => {
-      // What was still on its way when a new list was asked for is part of that list.
-      return signal.aborted ? undefined : onEvent(event);
-    });
+    const watching = { collection: this.#collection, from, longestSilenceMs, onOpen: () => this.open.open(), signal };
+    // What was still on its way when a new list was asked for is part of that list.
+    return watch(this.#parts, watching, (event) => (signal.aborted ? undefined : onEvent(event)));
   }
 
   #apply(event: WatchEvent): void {
@@ -274,7 +279,7 @@ class Reflection<T extends { readonly key: string }> {
 
   /** Answers how many milliseconds to wait before the next try. */
   #endedEarly(): number {
-    this.#shortWatches = this.#stoodMs() < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
+    this.#shortWatches = this.open.stoodMs < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
     if (this.#shortWatches >= SHORT_WATCHES) {
       this.position = undefined;
       this.#shortWatches = 0;
@@ -285,7 +290,7 @@ class Reflection<T extends { readonly key: string }> {
   /** Answers how many milliseconds to wait before the next try. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    if (this.position !== undefined && this.#stoodMs() >= STEADY_MS) this.#works();
+    if (this.position !== undefined && this.open.stoodMs >= STEADY_MS) this.#works();
     // It answers again: what it was waited for is over. One that forgets what it has just told is waited for like any that fails.
     if (isForgotten(error) && !this.#isForgotten) this.#interruptions.end();
     this.#isForgotten ||= isForgotten(error);
@@ -301,9 +306,5 @@ class Reflection<T extends { readonly key: string }> {
     if (this.#leastVersion !== undefined)
       this.#parts.logger.warn({ resourceVersion: this.#leastVersion }, "server has gone back in time, listing anew");
     this.#leastVersion = undefined;
-  }
-
-  #stoodMs(): number {
-    return this.#openedAt === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#openedAt;
   }
 }

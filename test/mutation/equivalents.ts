@@ -163,7 +163,8 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   {
     file: "aggregator/core/assumed-ends.ts",
     before: 'const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);',
-    after: 'const candidates = status.unused ? [status.lastUse?.node ?? "Stryker was here!"] : storedNodes(status, fleet);',
+    after:
+      'const candidates = status.unused ? [status.lastUse?.node ?? "Stryker was here!"] : storedNodes(status, fleet);',
     why: "a node that is back has a name; the type does not know that",
   },
   {

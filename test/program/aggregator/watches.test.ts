@@ -41,4 +41,24 @@ describe("a claim that comes while pods are not watched", () => {
     expect([before, listed]).toEqual([undefined, undefined]);
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
   });
+
+  it("is said to be unused soon after the watch goes on, where nothing was missed", async () => {
+    const house = houseWithNodes();
+    const leader = await startLeader(house);
+    const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
+    for (const node of nodes) await leader.send(node.report());
+    await house.pass(5_000);
+    for (const server of house.api.servers) server.cut();
+    house.refuse((site) => site === "watch pods");
+    await house.pass(2_000);
+    addClaim(house);
+    await house.pass(20_000);
+    const before = statusIn(house);
+
+    house.refuse();
+    await house.pass(35_000);
+
+    expect(before).toBeUndefined();
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+  });
 });

@@ -15,10 +15,14 @@ function closed(nodes: readonly string[]) {
   const agentStates = new Map<string, AgentState["kind"]>();
   /** What was pending for any volume when claims were told to look again. */
   const moves: string[] = [];
+  const watch = { isCurrent: true };
   const barrier = new Barrier(
     {
       clock,
-      cluster: { node: (name) => ({ ...nodeWith(name), labels: { zone: name.replace("n", "z") } }) },
+      cluster: {
+        node: (name) => ({ ...nodeWith(name), labels: { zone: name.replace("n", "z") } }),
+        arePodsCurrent: () => watch.isCurrent,
+      },
       agentStates: { of: (node) => ({ kind: agentStates.get(node) ?? "Reporting" }) },
       onMoved: () => moves.push(barrier.nodes().join(" ")),
     },
@@ -28,7 +32,7 @@ function closed(nodes: readonly string[]) {
   stops.push(stop);
   void barrier.run(stop.signal);
   barrier.begin(nodes);
-  return { barrier, clock, agentStates, moves };
+  return { barrier, clock, agentStates, moves, watch };
 }
 
 function inZone(zone: string) {
@@ -101,6 +105,21 @@ describe("a node behind the barrier", () => {
 });
 
 describe("claims that wait for the barrier", () => {
+  it("are told within a second when the leader's own watch of pods is open again", async () => {
+    const { barrier, clock, moves, watch } = closed([]);
+    await clock.advance(60_000);
+    watch.isCurrent = false;
+    barrier.onUnwatched();
+    await clock.advance(60_000);
+    const before = [...moves];
+    watch.isCurrent = true;
+    await clock.advance(1_000);
+    const then = moves.length;
+    await clock.advance(60_000);
+
+    expect([before, then, moves.length]).toEqual([[], 1, 1]);
+  });
+
   it("are told of the first node, of the last at once, and of those between now and then", async () => {
     const { barrier, clock, moves } = closed(["n1", "n2", "n3", "n4"]);
     await clock.advance(1);

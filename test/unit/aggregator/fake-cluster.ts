@@ -74,6 +74,7 @@ export class FakeCluster implements Cluster {
   /** Nothing while pods have to be listed anew. */
   podsAt: string | undefined = "1000";
   readonly podsReached = (): string | undefined => this.podsAt;
+  readonly arePodsCurrent = (): boolean => this.podsAt !== undefined;
   isListed = true;
   readonly areBindingsListed = (): boolean => this.isListed;
   readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>

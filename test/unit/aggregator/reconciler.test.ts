@@ -624,20 +624,33 @@ describe("references", () => {
     });
   });
 
-  it("a claim without a status gets none while pods have to be listed anew", async () => {
+  it.each([
+    { name: "without a status", status: undefined },
+    { name: "in use", status: statusWith({ unused: false, reason: "Referenced" }) },
+  ])("a claim $name is not called unused while the watch of pods is interrupted", async ({ status }) => {
     const harness = await running({ claims: [] });
     harness.cluster.podsAt = undefined;
-    harness.cluster.byKey.set("shop/data", claimWith());
-    harness.stored.set("shop/data", claimWith());
+    harness.cluster.byKey.set("shop/data", claimWith({ status }));
+    harness.stored.set("shop/data", claimWith({ status }));
     await harness.enqueueAll();
     await harness.advance(10_000);
     const before = harness.writes.length;
 
     harness.cluster.podsAt = "400";
-    harness.reconciler.onPodsListed();
     await harness.advance(10_000);
 
-    expect([before, harness.writes.length]).toEqual([0, 1]);
+    expect([before, harness.writes.map(({ unused }) => unused)]).toEqual([0, [true]]);
+  });
+
+  it("a mount is told of meanwhile", async () => {
+    const harness = await running();
+    const before = harness.writes.length;
+    harness.cluster.podsAt = undefined;
+
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.advance(1_000);
+
+    expect(harness.writes.slice(before)).toMatchObject([{ unused: false, reason: "Mounted" }]);
   });
 
   it("a mount counts no longer when its pod comes to light and turns out to have an inline volume of that name", async () => {

@@ -35,6 +35,7 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     agentStateOf: (node) => agentStates[node] ?? "Reporting",
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
+    arePodsCurrent: true,
     pendingNode: () => undefined,
     silentSinceMs: () => undefined,
     podName: (uid) => `shop/${uid}`,

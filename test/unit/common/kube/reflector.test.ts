@@ -311,6 +311,27 @@ describe("an informer", () => {
     expect(informer.size()).toBe(1);
   });
 
+  it("is current from its list on, not while its watch is interrupted, and again a second after that goes on", async () => {
+    const { last, clock, informer } = await follow({ lists: [listOf(10)], watches: ["open", "broken", "open"] });
+    const listed = informer.isCurrent();
+    await clock.advance(60_000);
+    last().end();
+    await settle();
+    const interrupted = informer.isCurrent();
+    await clock.advance(700);
+    const reopened = informer.isCurrent();
+    await clock.advance(1_000);
+
+    expect([listed, interrupted, reopened, informer.isCurrent()]).toEqual([true, false, false, true]);
+  });
+
+  it("is not current while its watch is not answered", async () => {
+    const { clock, informer } = await follow({ lists: [listOf(10)], watches: ["silence"] });
+    await clock.advance(5_000);
+
+    expect([informer.resourceVersion(), informer.isCurrent()]).toEqual(["10", false]);
+  });
+
   it.each([
     { name: "the server is away", answer: "broken" },
     { name: "the server fails", answer: status(500) },
