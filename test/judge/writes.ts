@@ -76,7 +76,9 @@ export function anew(
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
   if (!now.isUnused) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
-  const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
+  // One that stood there and is moved later only gets better; how long it may stand there is judged meanwhile.
+  const isNew = before?.isUnused !== true || now.sinceMs < before.sinceMs;
+  const against = begun.filter((use) => (isNew && isOn(use, sentMs)) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
   const excuses = against.map((use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs));

@@ -37,6 +37,12 @@ const TIMES: readonly Row[] = [
     found: ["never-unused-while-mounted"],
   },
   {
+    name: "later than it stood there, while a use goes on",
+    claim: { uses: [useOf(), ongoing()] },
+    before: EARLY,
+    found: [],
+  },
+  {
     name: "while a use goes on of a node that is given up",
     claim: { uses: [useOf(), ongoing({ excuse: "node given up" })] },
     found: ["excused: node given up"],
