@@ -59,6 +59,8 @@ export interface Case {
    * name of its PersistentVolume and are gone, or so new that no watch shows it.
    */
   readonly lookalikes: readonly string[];
+  /** Nodes where such a pod ever was: an end that names no pod may be that of its mount. */
+  readonly lookalikesOn?: readonly string[] | undefined;
   /** Why it is a matter of opinion whose mounts are this claim's, or when they ended; nothing where it is none. */
   readonly dispute: string | undefined;
   /** What others wrote into its status; missing where nobody does. */

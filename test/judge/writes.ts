@@ -105,7 +105,9 @@ function wordsOf(use: Use | undefined): string {
 function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void {
   if (lastUse === undefined) return;
   const { podUid, node, pod, evidence, uncertaintyMs, release } = lastUse;
-  const lookalike = claim.lookalikes.includes(podUid ?? "") ? "a lookalike" : undefined;
+  const { lookalikes, lookalikesOn = [] } = claim;
+  const isLike = podUid === undefined ? lookalikesOn.includes(node ?? "") : lookalikes.includes(podUid);
+  const lookalike = isLike ? "a lookalike" : undefined;
   const excuse = claim.dispute ?? lookalike ?? whyNamed(claim, release);
   if (excuse !== undefined) {
     docket.excuse("last-user", excuse);

@@ -39,7 +39,7 @@ export class Witness {
       made: this.moment(cluster.claims.madeAt(claim.uid) ?? now),
       uses: truth.usesOf(claim.uid).map((use) => this.useOf(use)),
       namedBy: pods.map(({ uid }) => uid),
-      lookalikes: this.#lookalikesOf(claim),
+      ...this.#lookalikesOf(claim),
       dispute: this.#disputeOf(claim),
       forged: this.forgeries.of(claim.uid),
       isJustForged: this.forgeries.isNew(claim.uid),
@@ -74,17 +74,21 @@ export class Witness {
     return { afterMs: wallMs + apiClocks.leastSince(trueMs), byMs: wallMs + apiClocks.most };
   };
 
-  #lookalikesOf({ uid, name, volume }: ClaimRecord): readonly string[] {
+  #lookalikesOf({ uid, name, volume }: ClaimRecord): Pick<Case, "lookalikes" | "lookalikesOn"> {
     const { cluster, truth, health, now } = this.#world;
-    const inline = cluster.pods.all.filter((pod) => {
+    const inline = cluster.pods.all.filter((pod) => hasInline(pod, volume.pv));
+    const unseen = inline.filter((pod) => {
       const isShown = health.ledBy({ fromMs: pod.madeAt, toMs: now }, SHOWS_MS) !== undefined;
-      return hasInline(pod, volume.pv) && !(pod.isThere && isShown);
+      return !(pod.isThere && isShown);
     });
     const earlier = truth.all.filter(({ claimUid }) => {
       const other = cluster.claims.byUid(claimUid);
       return claimUid !== uid && (other?.name === name || other?.volume.pv === volume.pv);
     });
-    return [...inline.map((pod) => pod.uid), ...earlier.map(({ podUid }) => podUid)];
+    return {
+      lookalikes: [...unseen.map((pod) => pod.uid), ...earlier.map(({ podUid }) => podUid)],
+      lookalikesOn: inline.map(({ node }) => node),
+    };
   }
 
   #disputeOf({ uid, volume }: ClaimRecord): string | undefined {

@@ -193,6 +193,12 @@ const LAST_USES: readonly Row[] = [
     now: unused({ lastUse: lastUse({ podUid: "other" }) }),
     found: ["excused: a lookalike"],
   },
+  {
+    name: "nobody, on a node where a pod was that had a volume of its own under that name",
+    claim: { lookalikesOn: ["n9"] },
+    now: unused({ lastUse: lastUse({ podUid: undefined, pod: undefined, node: "n9" }) }),
+    found: ["excused: a lookalike"],
+  },
 ];
 
 describe.each([
