@@ -219,7 +219,6 @@ export class AgentStates {
     return {
       object: cluster.node(node),
       view,
-      isStoredHolder: view === undefined && cluster.isStoredHolder(node),
       reportAgeMs: fleet.lastReportAgeMs(node),
       readAgeMs: fleet.lastReadAgeMs(node),
       objectAgeMs: this.#now - uidSince,

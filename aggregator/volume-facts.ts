@@ -62,11 +62,10 @@ function claimOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "cl
   return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
-/** Unknown is no absence: a node that is to report keeps the mark until it has. */
+/** Unknown is no absence: a node keeps the mark until it has reported, or is gone. */
 function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): boolean {
   if (fleet.view(node) !== undefined) return false;
-  const { kind } = agentStates.lookFor(node);
-  return kind === "Reporting" || kind === "Stale";
+  return agentStates.lookFor(node).kind !== "Gone";
 }
 
 /** The ends of a volume's use that a node tells of, or that are assumed because it is gone. */

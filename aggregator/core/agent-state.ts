@@ -16,8 +16,6 @@ export interface NodeSight {
   /** Its Node object, or nothing when there is none. */
   readonly object: Node | undefined;
   readonly view: NodeView | undefined;
-  /** Before its first report since the start: what is stored of some claim says that it was mounted there. */
-  readonly isStoredHolder: boolean;
   /** Since its last report was accepted; nothing before the first. */
   readonly reportAgeMs: number | undefined;
   /** Since its last complete read ended. */
@@ -98,9 +96,8 @@ function goneness(
  * True when something may be mounted there by the last that was heard of it: until an agent is back nobody could tell how that
  * ends. What was mounted in another boot is not mounted now.
  */
-function showsHold({ object, view, isStoredHolder }: NodeSight): boolean {
-  if (view === undefined) return isStoredHolder;
-  return isSameBoot(object, view.bootId) && view.holds.length > 0;
+function showsHold({ object, view }: NodeSight): boolean {
+  return view !== undefined && isSameBoot(object, view.bootId) && view.holds.length > 0;
 }
 
 /** A Node object that is not there, or names no boot, tells of no other one. */

@@ -10,12 +10,16 @@ type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
  * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
- * decision, but for those behind the barrier, and none of which nobody can expect a word: one that is NoAgent or gone.
+ * decision, but for those behind the barrier, and none of which no report can be expected: one that is NoAgent or Gone. A NoAgent node keeps
+ * only the claims that are stored as mounted there: they wait until an agent is back or the node is Gone, and no other claim does.
  */
 export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly Awaited[] {
   const { claim, history, shownOn, attachedTo } = evidence;
   const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
   const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
+  const isReporting = (node: string): boolean => fleet.agentStateOf(node) === "Reporting";
+  const isLeftMounted = (node: string): boolean =>
+    isUnheard(node) && fleet.agentStateOf(node) === "NoAgent" && claim.status?.mountedOn?.nodes.includes(node) === true;
   const found: readonly Found[] = [
     ...history.pending.flatMap((reference) => endedOn(reference, claim.status)),
     ...storedNodes(claim.status, fleet)
@@ -34,8 +38,8 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
       .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
-    .filter(({ node }) => hasWord(node, fleet))
-    .map((one) => ({ ...one, isSilent: isSilent(one.node), ...silenceOf(one.node, fleet) }));
+    .filter(({ node }) => hasWord(node, fleet) || isLeftMounted(node))
+    .map((one) => ({ ...one, isSilent: !isReporting(one.node), ...silenceOf(one.node, fleet) }));
   return [...named, ...behindBarrier(evidence, fleet)];
 }
 

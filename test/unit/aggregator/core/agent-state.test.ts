@@ -22,7 +22,6 @@ function sightWith(fields: Partial<NodeSight> = {}): NodeSight {
   return {
     object: OBJECT,
     view: viewWith(),
-    isStoredHolder: false,
     reportAgeMs: 0,
     readAgeMs: 0,
     objectAgeMs: LONG,
@@ -150,11 +149,6 @@ describe("agentless", () => {
       kind: "Stale",
     },
     {
-      name: "never while a stored status says that it was mounted there, before the first report",
-      sight: unheard(LONG, { isStoredHolder: true, agentAwayMs: LONG, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
       name: "a node without an object is not asked for its kubelet",
       sight: unheard(299_999, { object: undefined, agentAwayMs: LONG, isKubeletAlive: true }),
       kind: "Stale",
@@ -206,11 +200,6 @@ describe("gone", () => {
       kind: "Reporting",
     },
     { name: "also with what it had mounted", sight: left(LONG, { object: undefined, view: HOLDING }), kind: "Gone" },
-    {
-      name: "also where only a stored status says that something was mounted there",
-      sight: unheard(300_000, { object: undefined, isStoredHolder: true }),
-      kind: "Gone",
-    },
     { name: "tainted out-of-service and not ready", sight: left(LONG, { object: OFF, view: HOLDING }), kind: "Gone" },
     { name: "not while it is ready", sight: left(LONG, { object: { ...OFF, isReady: true } }), kind: "Stale" },
     {

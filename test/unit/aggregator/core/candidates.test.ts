@@ -128,9 +128,15 @@ describe("a node that had it mounted by the stored status", () => {
       ],
     },
     {
-      name: "has no word when it is gone, and none when no agent belongs there",
+      name: "is not awaited when it is Gone; without an agent it is, as nothing else can tell",
       status: mountedStatus(["n2", "n3"]),
       agentStates: { n2: "Gone", n3: "NoAgent" },
+      awaited: [{ node: "n3", isSilent: true, why: "was-mounted" }],
+    },
+    {
+      name: "without an agent is not awaited where the status only says that there were more nodes",
+      status: { ...mountedStatus(["n1"]), mountedOn: { nodes: ["n1"], more: true } },
+      agentStates: { n2: "NoAgent", n3: "NoAgent" },
       awaited: [],
     },
   ])("$name", (row) => {
