@@ -26,7 +26,7 @@ export interface Claim {
   readonly capacity: string | undefined;
   /** What Mooring has written. */
   readonly status: ClaimStatus | undefined;
-  /** A condition of ours stands there that is none of this claim: it was forged, or is from before the claim was made. */
+  /** A condition of ours stands there without a status: it was forged, is from before the claim was made, or the other one was taken away. */
   readonly isDisbelieved?: boolean | undefined;
   /** Annotations that do not fit to that; none of them says anything. */
   readonly strays?: readonly Stray[] | undefined;
@@ -79,7 +79,8 @@ export function projectClaim(object: unknown): Claim {
   const conditionOf = (type: string): unknown => status.conditions.find((one) => one.type === type);
   const createdAtMs = parseTimestamp(metadata.creationTimestamp);
   const condition = conditionOf(CONDITION_TYPE);
-  const own = readClaimStatus({ uid, createdAtMs, condition, staged: conditionOf(STAGED_TYPE), annotations });
+  const staged = conditionOf(STAGED_TYPE);
+  const own = readClaimStatus({ uid, createdAtMs, condition, staged, annotations });
   const strays = straysBeside(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,
@@ -96,7 +97,7 @@ export function projectClaim(object: unknown): Claim {
     storageClass: spec.storageClassName || undefined,
     capacity: status.capacity?.storage,
     status: own,
-    isDisbelieved: (own === undefined && condition !== undefined) || undefined,
+    isDisbelieved: (own === undefined && (condition ?? staged) !== undefined) || undefined,
     strays: strays.length === 0 ? undefined : strays,
     upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
   };

@@ -129,6 +129,11 @@ describe("projectClaim", () => {
       expected: { status: undefined, isDisbelieved: true },
     },
     {
+      name: "a condition of ours without the one that it stands beside",
+      object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Staged", status: "True" }] } },
+      expected: { status: undefined, isDisbelieved: true },
+    },
+    {
       name: "a condition of ours that was copied from an earlier claim",
       object: {
         metadata: { ...META, creationTimestamp: "2026-11-22T10:00:00Z" },
