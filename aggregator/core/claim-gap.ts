@@ -54,6 +54,7 @@ export function withGap(
   const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen, usedSinceMs });
   if (gap === undefined) return seen;
   const told = tell(base, gap);
+  if (isTooSoon(told, unseen)) return undefined;
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { UnseenTime } from "../../../../aggregator/core/blind-gap.ts";
-import type { Unseen } from "../../../../aggregator/core/claim-gap.ts";
+import { notBefore, type Unseen } from "../../../../aggregator/core/claim-gap.ts";
 import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
@@ -69,6 +69,12 @@ describe("a gap of which nodes have still to tell", () => {
 
     expect(meanwhile).toBeUndefined();
     expect(afterwards).toMatchObject({ sinceMs: NOON + 3 * MIN, staged: undefined });
+  });
+
+  it("what an earlier leader had found out moves no time to one that is too early as well", () => {
+    const found = notBefore(open, NOON + 2 * MIN);
+
+    expect(decide(IDLE, found)).toBeUndefined();
   });
 
   it("a claim that is staged is told of at once: that keeps it", () => {
