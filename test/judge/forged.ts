@@ -13,6 +13,11 @@ export function whyEarlier({ forged = [] }: Case, { endedMs }: Use, sinceMs: num
   return isTheirs ? FORGED_TIME : undefined;
 }
 
+/** Somebody else wrote this very time. */
+export function isForgedTime({ forged = [] }: Case, sinceMs: number): boolean {
+  return forged.some((one) => one.sinceMs === sinceMs);
+}
+
 /** Why a use that is over need not be the last one, nor a later one be: somebody else wrote there since it ended. */
 export function whyUnnamed({ forged = [] }: Case, { endedMs }: Use): string | undefined {
   return forged.some((one) => isAfter(one, endedMs)) ? FORGED_USE : undefined;

@@ -51,20 +51,27 @@ export function publishedIn(claim: Stated): Published | undefined {
   const sinceMs = instantIn(textIn(condition.lastTransitionTime));
   if (sinceMs === undefined) return undefined;
   const mounted = objectIn(jsonIn(annotations["mooring.dev/mounted-on"]));
-  const last = objectIn(jsonIn(annotations["mooring.dev/last-use"]));
+  const last = objectIn(jsonIn(annotations[LAST_USE]));
   return {
     claimUid: uid,
     isUnused: condition.status === "True",
     reason: textIn(condition.reason) ?? "",
     message: textIn(condition.message) ?? "",
     sinceMs,
-    lastUse: lastUseIn(uid, last),
+    lastUse: lastUseOf(claim),
     staged: stagedIn(claim),
     hasMore: mounted.claimUID === uid && mounted.more === true,
     unusedSince: textIn(annotations["mooring.dev/unused-since"]),
     blindGap: JSON.stringify(last.blindGap),
     mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
+}
+
+const LAST_USE = "mooring.dev/last-use";
+
+/** Who used it last by the annotation, whatever stands in the condition. */
+export function lastUseOf({ metadata: { uid, annotations = {} } }: Stated): PublishedUse | undefined {
+  return lastUseIn(uid, objectIn(jsonIn(annotations[LAST_USE])));
 }
 
 /** The message of the condition by which a claim is kept that is only staged; nothing where it is not true. */

@@ -1,5 +1,5 @@
 import type { Docket } from "./docket.ts";
-import { FORGED_TIME, whyEarlier, whyNamed } from "./forged.ts";
+import { FORGED_TIME, isForgedTime, whyEarlier, whyNamed } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Use } from "./record.ts";
 
@@ -27,7 +27,7 @@ export const UNREAD_MS = 2_000;
 export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
   const { now, before } = write;
   const { name } = claim;
-  judgeDirection(docket, name, write);
+  judgeDirection(docket, claim, write);
   judgeNews(docket, name, write);
   judgeAnew(docket, claim, now);
   judgeTime(docket, claim, write);
@@ -37,11 +37,13 @@ export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
 /** docs/claim-status.md: a time that is more than this in the future is none, and is replaced by now. Milliseconds. */
 const FUTURE_MS = 5_000;
 
-function judgeDirection(docket: Docket, name: string, { now, before, own, presentMs }: Write): void {
+function judgeDirection(docket: Docket, claim: Case, { now, before, own, presentMs }: Write): void {
+  const { name } = claim;
   const isKept = before === undefined || now.sinceMs >= before.sinceMs;
   const isOwnKept = own === undefined || now.sinceMs >= own.sinceMs;
   if (!isKept && before.sinceMs > presentMs + FUTURE_MS) docket.excuse("never-earlier", "the time was in the future");
-  else if (!isKept && own !== undefined && isOwnKept) docket.excuse("never-earlier", FORGED_TIME);
+  else if (!isKept && (own === undefined ? isForgedTime(claim, before.sinceMs) : isOwnKept))
+    docket.excuse("never-earlier", FORGED_TIME);
   else docket.judge("never-earlier", isKept, () => `${name} went back from ${before?.sinceMs} to ${now.sinceMs}`);
 }
 
@@ -81,7 +83,12 @@ function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs,
   const against = begun.filter((use) => (isNew && isOn(use, sentMs)) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
-  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs));
+  // It stands there already, and this write only puts other things right.
+  const isLeft = before?.isUnused === true && before.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs);
+  const theirs = isLeft ? FORGED_TIME : undefined;
+  const excuses = against.map(
+    (use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs) ?? theirs,
+  );
   const worst = against.find((_, index) => excuses[index] === undefined);
   const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
   const [excuse] = excuses;

@@ -1,5 +1,6 @@
 import { type HeldMount, judgeGone, judgeStranded } from "../../judge/deletions.ts";
 import type { Docket } from "../../judge/docket.ts";
+import { JUST_FORGED } from "../../judge/forged.ts";
 import { publishedIn } from "../../judge/published.ts";
 import { describeUse } from "../../judge/record.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
@@ -29,6 +30,8 @@ export class DeletionWatch {
   readonly #witness: Witness;
   /** By UID, of claims of which nothing was stored when their deletion was asked for: when that was. */
   readonly #unwritten = new Map<string, number>();
+  /** UIDs of those of which somebody else had just taken away what was stored. */
+  readonly #takenAway = new Set<string>();
   /** By UID: when it was stored that the claim is staged or mounted, and where. */
   readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
 
@@ -50,7 +53,9 @@ export class DeletionWatch {
     const isAskedFor =
       object.metadata.deletionTimestamp !== undefined && previous.metadata.deletionTimestamp === undefined;
     // From now on Mooring begins to write of it no more.
-    if (isAskedFor && publishedIn(object) === undefined) this.#unwritten.set(claim.uid, this.#world.now);
+    if (!isAskedFor || publishedIn(object) !== undefined) return;
+    this.#unwritten.set(claim.uid, this.#world.now);
+    if (this.#witness.forgeries.isNew(claim.uid)) this.#takenAway.add(claim.uid);
   }
 
   #judge(claim: ClaimRecord, previous: ApiObject): void {
@@ -72,8 +77,13 @@ export class DeletionWatch {
         return [this.#heldMount(claim, { words, node, sinceMs, knownMs: sinceMs, excuse })];
       }),
     ];
-    const isForced = overrides(previous);
-    judgeGone(this.#docket, { name: claim.name, stored: publishedIn(previous), mounts, isForced });
+    const isForged = this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
+    judgeGone(this.#docket, {
+      name: claim.name,
+      stored: isForged ? undefined : publishedIn(previous),
+      mounts: isForged ? mounts.map((mount) => ({ ...mount, excuse: mount.excuse ?? JUST_FORGED })) : mounts,
+      isForced: overrides(previous),
+    });
   }
 
   #heldMount(claim: ClaimRecord, { words, node, sinceMs, knownMs, excuse }: Mount): HeldMount {

@@ -1,4 +1,4 @@
-import { type Published, publishedIn } from "../../judge/published.ts";
+import { lastUseOf, type Published, publishedIn } from "../../judge/published.ts";
 import type { Forgery } from "../../judge/record.ts";
 import { isSame } from "../../judge/writes.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
@@ -50,9 +50,11 @@ export class Forgeries {
     if (by !== undefined) return;
     const { uid } = object.metadata;
     const [now, before] = [publishedIn(object), publishedIn(previous)];
-    if (now === undefined ? before === undefined : isSame(now, before)) return;
+    const release = lastUseOf(object)?.release;
+    const isSameUse = release === lastUseOf(previous)?.release;
+    if (isSameUse && (now === undefined ? before === undefined : isSame(now, before))) return;
     if (before !== undefined && !this.#own.has(uid)) this.#own.set(uid, before);
-    const said = { sinceMs: now?.sinceMs, release: now?.lastUse?.release };
+    const said = { sinceMs: now?.sinceMs, release };
     this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...said }]);
   }
 }

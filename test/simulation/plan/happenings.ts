@@ -221,7 +221,7 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
  * Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last, or the judge does not know
  * yet what is promised of it together with everything else.
  */
-const FOCUSED: readonly StepKind[] = ["put-back", "forge-status"];
+const FOCUSED: readonly StepKind[] = ["put-back"];
 
 /** Kinds that worlds have which are about deletions of claims, and these always. */
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];

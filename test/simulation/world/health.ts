@@ -68,7 +68,9 @@ export class Health {
 
   /** Somebody else has the Lease, by an identity that begins with the name of the process. */
   lead(identity: string): void {
-    this.#terms.push({ leader: identity.split("_", 1)[0] ?? "", fromMs: this.#now() });
+    const leader = identity.split("_", 1)[0] ?? "";
+    // Its request may outlive it, and the process that is started in its place waits for that Lease to run out.
+    this.#terms.push({ leader: this.#isDown(leader) ? "" : leader, fromMs: this.#now() });
   }
 
   /** It has ended: the Lease may still name it. */
@@ -104,6 +106,10 @@ export class Health {
   isTroubled(process: string): boolean {
     const now = this.#now();
     return [API, process].some((one) => this.#spansOf(one).some(({ fromMs, toMs }) => fromMs <= now && now < toMs));
+  }
+
+  #isDown(process: string): boolean {
+    return this.#spansOf(process).some(({ toMs }) => toMs === Number.POSITIVE_INFINITY);
   }
 
   #wellBy({ fromMs, toMs }: Span, forMs: number, processes: readonly string[]): number | undefined {

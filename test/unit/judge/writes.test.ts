@@ -37,6 +37,20 @@ const TIMES: readonly Row[] = [
     found: ["never-unused-while-mounted"],
   },
   {
+    name: "before the end of a use, as somebody else has written before that",
+    claim: { forged: [{ atMs: 100, sinceMs: 19_000, release: undefined }] },
+    now: EARLY,
+    before: unused({ sinceMs: 19_000, reason: "Tidied" }),
+    found: ["excused: the time is somebody else's"],
+  },
+  {
+    name: "before the end of a use, as somebody else wrote, and Mooring took away since",
+    claim: { forged: [{ atMs: 100, sinceMs: 19_000, release: undefined }] },
+    now: EARLY,
+    before: inUse(),
+    found: ["never-longer"],
+  },
+  {
     name: "later than it stood there, while a use goes on",
     claim: { uses: [useOf(), ongoing()] },
     before: EARLY,

@@ -34,6 +34,16 @@ describe("a leader that was well for three seconds within a span", () => {
       found: undefined,
     },
     {
+      name: "is none when the Lease was made by a request that outlived it, and its process runs again",
+      acts: [
+        { atMs: 0, act: (h: Health) => h.up("a") },
+        { atMs: 900, act: (h: Health) => h.down("a") },
+        { atMs: 1_000, act: (h: Health) => h.lead("a_1") },
+        { atMs: 1_500, act: (h: Health) => h.up("a") },
+      ],
+      found: undefined,
+    },
+    {
       name: "is none while it stood still",
       acts: [...LED, { atMs: 5_000, act: (h: Health) => h.down("a") }],
       found: undefined,
