@@ -11,6 +11,8 @@ import type { World } from "../world/world.ts";
 const DECIDED_MS = 5_100;
 /** A node with so many wrong pods that are more than half of those with claims has rather wrong labels. */
 const MOST_WRONG = 3;
+/** Nodes are made when the world begins, within its first second or the one that it begins in. True milliseconds. */
+const NODES_MADE_MS = 1_000;
 
 /** Looks at each pod at the moment when an agent fails it. */
 export class PlacementWatch {
@@ -96,6 +98,8 @@ function isStuck(world: World, pod: PodRecord): boolean {
   const node = nodes.find(({ name }) => name === pod.node);
   if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node))
     return false;
+  // Times of the API are whole seconds: it may have been bound before its Node object was made.
+  if ((pod.boundAt ?? 0) < NODES_MADE_MS) return false;
   const claims = claimsOf(world, pod);
   if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
   return (
