@@ -59,12 +59,12 @@ export class ReportAnswers {
 
   /**
    * A foreign or inline volume's, or that of a claim that is gone: by the node's own clock and by ours it ended so long ago that its claim would
-   * be known. A wall clock may jump. What ended before a reboot is older than the boot.
+   * be known. A wall clock may jump. What ended before a reboot, or before the machine was put back, is older than the first report since.
    */
-  #isGivenUp({ by, timeline }: NodeRelease, { sentAt, timeline: now }: NodeView): boolean {
+  #isGivenUp({ by, timeline }: NodeRelease, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
     const { clock, cluster } = this.#parts;
     const isOurs = clock.monotonicMs() - this.#beganMs >= ON_ITS_WAY_MS;
-    const endedAt = timeline === now ? by : 0;
+    const endedAt = timeline === now ? by : timelineFrom;
     return isOurs && sentAt - endedAt >= ON_ITS_WAY_MS && cluster.areBindingsListed();
   }
 }

@@ -40,6 +40,7 @@ export function* acceptInSteps(
   const at = reportClock(report, receipt);
   const succession = successionOf(known, report, receipt);
   const timeline = (known?.timeline ?? 0) + (succession === "same-clock" ? 0 : 1);
+  const timelineFrom = succession === "same-clock" ? (known?.timelineFrom ?? report.sentAt) : report.sentAt;
   const holds = holdsOf(report, at, succession === "same-clock" ? known?.holds : undefined);
   yield;
   const releases = yield* releasesAfter(report, { known, succession, at, timeline });
@@ -49,6 +50,7 @@ export function* acceptInSteps(
     instance: report.instance,
     generation: report.generation,
     timeline,
+    timelineFrom,
     holds,
     releases,
     ...sightOf(report, at),

@@ -51,6 +51,8 @@ export interface NodeView {
   readonly generation: number;
   /** Rises with each boot, and when the boot's clock has gone back. */
   readonly timeline: number;
+  /** When its first accepted message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
+  readonly timelineFrom: number;
   readonly holds: readonly NodeHold[];
   /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly releases: ReadonlyMap<string, NodeRelease>;

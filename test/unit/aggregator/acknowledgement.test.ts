@@ -333,6 +333,24 @@ describe("what a node may forget", () => {
     expect([forget, early, late]).toEqual([[], [], [released.id]]);
   });
 
+  it("one from before its machine was put back to a snapshot is kept for as long as any other", async () => {
+    const harness = await running({ claims: [] });
+    await harness.advance(7_200_000);
+    const released = releasedNow(harness, "pod-1");
+    await harness.report(reportAt(harness, { releases: [released] }));
+    const tellPutBack = async () => {
+      await harness.advance(30_000);
+      const sentAt = harness.clock.monotonicMs() - 3_600_000;
+      return harness.report(reportAt(harness, { read: { beganAt: sentAt - 1, endedAt: sentAt }, sentAt }));
+    };
+    const answers = [];
+    for (let index = 0; index < 6; index += 1) answers.push(await tellPutBack());
+    await harness.putClaim(claimWith({ resourceVersion: "900" }));
+
+    expect(answers.slice(-2)).toEqual([[], []]);
+    expect(harness.stored.get("shop/data")?.status?.lastUse).toMatchObject({ podUid: "pod-1" });
+  });
+
   it("a volume that comes after the report that names it brings the claim's status", async () => {
     const harness = await running({ volumes: [] });
     await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));

@@ -132,6 +132,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     instance: "run-1",
     generation: 1,
     timeline: 0,
+    timelineFrom: 0,
     holds: [],
     releases: new Map(),
     bootedMs: NOON - 86_400_000,
