@@ -1,10 +1,10 @@
 import { isOlder } from "../common/kube/resource-version.ts";
 import type { Claim } from "../common/storage/claim.ts";
-import { isUseHold, type VolumeIdentity, volumeMatcher } from "../common/storage/volume-identity.ts";
+import { isUseHold, volumeMatcher } from "../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "./core/attribution.ts";
 import { type ClaimEvidence, type FoundUse, foundUse } from "./core/claim-evidence.ts";
 import type { DecidedClaim } from "./core/claim-facts.ts";
-import type { Pod, Volume } from "./core/cluster-objects.ts";
+import type { Pod } from "./core/cluster-objects.ts";
 import { isUpTo } from "./core/coverage.ts";
 import { FactIndex } from "./core/fact-index.ts";
 import type { NodeRelease, NodeView } from "./core/node-view.ts";
@@ -22,6 +22,7 @@ import {
 } from "./core/references.ts";
 import { isSettledFor, latestReleases } from "./core/settlement.ts";
 import type { UseEnd } from "./core/use-end.ts";
+import { identitiesOf } from "./core/volume-use.ts";
 import type { FleetState } from "./fleet-state.ts";
 import type { Cluster } from "./sources/cluster.ts";
 
@@ -97,10 +98,12 @@ export class ClaimMemories {
     return claim && (this.#unseenWrite(claim) ?? claim);
   }
 
+  /** A watch that has come as far, and shows an older state, shows what was put back from a backup. */
   #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
     const written = this.#memories.get(key)?.written;
-    const isUnseen = written?.uid === uid && isOlder(resourceVersion, written.resourceVersion);
-    return isUnseen ? written : undefined;
+    if (written?.uid !== uid || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
+    const reached = this.#cluster.claimsReached();
+    return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
   }
 
   /** A pod that referred to the claim is over. */
@@ -184,7 +187,7 @@ export class ClaimMemories {
 
   #gather(claim: Claim): { readonly evidence: ClaimEvidence; readonly observed: readonly Sighting[] } {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
-    const identities = identitiesOf(claim, volume);
+    const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
     const isCalledSo = volumeMatcher(identities);
     const isOurs = (fact: Fact): boolean =>
       isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
@@ -289,11 +292,6 @@ interface Shown {
 
 /** Whether a release can still change a status. */
 type ReleaseFate = "open" | "settled" | "unattributed";
-
-function identitiesOf({ volume: name }: Claim, volume: Volume | undefined): readonly VolumeIdentity[] {
-  if (name === undefined) return [];
-  return [{ by: "name", name }, ...(volume?.csi === undefined ? [] : [{ by: "handle", ...volume.csi } as const])];
-}
 
 function emptyMemory(uid: string): ClaimMemory {
   const none = { witnessed: NONE, observed: NONE, written: undefined };

@@ -45,7 +45,7 @@ export function withGap(
 ): ClaimStatus | undefined {
   const unseen = untilNow(all, nowMs);
   const known = stored?.unused === true ? stored.blindGap : undefined;
-  const isForged = known !== undefined && known.toMs > nowMs + FUTURE_MS;
+  const isForged = isToCome(known, nowMs);
   const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
   if (isTooSoon(seen, unseen)) return undefined;
   const base = seen ?? (stored && withoutGap(stored));
@@ -57,6 +57,10 @@ export function withGap(
   if (isTooSoon(told, unseen)) return undefined;
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
+}
+
+function isToCome(gap: BlindGap | undefined, nowMs: number): boolean {
+  return gap !== undefined && gap.toMs > nowMs + FUTURE_MS;
 }
 
 /** Without what a clock dated that was set back since: it would move with each decision, until it has come. */

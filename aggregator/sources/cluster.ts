@@ -51,6 +51,8 @@ export interface Cluster extends Directory {
   readonly podsReached: () => string | undefined;
   /** False while the watch of all pods is interrupted: a pod may use a claim, and is not known. */
   readonly arePodsCurrent: () => boolean;
+  /** Up to which resource version what became of claims has been told; nothing while they have to be listed anew. */
+  readonly claimsReached: () => string | undefined;
   /** False while claims or volumes have to be listed anew. */
   readonly areBindingsListed: () => boolean;
   /** Since when they are in their phase; undefined where it is not known. */
@@ -104,6 +106,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
     ...podWords(pods),
+    claimsReached: claims.informer.resourceVersion,
     areBindingsListed: () => [claims, volumes].every(({ informer }) => informer.resourceVersion() !== undefined),
     ...storageWords({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,

@@ -74,6 +74,8 @@ export class FakeCluster implements Cluster {
   /** Nothing while pods have to be listed anew. */
   podsAt: string | undefined = "1000";
   readonly podsReached = (): string | undefined => this.podsAt;
+  claimsAt: string | undefined;
+  readonly claimsReached = (): string | undefined => this.claimsAt;
   readonly arePodsCurrent = (): boolean => this.podsAt !== undefined;
   isListed = true;
   readonly areBindingsListed = (): boolean => this.isListed;

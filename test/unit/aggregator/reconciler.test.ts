@@ -133,6 +133,18 @@ describe("Reconciler", () => {
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted"]);
   });
 
+  it("takes what a watch shows that has come as far as its own write for what was put back from a backup", async () => {
+    const harness = await running();
+    const backup = { ...(harness.stored.get("shop/data") ?? claimWith()) };
+    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+
+    harness.cluster.claimsAt = "100000";
+    await harness.putClaim(backup);
+    await harness.advance(10_000);
+
+    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted", "Mounted"]);
+  });
+
   it("says nothing of a write for a claim that is gone meanwhile", async () => {
     const harness = await running();
     harness.outcomes.push("gone");
