@@ -7,8 +7,12 @@ export const FORGED_TIME = "the time is somebody else's";
 /** Somebody else wrote over who used the claim last, or took that away. */
 export const FORGED_USE = "the last use is somebody else's";
 
+/** etcd was restored from a backup. */
+export const WENT_BACK = "went back with the store";
+
 /** Why a time is earlier than the end of a use: that had ended when somebody else wrote this very time. */
-export function whyEarlier({ forged = [] }: Case, { endedMs }: Use, sinceMs: number): string | undefined {
+export function whyEarlier({ forged = [], dispute }: Case, { endedMs }: Use, sinceMs: number): string | undefined {
+  if (dispute === WENT_BACK) return WENT_BACK;
   const isTheirs = forged.some((one) => one.sinceMs === sinceMs && isAfter(one, endedMs));
   return isTheirs ? FORGED_TIME : undefined;
 }
@@ -19,7 +23,8 @@ export function isForgedTime({ forged = [] }: Case, sinceMs: number): boolean {
 }
 
 /** Why a use that is over need not be the last one, nor a later one be: somebody else wrote there since it ended. */
-export function whyUnnamed({ forged = [] }: Case, { endedMs }: Use): string | undefined {
+export function whyUnnamed({ forged = [], forgetsUntilMs = 0 }: Case, { endedMs }: Use): string | undefined {
+  if (endedMs !== undefined && endedMs <= forgetsUntilMs) return WENT_BACK;
   return forged.some((one) => isAfter(one, endedMs)) ? FORGED_USE : undefined;
 }
 

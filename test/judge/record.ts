@@ -63,6 +63,8 @@ export interface Case {
   readonly lookalikesOn?: readonly string[] | undefined;
   /** Why it is a matter of opinion whose mounts are this claim's, or when they ended; nothing where it is none. */
   readonly dispute: string | undefined;
+  /** Uses that had ended by then may be forgotten: who used it last went back with the store. Milliseconds. */
+  readonly forgetsUntilMs?: number | undefined;
   /** What others wrote into its status; missing where nobody does. */
   readonly forged?: readonly Forgery[] | undefined;
   /** The last of them has just been made: nobody has had the time to put it right. */

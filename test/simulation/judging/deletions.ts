@@ -1,6 +1,6 @@
 import { type HeldMount, judgeGone, judgeStranded } from "../../judge/deletions.ts";
 import type { Docket } from "../../judge/docket.ts";
-import { JUST_FORGED } from "../../judge/forged.ts";
+import { JUST_FORGED, WENT_BACK } from "../../judge/forged.ts";
 import { publishedIn } from "../../judge/published.ts";
 import { describeUse } from "../../judge/record.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
@@ -40,6 +40,7 @@ export class DeletionWatch {
     this.#docket = docket;
     this.#witness = witness;
     if (world.protection === "enforce") world.engine.api.observe((event) => this.#hear(event));
+    world.backups.onRestored(() => this.#stored.clear());
   }
 
   #hear({ resource, type, object, previous }: StoreEvent): void {
@@ -77,11 +78,13 @@ export class DeletionWatch {
         return [this.#heldMount(claim, { words, node, sinceMs, knownMs: sinceMs, excuse })];
       }),
     ];
-    const isForged = this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
+    const isBack = this.#world.backups.isBack(claim.uid);
+    const why = isBack ? WENT_BACK : JUST_FORGED;
+    const isForged = isBack || this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
     judgeGone(this.#docket, {
       name: claim.name,
       stored: isForged ? undefined : publishedIn(previous),
-      mounts: isForged ? mounts.map((mount) => ({ ...mount, excuse: mount.excuse ?? JUST_FORGED })) : mounts,
+      mounts: isForged ? mounts.map((mount) => ({ ...mount, excuse: mount.excuse ?? why })) : mounts,
       isForced: overrides(previous),
     });
   }

@@ -13,8 +13,8 @@ export class Forgeries {
   readonly #world: World;
   /** By UID. */
   readonly #forged = new Map<string, Forgery[]>();
-  /** By UID: what Mooring wrote last, where somebody else has written since. */
-  readonly #own = new Map<string, Published>();
+  /** By UID: what Mooring wrote last, if anything, where somebody else has written since. */
+  readonly #own = new Map<string, Published | undefined>();
 
   constructor(world: World) {
     this.#world = world;
@@ -53,7 +53,7 @@ export class Forgeries {
     const release = lastUseOf(object)?.release;
     const isSameUse = release === lastUseOf(previous)?.release;
     if (isSameUse && (now === undefined ? before === undefined : isSame(now, before))) return;
-    if (before !== undefined && !this.#own.has(uid)) this.#own.set(uid, before);
+    if (!this.#own.has(uid)) this.#own.set(uid, before);
     const said = { sinceMs: now?.sinceMs, release };
     this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...said }]);
   }

@@ -11,6 +11,8 @@ import type { World } from "../world/world.ts";
 const DECIDED_MS = 5_100;
 /** A node with so many wrong pods that are more than half of those with claims has rather wrong labels. */
 const MOST_WRONG = 3;
+/** An ephemeral claim is made so long after its pod at most. True milliseconds. */
+const MADE_FOR_IT_MS = 100;
 /** Nodes are made when the world begins, within its first second or the one that it begins in. True milliseconds. */
 const NODES_MADE_MS = 1_000;
 
@@ -65,7 +67,11 @@ export class PlacementWatch {
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
       return "it did not wait any more";
     // Containers of an earlier boot have ended with it: the pod waits for its volumes again.
-    if (pod.startedIn === node.machine.bootId()) return "it had started";
+    // Whoever takes a claim from under a pod by hand, and makes it again, leaves nothing that tells of the volume that the pod began with.
+    const isFirst = claimsOf(this.#world, pod).every(
+      ({ uid: one }) => (cluster.claims.madeAt(one) ?? 0) <= pod.madeAt + MADE_FOR_IT_MS,
+    );
+    if (pod.startedIn === node.machine.bootId() && isFirst) return "it had started";
     const sinceMs = (this.#sent.get(previous.metadata.resourceVersion) ?? now) - DECIDED_MS;
     const wrong = claimsOf(this.#world, pod).filter(({ volume }) =>
       cluster.placement.wasExcluded(volume.pv, pod.node, sinceMs),

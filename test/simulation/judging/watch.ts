@@ -37,6 +37,7 @@ export class WriteWatch {
     this.#docket = docket;
     this.#witness = witness;
     world.engine.api.observe((event) => this.#hear(event));
+    world.backups.onRestored(() => this.#writtenAt.clear());
   }
 
   /** All writes to claims. */

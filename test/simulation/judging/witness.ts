@@ -1,3 +1,4 @@
+import { WENT_BACK } from "../../judge/forged.ts";
 import type { Case, Moment, Scene, Use } from "../../judge/record.ts";
 import { EXACT_MS } from "../../judge/rest.ts";
 import type { Use as TrueUse } from "../truth.ts";
@@ -41,6 +42,7 @@ export class Witness {
       namedBy: pods.map(({ uid }) => uid),
       ...this.#lookalikesOf(claim),
       dispute: this.#disputeOf(claim),
+      forgetsUntilMs: this.#world.backups.forgetsUntil(claim.uid),
       forged: this.forgeries.of(claim.uid),
       isJustForged: this.forgeries.isNew(claim.uid),
     };
@@ -92,13 +94,14 @@ export class Witness {
   }
 
   #disputeOf({ uid, volume }: ClaimRecord): string | undefined {
-    const { cluster, unclear, truth } = this.#world;
+    const { cluster, unclear, truth, backups } = this.#world;
     const { claims } = cluster;
     // Nobody knows at what time of its second it was made, nor when between two scans a mount ended.
     const madeAt = (claims.madeAt(uid) ?? 0) - SHOWS_MS;
     const isLeftBehind = truth.all.some(({ claimUid, endedAt = Number.POSITIVE_INFINITY }) => {
       return claimUid !== uid && endedAt >= madeAt && claims.byUid(claimUid)?.volume.pv === volume.pv;
     });
+    if (backups.isBack(uid)) return WENT_BACK;
     if (isLeftBehind) return "mounts of an earlier claim of its volume";
     return unclear.has(uid) ? "unmounted under a running pod" : undefined;
   }

@@ -39,6 +39,10 @@ export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
     }),
   ],
   [
+    "restore-etcd",
+    (dice, setup) => ({ kind: "restore-etcd", afterMs: forMs(dice, setup).forMs, downMs: dice.between(1, 2_000) }),
+  ],
+  [
     "step-api-clock",
     (dice, setup) => {
       // Set back by an hour, the times of an hour are in the future: what is promised then is too little to be judged in so short a world.

@@ -98,6 +98,8 @@ export type Happening =
       readonly byMs: number;
       readonly backAfterMs: number | undefined;
     }
+  /** An administrator makes a backup of etcd, and puts it back after a time: nobody is served for as long as `downMs` meanwhile. */
+  | { readonly kind: "restore-etcd"; readonly afterMs: number; readonly downMs: number }
   /** Another replica leads, and what comes to it first are copies of earlier reports that were on their way. */
   | { readonly kind: "late-copies" }
   | { readonly kind: "restart-api"; readonly forMs: number }

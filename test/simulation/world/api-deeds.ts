@@ -24,6 +24,9 @@ export function actOnApi(world: World, step: Step): boolean {
     case "step-api-clock":
       stepClocks(world, step);
       return true;
+    case "restore-etcd":
+      restoreEtcd(world, step);
+      return true;
     case "forge-binding":
       forgeBinding(world, step);
       return true;
@@ -102,6 +105,20 @@ function forgeStatus(world: World, { pick, part, agoMs }: StepOf<"forge-status">
 function stepClocks({ apiClocks, engine }: World, { server, byMs, backAfterMs }: StepOf<"step-api-clock">): void {
   apiClocks.step(server, byMs);
   if (backAfterMs !== undefined) engine.scheduler.after(backAfterMs, () => apiClocks.step(server, -byMs));
+}
+
+/** Watches come back at intervals, and lists of a server that has gone back in time are asked for again and again. Milliseconds. */
+const RESTORED_MS = 45_000;
+
+function restoreEtcd(world: World, { afterMs, downMs }: StepOf<"restore-etcd">): void {
+  const { api } = world.engine;
+  const backup = api.snapshot();
+  world.windows.begin(afterMs, () => {
+    world.backups.restore(backup);
+    api.restart(downMs);
+    world.health.strikeAll(downMs + RESTORED_MS);
+    world.engine.scheduler.after(downMs + 1, () => world.syncKubelets());
+  });
 }
 
 const LEASE: ObjectRef = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" };

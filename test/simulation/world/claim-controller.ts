@@ -46,6 +46,19 @@ export class ClaimController {
     return this.#retryAt.get(uid);
   }
 
+  /** The store went back: what it had seen of claims is of no version any more. */
+  relist(): void {
+    const { api, after } = this.#parts;
+    after(HEARS_MS, () => {
+      for (const claim of api.list("persistentvolumeclaims")) {
+        const { uid, deletionTimestamp } = claim.metadata;
+        if (deletionTimestamp === undefined) continue;
+        this.#seen.set(uid, claim);
+        this.#sync(uid);
+      }
+    });
+  }
+
   #hear({ resource, type, object }: StoreEvent): void {
     const { after } = this.#parts;
     if (resource === "pods" && (type === "DELETED" || isOver(object)))

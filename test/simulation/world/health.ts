@@ -89,6 +89,17 @@ export class Health {
     return undefined;
   }
 
+  /** Who leads; empty while nobody does. */
+  get leader(): string {
+    return this.#terms.at(-1)?.leader ?? "";
+  }
+
+  /** Nothing has befallen the process for so long. */
+  isWell(process: string, forMs: number): boolean {
+    const toMs = this.#now();
+    return this.#wellBy({ fromMs: toMs - forMs, toMs }, forMs, [API, process]) !== undefined;
+  }
+
   /** One process has led for so long. */
   hasLedFor(ms: number): boolean {
     const term = this.#terms.at(-1);

@@ -9,6 +9,7 @@ import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
 import { ApiClocks } from "./api-clocks.ts";
 import { freeLease } from "./api-deeds.ts";
+import { Backups } from "./backups.ts";
 import { Cluster } from "./cluster.ts";
 import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
@@ -68,6 +69,7 @@ export class World {
   agentless: readonly Agentless[];
   readonly copies: Copies;
   readonly apiClocks: ApiClocks;
+  readonly backups: Backups;
   /** When each process ran and heard of everything. */
   readonly health: Health;
   /** Times in which somebody said that a node was gone. */
@@ -86,15 +88,14 @@ export class World {
     this.copies = new Copies({ dice: dice("copies"), after: scheduler.after });
     this.apiClocks = new ApiClocks(api.servers, scheduler.nowMs);
     this.health = new Health(scheduler.nowMs);
-    watchLease(engine.api, (identity) => this.#onLease(identity));
+    this.backups = new Backups(this);
+    this.backups.onRestored(watchLease(engine.api, (identity) => this.#onLease(identity)));
     this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
-    for (const [index, offset] of setup.serverOffsetsMs.entries()) {
-      const server = api.servers[index];
-      if (server !== undefined) server.clockOffsetMs = offset;
-    }
+    for (const [index, server] of api.servers.entries()) server.clockOffsetMs = setup.serverOffsetsMs[index] ?? 0;
     this.cluster = new Cluster({ api, now: scheduler.nowMs, wallMs: () => this.apiWallMs, after: scheduler.after });
+    this.backups.onRestored(() => this.cluster.claimController.relist());
     this.nodes = setup.nodes.map((_, index) => this.#newNode(setup, index));
     this.control = engine.machine({ name: "control-plane", upForMs: 90_000_000 });
     this.protection = setup.protection ?? "off";
@@ -260,16 +261,19 @@ export class World {
   }
 }
 
-/** Calls whenever somebody else has the Lease of the aggregators, or nobody. */
-function watchLease(api: SimApi, onChange: (holder: string) => void): void {
+/** Calls whenever somebody else has the Lease of the aggregators, or nobody. Answers what looks at it when no event tells. */
+function watchLease(api: SimApi, onChange: (holder: string) => void): () => void {
   let last = "";
-  api.observe(({ resource, type, object }) => {
-    if (resource !== "leases" || object.metadata.namespace !== "mooring") return;
-    const named = /"holderIdentity":"([^"]*)"/.exec(JSON.stringify(object.spec))?.[1] ?? "";
-    const holder = type === "DELETED" ? "" : named;
+  const see = (lease: ApiObject | undefined): void => {
+    const holder = /"holderIdentity":"([^"]*)"/.exec(JSON.stringify(lease?.spec ?? {}))?.[1] ?? "";
     if (holder !== last) onChange(holder);
     last = holder;
+  };
+  const isOurs = ({ metadata }: ApiObject): boolean => metadata.namespace === "mooring";
+  api.observe(({ resource, type, object }) => {
+    if (resource === "leases" && isOurs(object)) see(type === "DELETED" ? undefined : object);
   });
+  return () => see(api.list("leases").find(isOurs));
 }
 
 function isLeader({ metadata }: ApiObject): boolean {

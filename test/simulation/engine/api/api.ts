@@ -61,6 +61,8 @@ export interface SimApi {
   readonly snapshot: () => StoreState;
   /** Puts an older state back, as after a restore of etcd: the revision goes back, too, and all connections end. */
   readonly restore: (snapshot: StoreState) => void;
+  /** The same for the objects of which `goesBack` says so: what else was done since is done again at once. Nobody who observes is told. */
+  readonly rewind: (snapshot: StoreState, goesBack: (before: ApiObject, now: ApiObject) => boolean) => void;
   /** Told of each change at once. */
   readonly observe: (listener: (event: StoreEvent) => void) => void;
   readonly servers: readonly SimApiServer[];

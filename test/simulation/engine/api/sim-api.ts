@@ -104,12 +104,22 @@ function worldSide(
     },
     revision: () => store.revision,
     compact: () => store.compact(),
+    ...backups(store, servers),
+    observe: (listener) => void store.listeners.push(listener),
+  };
+}
+
+function backups(store: Store, servers: readonly Server[]): Pick<SimApi, "snapshot" | "restore" | "rewind"> {
+  return {
     snapshot: () => store.state(),
     restore: (state) => {
       store.restore(state);
       for (const server of servers) server.reset();
     },
-    observe: (listener) => void store.listeners.push(listener),
+    rewind: (state, goesBack) => {
+      store.rewind(state, goesBack);
+      for (const server of servers) server.reset();
+    },
   };
 }
 

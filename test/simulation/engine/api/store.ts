@@ -26,6 +26,9 @@ export interface StoreState {
   readonly objects: Objects;
 }
 
+/** What is written from then on is newer than anything that anybody has seen. */
+const BUMP = 100_000;
+
 /** What etcd is to API servers: objects, one revision for all, and what happened. */
 export class Store {
   revision = 1_000;
@@ -75,6 +78,21 @@ export class Store {
 
   state(): StoreState {
     return { revision: this.revision, objects: copyOf(this.objects) };
+  }
+
+  /**
+   * A backup is put back as `etcdutl snapshot restore --bump-revision --mark-compacted` does it, and what the world has done since is done
+   * again at once: of what is there now the objects go back, with their versions, of which `goesBack` says so.
+   */
+  rewind({ objects }: StoreState, goesBack: (before: ApiObject, now: ApiObject) => boolean): void {
+    for (const name of RESOURCE_NAMES) {
+      for (const [key, now] of this.objects[name]) {
+        const before = objects[name].get(key);
+        if (before !== undefined && goesBack(before, now)) this.objects[name].set(key, before);
+      }
+    }
+    this.revision += BUMP;
+    this.compact();
   }
 
   /** The past of another store: nothing that was after it ever happened, though clients may have seen it. */

@@ -1,0 +1,109 @@
+import { type Published, publishedIn } from "../../judge/published.ts";
+import type { ApiObject, Json, JsonObject } from "../engine/api/objects.ts";
+import type { StoreState } from "../engine/api/store.ts";
+import type { SimProcess } from "../engine/process.ts";
+import type { World } from "./world.ts";
+
+/** Whoever ran on has put right within so long, once it is well, what went back. Milliseconds. */
+const RIGHTS_MS = 3_000;
+
+/** A claim whose status went back, and the processes that had seen it before. */
+interface WentBack {
+  readonly atMs: number;
+  readonly seenBy: ReadonlyMap<string, SimProcess>;
+}
+
+/**
+ * Backups of etcd that are put back. What Mooring had written since goes back with them; what others did since is done again at once: kubelets,
+ * controllers and people do not ask what the store says that they did.
+ */
+export class Backups {
+  readonly #world: World;
+  readonly #listeners: (() => void)[] = [];
+  /** By UID, until somebody who had seen what stood there before has had the time to write it again. */
+  readonly #wentBack = new Map<string, WentBack>();
+  /** By UID: uses that had ended by then may be forgotten for good. */
+  readonly #lastMs = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Called after each restore, which makes no events. */
+  onRestored(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  restore(backup: StoreState): void {
+    const { api } = this.#world.engine;
+    const before = new Map(api.list("persistentvolumeclaims").map((claim) => [claim.metadata.uid, saidBy(claim)]));
+    const seenBy = this.#runners();
+    api.rewind(backup, isOursAlone);
+    for (const claim of api.list("persistentvolumeclaims")) {
+      const { uid } = claim.metadata;
+      if (before.get(uid) === saidBy(claim)) continue;
+      this.#wentBack.set(uid, { atMs: this.#world.now, seenBy });
+      this.#lastMs.set(uid, this.#world.now);
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** What stands in the claim's status went back, and nobody who had seen it before has led for long enough since. */
+  isBack(uid: string): boolean {
+    const back = this.#wentBack.get(uid);
+    if (back === undefined) return false;
+    const { health, replicas, now } = this.#world;
+    const hasLed = health.ledBy({ fromMs: back.atMs, toMs: now }, RIGHTS_MS) !== undefined;
+    const isOver =
+      hasLed && replicas.some(({ name, process }) => name === health.leader && isSame(back, name, process));
+    if (isOver) this.#wentBack.delete(uid);
+    return !isOver;
+  }
+
+  /** By when a use has to have ended to be forgotten, as who had used the claim last went back. */
+  forgetsUntil(uid: string): number | undefined {
+    return this.#lastMs.get(uid);
+  }
+
+  /** Replicas that are well. */
+  #runners(): ReadonlyMap<string, SimProcess> {
+    const { replicas, health } = this.#world;
+    const running = replicas.flatMap(({ name, process }) =>
+      process && health.isWell(name, RIGHTS_MS) ? [[name, process] as const] : [],
+    );
+    return new Map(running);
+  }
+}
+
+function isSame({ seenBy }: WentBack, name: string, process: SimProcess | undefined): boolean {
+  return process !== undefined && seenBy.get(name) === process;
+}
+
+function saidBy(claim: ApiObject): string {
+  const said: Published | undefined = publishedIn(claim);
+  return JSON.stringify(said ?? null);
+}
+
+const OURS = /^mooring\.dev\//;
+
+/** Nobody but Mooring has changed it since. */
+function isOursAlone(before: ApiObject, now: ApiObject): boolean {
+  if (before.metadata.uid !== now.metadata.uid) return false;
+  if (now.kind === "Lease") return now.metadata.namespace === "mooring";
+  const isKept = now.kind === "PersistentVolumeClaim" || now.kind === "PersistentVolume";
+  return isKept && othersIn(before) === othersIn(now);
+}
+
+/** All that is not Mooring's. */
+function othersIn({ metadata, status, ...rest }: ApiObject): string {
+  const { resourceVersion: _, annotations = {}, ...meta } = metadata;
+  const kept = Object.entries(annotations).filter(([name]) => !OURS.test(name));
+  const state: JsonObject = isObject(status) ? status : {};
+  const conditions = Array.isArray(state.conditions) ? state.conditions : [];
+  const foreign = conditions.filter((one) => !(isObject(one) && OURS.test(String(one.type))));
+  return JSON.stringify([rest, { ...meta, managedFields: undefined }, kept, { ...state, conditions: foreign }]);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
