@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { secondsText } from "../../simulation/world/time.ts";
 import { closeHouses, House } from "../house.ts";
-import { addClaim, addPod, nodeRef, podRef } from "../objects.ts";
+import { addClaim, addPod, CLAIM, nodeRef, podRef } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
 
@@ -43,6 +44,26 @@ describe("a claim whose use is reported", () => {
     }
 
     expect(writes.map(({ resource }) => resource)).toEqual(["persistentvolumeclaims"]);
+  });
+
+  it("is told the later time again when the store goes back to one from before its use", async () => {
+    const { house, leader, n1 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await leader.send(n1.report());
+    await house.pass(1_000);
+    const told = statusIn(house)?.sinceMs ?? 0;
+    // Its node has been told that it may forget the end.
+    n1.releases = [];
+    await leader.send(n1.report());
+    const later = JSON.stringify(house.api.get(CLAIM)?.status);
+    const earlier = later.replaceAll(secondsText(told), secondsText(told - 10_000));
+
+    house.api.update(CLAIM, (claim) => ({ ...claim, status: JSON.parse(earlier) }), { subresource: "status" });
+    await house.pass(30_000);
+
+    expect(earlier).not.toBe(later);
+    expect(statusIn(house)?.sinceMs).toBe(told);
   });
 
   it("waits for its node to read after the pod ended, and says how far its watch has to come", async () => {
