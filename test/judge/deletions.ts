@@ -24,7 +24,7 @@ export interface Deletion {
 export function judgeGone(docket: Docket, { name, stored, mounts, isForced }: Deletion): void {
   if (mounts.length === 0) docket.judge("protected", true, () => "");
   // Whatever is true: one that says that it is in use is kept.
-  const saysInUse = stored !== undefined && (!stored.isUnused || stored.staged !== undefined);
+  const saysInUse = stored !== undefined && (stored.isInUse || stored.staged !== undefined);
   for (const { words, isNew, excuse } of mounts) {
     if (isNew && !saysInUse) continue;
     if (isForced) docket.judge("protected", true, () => "");

@@ -15,6 +15,8 @@ export interface Stated {
 export interface Published {
   readonly claimUid: string;
   readonly isUnused: boolean;
+  /** It says that it is in use; what somebody else makes of the condition may say neither. */
+  readonly isInUse: boolean;
   readonly reason: string;
   readonly message: string;
   readonly sinceMs: number;
@@ -55,6 +57,7 @@ export function publishedIn(claim: Stated): Published | undefined {
   return {
     claimUid: uid,
     isUnused: condition.status === "True",
+    isInUse: condition.status === "False",
     reason: textIn(condition.reason) ?? "",
     message: textIn(condition.message) ?? "",
     sinceMs,

@@ -45,6 +45,8 @@ export interface Forgery {
   readonly sinceMs: number | undefined;
   /** What was said to be the last use. */
   readonly release: string | undefined;
+  /** On which nodes it was said to be mounted; missing where on none. */
+  readonly mountedOn?: readonly string[] | undefined;
 }
 
 /** A claim and all that used it. */
@@ -83,6 +85,8 @@ export interface Scene {
   readonly last: Moment;
   /** How much later than that its time may be; nothing where not all had worked for long enough when that happened. */
   readonly mayBeLateMs: number | undefined;
+  /** Nodes without an agent: none of them can tell that the claim is not mounted there. */
+  readonly agentless?: readonly string[] | undefined;
   /** Who used it last has to be named. */
   readonly isLastNamed: boolean;
 }

@@ -1,5 +1,5 @@
 import type { Docket } from "./docket.ts";
-import { JUST_FORGED, whyEarlier, whyUnnamed } from "./forged.ts";
+import { JUST_FORGED, whyEarlier, whyHeld, whyUnnamed } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Scene, type Use } from "./record.ts";
 import { anew } from "./writes.ts";
@@ -42,9 +42,11 @@ interface Found {
   readonly scene: Scene;
 }
 
-function judgeState(docket: Docket, { name, dispute }: Case, { now, scene }: Found): void {
-  if (dispute !== undefined) {
-    docket.excuse("exact", dispute);
+function judgeState(docket: Docket, claim: Case, { now, scene }: Found): void {
+  const { name, dispute } = claim;
+  const excuse = dispute ?? whyHeld(claim, now, scene);
+  if (excuse !== undefined) {
+    docket.excuse("exact", excuse);
     return;
   }
   const { mounts, references, stagedOn } = scene;

@@ -57,7 +57,7 @@ const SECOND_MS = 1_000;
 
 /** What somebody else wrote of a last use may stand there until the next write takes it away. */
 function judgeAnew(docket: Docket, claim: Case, now: Published): void {
-  const theirs = now.lastUse && whyNamed(claim, now.lastUse.release);
+  const theirs = now.lastUse && whyNamed(claim, now.lastUse);
   const { isKept, told } = anew(claim, theirs === undefined ? now : { ...now, lastUse: undefined });
   docket.judge("anew", isKept, told);
 }
@@ -76,19 +76,13 @@ export function anew(
 
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
-  if (!now.isUnused) return;
+  // What stood there and is moved later only gets better; how long it may stand there, and how early it may be at rest, is judged then.
+  if (!now.isUnused || (before?.isUnused === true && now.sinceMs >= before.sinceMs)) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
-  // One that stood there and is moved later only gets better; how long it may stand there is judged meanwhile.
-  const isNew = before?.isUnused !== true || now.sinceMs < before.sinceMs;
-  const against = begun.filter((use) => (isNew && isOn(use, sentMs)) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
+  const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
-  // It stands there already, and this write only puts other things right.
-  const isLeft = before?.isUnused === true && before.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs);
-  const theirs = isLeft ? FORGED_TIME : undefined;
-  const excuses = against.map(
-    (use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs) ?? theirs,
-  );
+  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs));
   const worst = against.find((_, index) => excuses[index] === undefined);
   const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
   const [excuse] = excuses;
@@ -111,11 +105,11 @@ function wordsOf(use: Use | undefined): string {
 /** Who is named did use the claim, or named it where no scan is said to have shown a mount; and an end that was seen is within its uncertainty. */
 function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void {
   if (lastUse === undefined) return;
-  const { podUid, node, pod, evidence, uncertaintyMs, release } = lastUse;
+  const { podUid, node, pod, evidence, uncertaintyMs } = lastUse;
   const { lookalikes, lookalikesOn = [] } = claim;
   const isLike = podUid === undefined ? lookalikesOn.includes(node ?? "") : lookalikes.includes(podUid);
   const lookalike = isLike ? "a lookalike" : undefined;
-  const excuse = claim.dispute ?? lookalike ?? whyNamed(claim, release);
+  const excuse = claim.dispute ?? lookalike ?? whyNamed(claim, lastUse);
   if (excuse !== undefined) {
     docket.excuse("last-user", excuse);
     return;

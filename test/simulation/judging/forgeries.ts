@@ -13,6 +13,8 @@ export class Forgeries {
   readonly #world: World;
   /** By UID. */
   readonly #forged = new Map<string, Forgery[]>();
+  /** UIDs of claims that Mooring has written. */
+  readonly #written = new Set<string>();
   /** By UID: what Mooring wrote last, if anything, where somebody else has written since. */
   readonly #own = new Map<string, Published | undefined>();
 
@@ -43,6 +45,7 @@ export class Forgeries {
   /** Mooring has written the claim's status. */
   onStatus(uid: string): void {
     this.#own.delete(uid);
+    this.#written.add(uid);
   }
 
   #hear({ resource, type, by, object, previous }: StoreEvent): void {
@@ -53,8 +56,9 @@ export class Forgeries {
     const release = lastUseOf(object)?.release;
     const isSameUse = release === lastUseOf(previous)?.release;
     if (isSameUse && (now === undefined ? before === undefined : isSame(now, before))) return;
-    if (!this.#own.has(uid)) this.#own.set(uid, before);
-    const said = { sinceMs: now?.sinceMs, release };
+    // A claim that is made from a backup has what Mooring wrote of another one.
+    if (!this.#own.has(uid)) this.#own.set(uid, this.#written.has(uid) ? before : undefined);
+    const said = { sinceMs: now?.sinceMs, release, mountedOn: now?.mountedOn };
     this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...said }]);
   }
 }

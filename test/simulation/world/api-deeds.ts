@@ -95,10 +95,7 @@ function forgeStatus(world: World, { pick, part, agoMs }: StepOf<"forge-status">
   if (claim === undefined) return;
   world.forged.set(claim.uid, (world.forged.get(claim.uid) ?? 0) + 1);
   const ref = { resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name } as const;
-  // One that has no agent for good could never tell that the claim is not mounted there.
-  const answering = world.nodes.filter(({ agentPodUid }) => agentPodUid !== undefined);
-  const { name: node } = answering[pick % Math.max(1, answering.length)] ?? world.node(0);
-  const forging = { part, atMs: world.apiWallMs - agoMs, node };
+  const forging = { part, atMs: world.apiWallMs - agoMs, node: world.node(pick).name };
   world.engine.api.update(ref, (object) => withForged(object, forging), { subresource: "status" });
 }
 

@@ -7,6 +7,8 @@ import type { World } from "./world.ts";
 /** Whoever ran on has put right within so long, once it is well, what went back. Milliseconds. */
 const RIGHTS_MS = 3_000;
 
+const MOST_RESTORES = 3;
+
 /** A claim whose status went back, and the processes that had seen it before. */
 interface WentBack {
   readonly atMs: number;
@@ -20,6 +22,7 @@ interface WentBack {
 export class Backups {
   readonly #world: World;
   readonly #listeners: (() => void)[] = [];
+  #restores = 0;
   /** By UID, until somebody who had seen what stood there before has had the time to write it again. */
   readonly #wentBack = new Map<string, WentBack>();
   /** By UID: uses that had ended by then may be forgotten for good. */
@@ -34,7 +37,10 @@ export class Backups {
     this.#listeners.push(listener);
   }
 
+  /** Three times at most: who takes a status away again and again is answered ever later. */
   restore(backup: StoreState): void {
+    if (this.#restores === MOST_RESTORES) return;
+    this.#restores += 1;
     const { api } = this.#world.engine;
     const before = new Map(api.list("persistentvolumeclaims").map((claim) => [claim.metadata.uid, saidBy(claim)]));
     const seenBy = this.#runners();

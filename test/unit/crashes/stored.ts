@@ -11,7 +11,7 @@ export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUs
     blindGap: undefined,
     staged: undefined,
   };
-  return { claimUid: "uid", isUnused, reason, sinceMs, lastUse, ...none };
+  return { claimUid: "uid", isUnused, isInUse: !isUnused, reason, sinceMs, lastUse, ...none };
 }
 
 /** A last use on node-a, read from the mount table. */

@@ -281,10 +281,11 @@ describe("judge", () => {
   it("says how often each promise was judged, and why it was not", () => {
     const late = { ...TRUTH, users: [{ ...WEB, beganMs: 8_000 }] };
 
-    const { chances } = judgeRow({ name: "", truth: late, states: mooring([1_100, idle], [9_400, unused(9_400)]) });
+    const states = mooring([1_100, idle], [8_100, inUse], [9_400, unused(9_400)]);
+    const { chances } = judgeRow({ name: "", truth: late, states });
 
     expect(chances["never-longer"]?.excused).toEqual({ "began just before": 1 });
-    expect(chances["never-earlier"]?.judged).toBe(2);
+    expect(chances["never-earlier"]?.judged).toBe(3);
   });
 
   it.each<{ name: string; states: ClaimState[]; errorMs: number | undefined }>([

@@ -21,7 +21,8 @@ export function told(use: Partial<PublishedUse> = {}): PublishedUse {
 function published(words: Partial<Published>): Published {
   const usual = { claimUid: "uid", message: "", lastUse: undefined, mountedOn: [], staged: undefined };
   const others = { hasMore: false, unusedSince: undefined, blindGap: undefined };
-  return { ...usual, ...others, isUnused: false, reason: "Mounted", sinceMs: 3_000, ...words };
+  const isInUse = words.isUnused !== true;
+  return { ...usual, ...others, isUnused: false, isInUse, reason: "Mounted", sinceMs: 3_000, ...words };
 }
 
 export const idle = published({ isUnused: true, reason: "NeverObservedInUse", sinceMs: 1_000 });

@@ -28,7 +28,7 @@ export function caseOf(found: Partial<Case> = {}): Case {
 
 /** `True` since 21 s, by a use that ended at 20.5 s at the latest. */
 export function unused(said: Partial<Published> = {}): Published {
-  const usual = { claimUid: "uid", isUnused: true, reason: "Unmounted", message: "", sinceMs: 21_000 };
+  const usual = { claimUid: "uid", isUnused: true, isInUse: false, reason: "Unmounted", message: "", sinceMs: 21_000 };
   return {
     ...usual,
     lastUse: lastUse(),
@@ -39,7 +39,7 @@ export function unused(said: Partial<Published> = {}): Published {
 }
 
 export function inUse(said: Partial<Published> = {}): Published {
-  return unused({ isUnused: false, reason: "Mounted", sinceMs: 11_000, lastUse: undefined, ...said });
+  return unused({ isUnused: false, isInUse: true, reason: "Mounted", sinceMs: 11_000, lastUse: undefined, ...said });
 }
 
 export function lastUse(use: Partial<PublishedUse> = {}): PublishedUse {

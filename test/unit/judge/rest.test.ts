@@ -25,6 +25,8 @@ interface Row {
 
 const DISPUTED = { dispute: "unmounted under a running pod" };
 
+const FORGED = { atMs: 100, sinceMs: 19_000, release: undefined };
+
 const STATES: readonly Row[] = [
   { name: "unused, and is", now: unused(), found: [] },
   { name: "unused, and is mounted", now: unused(), scene: MOUNTED, found: ["exact"] },
@@ -35,6 +37,27 @@ const STATES: readonly Row[] = [
   { name: "nothing", now: undefined, found: ["exact"] },
   { name: "not staged, and is", now: unused(), scene: { ...IDLE, stagedOn: ["n1"] }, found: ["exact"] },
   { name: "staged, and is not", now: unused({ staged: "on n1" }), found: ["exact"] },
+  {
+    name: "mounted, and is unused: somebody else wrote that, of a node without an agent",
+    claim: { forged: [{ ...FORGED, mountedOn: ["n2"] }] },
+    now: inUse({ mountedOn: ["n2"] }),
+    scene: { ...IDLE, agentless: ["n2"] },
+    found: ["excused: the node is somebody else's"],
+  },
+  {
+    name: "mounted, and is unused: somebody else wrote that, of a node that can tell",
+    claim: { forged: [{ ...FORGED, mountedOn: ["n2"] }] },
+    now: inUse({ mountedOn: ["n2"] }),
+    scene: { ...IDLE, agentless: ["n3"] },
+    found: ["exact"],
+  },
+  {
+    name: "mounted on a node without an agent, and is unused: nobody else wrote that",
+    claim: { forged: [FORGED] },
+    now: inUse({ mountedOn: ["n2"] }),
+    scene: { ...IDLE, agentless: ["n2"] },
+    found: ["exact"],
+  },
   {
     name: "unused where that is a matter of opinion",
     claim: DISPUTED,
