@@ -61,8 +61,6 @@ interface Track {
   readonly isKubeletAlive: boolean;
   readonly agentState: AgentState;
   readonly stateSince: number;
-  /** While it is silent: when its mount table was read last by what it told, by the API server's clock, as that was dated at first. */
-  readonly silentSinceMs: number | undefined;
   readonly assumed: AssumedEnd | undefined;
 }
 
@@ -126,14 +124,6 @@ export class AgentStates {
     return this.#tracks.get(node)?.assumed;
   }
 
-  /**
-   * Up to when a Stale node has told of its mounts, milliseconds of the API server's wall clock. The same as long as it is silent,
-   * although each heartbeat of an agent that cannot read dates its last read anew.
-   */
-  silentSinceMs(node: string): number | undefined {
-    return this.#tracks.get(node)?.silentSinceMs;
-  }
-
   /** Nodes that want to be looked at now. */
   get depth(): number {
     return this.#queue.depth;
@@ -181,8 +171,7 @@ export class AgentStates {
     const isOther = agentState.kind !== before.agentState.kind;
     const assumed = assumedEndOf(track.assumed, { agentState, sight, nowMs: this.#parts.nowMs() });
     const stateSince = isOther ? this.#now : before.stateSince;
-    const silentSinceMs = agentState.kind === "Stale" ? (before.silentSinceMs ?? sight.view?.readEndedMs) : undefined;
-    const after = { ...track, agentState, stateSince, silentSinceMs, assumed };
+    const after = { ...track, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
@@ -208,7 +197,6 @@ export class AgentStates {
       isKubeletAlive: false,
       agentState: { kind: "Reporting", why: "" },
       stateSince: since,
-      silentSinceMs: undefined,
       assumed: undefined,
     };
   }

@@ -1,4 +1,3 @@
-import type { AgentStates } from "./agent-states.ts";
 import type { Barrier } from "./barrier.ts";
 import type { ClaimEvidence } from "./core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "./core/claim-facts.ts";
@@ -13,7 +12,6 @@ import type { UnstoredClaims } from "./writing/unstored-claims.ts";
 interface DecidingParts {
   readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName" | "arePodsCurrent">;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly agentStates: Pick<AgentStates, "silentSinceMs">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
   /** When a claim with this volume may have been used without anybody seeing it. */
   readonly unseenOf: (volume: Volume | undefined) => Unseen;
@@ -27,14 +25,13 @@ interface DecidingParts {
 /** The claim and everything that decides its status now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
-  const { cluster, barrier, agentStates, unstored, unseenOf, words, nowMs } = parts;
+  const { cluster, barrier, unstored, unseenOf, words, nowMs } = parts;
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
     nodeOf: cluster.node,
     arePodsCurrent: cluster.arePodsCurrent(),
     pendingNode: (found) => barrier.pendingNode(found ?? {}),
-    silentSinceMs: (node) => agentStates.silentSinceMs(node),
     podName: cluster.podName,
     nowMs: nowMs(),
   });

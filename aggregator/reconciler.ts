@@ -40,7 +40,7 @@ export interface ReconcilerParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
-  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd" | "silentSinceMs">;
+  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;

@@ -5,7 +5,7 @@ import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { Awaited } from "./claim-status.ts";
 import { type EndedReference, isToldByStatus } from "./references.ts";
 
-type Found = Omit<Awaited, "isSilent" | "silentSinceMs">;
+type Found = Omit<Awaited, "isSilent">;
 
 /**
  * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
@@ -39,14 +39,8 @@ export function awaitedOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly 
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => hasWord(node, fleet) || isLeftMounted(node))
-    .map((one) => ({ ...one, isSilent: !isReporting(one.node), ...silenceOf(one.node, fleet) }));
+    .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
   return [...named, ...behindBarrier(evidence, fleet)];
-}
-
-/** A property only where there is one. */
-function silenceOf(node: string, { silentSinceMs }: FleetFacts): Pick<Awaited, "silentSinceMs"> {
-  const sinceMs = silentSinceMs(node);
-  return sinceMs === undefined ? {} : { silentSinceMs: sinceMs };
 }
 
 /**

@@ -53,8 +53,6 @@ export interface FleetFacts extends NodeWords {
   readonly arePodsCurrent: boolean;
   /** One of the nodes that have to scan before a claim with this volume may newly count as unused. */
   readonly pendingNode: (volume: Volume | undefined) => string | undefined;
-  /** Since when nothing is known of a Stale node's mounts; nothing for others. */
-  readonly silentSinceMs: (node: string) => number | undefined;
   /** `namespace/name` of a pod, or its UID when it is not known. */
   readonly podName: (uid: string) => string;
   readonly nowMs: number;

@@ -1,6 +1,7 @@
 import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts";
 import { spanOf, type UnseenTime } from "./blind-gap.ts";
-import { gapMessage } from "./claim-messages.ts";
+import { gapMessage, idleMessage } from "./claim-messages.ts";
+import { endOf } from "./use-end.ts";
 
 /** What nobody saw of a claim. */
 export interface Unseen {
@@ -23,8 +24,7 @@ const FUTURE_MS = 5_000;
 export function withoutGap(stored: ClaimStatus): ClaimStatus {
   const { blindGap, ...rest } = stored;
   if (blindGap === undefined) return stored;
-  const added = gapMessage(blindGap);
-  return stored.message.endsWith(added) ? { ...rest, message: stored.message.slice(0, -added.length) } : rest;
+  return { ...rest, message: idleMessage(rest.lastUse && endOf(rest.lastUse), rest.reason) };
 }
 
 /**

@@ -31,13 +31,6 @@ export interface ToldNode {
   readonly pod?: string | undefined;
 }
 
-/** A node that shows a mount by the last that was heard of it, and from which nothing is heard any more. */
-export interface SilentHolder {
-  readonly node: string;
-  /** When its mounts were read last, milliseconds of the API server's wall clock; nothing when that is not known. */
-  readonly sinceMs?: number | undefined;
-}
-
 /** An idle claim at first sight. */
 export const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
@@ -58,27 +51,16 @@ export function stagedMessage(nodes: readonly string[]): string {
   return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
 }
 
-/** The same where no pod tells of them any more; and which of the nodes would have to tell, and do not. */
-export function leftMountedMessage(mountedOn: MountedOn, silent: readonly SilentHolder[]): string {
+/**
+ * The same where every pod that names the claim has ended; `silent` are those of the nodes that are Stale. Nodes come by name, so that a
+ * message that is made again is the same.
+ */
+export function leftMountedMessage(mountedOn: MountedOn, silent: readonly string[]): string {
   const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
   if (silent.length === 0) return left;
-  const known = silent.map(({ sinceMs }) => sinceMs).filter((sinceMs) => sinceMs !== undefined);
-  const since = known.length === silent.length ? ` since ${timeText(secondUp(Math.max(...known)))}` : "";
-  return `${left}${silenceText(silent)}${since}${OUT_OF_DATE}`;
+  const nodes = listed([...new Set(silent)].sort());
+  return `${left}; no report of the mounts on ${nodes}, so this may be out of date`;
 }
-
-/** True for a message that says already that nothing is heard of these nodes: since when is best known to who said so first. */
-export function tellsOfSilence(message: string, silent: readonly SilentHolder[]): boolean {
-  const [, said] = message.split(silenceText(silent), 2);
-  return said !== undefined && (said === OUT_OF_DATE || (said.startsWith(" since ") && said.endsWith(OUT_OF_DATE)));
-}
-
-/** By name, so that a message that is made again is the same. */
-function silenceText(silent: readonly SilentHolder[]): string {
-  return `; no report of the mounts on ${listed([...new Set(silent.map(({ node }) => node))].sort())}`;
-}
-
-const OUT_OF_DATE = ", so this may be out of date";
 
 function whereText({ nodes, more }: MountedOn): string {
   return more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
@@ -92,6 +74,12 @@ export function silentMessage(nodes: readonly ToldNode[]): string {
 /** The same while their answers may still come in time. */
 export function awaitedMessage(nodes: readonly ToldNode[]): string {
   return `Not known to be unused: awaiting the next report from ${listed(told(nodes))}`;
+}
+
+/** Of an unused claim, by what is stored of it: who used it last, where that is known. */
+export function idleMessage(last: ToldEnd | undefined, reason: UnusedReason): string {
+  if (last !== undefined) return endMessage(last);
+  return reason === "NeverObservedInUse" ? NEVER_OBSERVED : END_UNKNOWN;
 }
 
 /** Who used the claim last, when that ended between which times, and what that is known from. */

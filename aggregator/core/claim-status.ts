@@ -8,10 +8,8 @@ import {
   mountedMessage,
   NEVER_OBSERVED,
   REFERENCED,
-  type SilentHolder,
   silentMessage,
   stagedMessage,
-  tellsOfSilence,
 } from "./claim-messages.ts";
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
@@ -20,8 +18,6 @@ export interface Awaited {
   readonly node: string;
   /** It should have answered long ago. */
   readonly isSilent: boolean;
-  /** What it told last it read by then, milliseconds of the API server's wall clock; nothing unless it is silent, or where that is not known. */
-  readonly silentSinceMs?: number | undefined;
   /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
   readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
   /** With `pod-ended`: `namespace/name` of a pod that is over and that may have used the claim after what is stored. */
@@ -182,12 +178,10 @@ function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
   };
 }
 
-/** Nodes that are said to have it mounted, and of which nobody knows now whether they have. */
-function silentHolders({ holders, awaited }: ClaimFacts, mountedOn: MountedOn | undefined): readonly SilentHolder[] {
+/** Nodes that are said to have it mounted, and that are Stale. */
+function silentHolders({ holders, awaited }: ClaimFacts, mountedOn: MountedOn | undefined): readonly string[] {
   const named = new Set([...holders, ...(mountedOn?.nodes ?? [])]);
-  return awaited
-    .filter(({ node, isSilent }) => isSilent && named.has(node))
-    .map(({ node, silentSinceMs: sinceMs }) => ({ node, sinceMs }));
+  return awaited.filter(({ node, isSilent }) => isSilent && named.has(node)).map(({ node }) => node);
 }
 
 /**
@@ -232,12 +226,20 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   }
   const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
   // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
-  const isHeldUp = silent.length > 0 && facts.references.length === 0 && !tellsOfSilence(stored.message, silent);
-  if (!stored.unused) return isHeldUp ? { ...stored, message: silentMessage(silent) } : undefined;
+  const isHeldUp = silent.length > 0 && facts.references.length === 0;
+  if (!stored.unused) return isHeldUp ? heldUp(facts, stored, silent) : undefined;
   // Waiting would only leave a time that is known to be too early.
   if (pods.length === 0) return unused(facts, known);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.
   return notKnown(facts, known, silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent));
+}
+
+/** As the leader before said it that had reports of the nodes: a change of leader is no reason to write. */
+function heldUp(facts: ClaimFacts, stored: ClaimStatus, silent: readonly Awaited[]): ClaimStatus {
+  const { mountedOn } = stored;
+  const holders = silentHolders(facts, mountedOn);
+  const isLeft = mountedOn !== undefined && holders.length === silent.length;
+  return { ...stored, message: isLeft ? leftMountedMessage(mountedOn, holders) : silentMessage(silent) };
 }
 
 /** It may be in use, so it counts as in use. */
@@ -291,15 +293,18 @@ function stillUnused(
   if (lastUse !== undefined && lastUse.releaseId !== stored.lastUse?.releaseId) {
     // Who used it last is learnt later than that nobody does: the time stays.
     const { sinceMs } = stored;
-    return tellsOfUse(stored) ? unusedSince(endOf(lastUse), { sinceMs, lastUse }) : { ...stored, lastUse };
+    const isAboutUse = facts.stored !== undefined && tellsOfUse(facts.stored);
+    return isAboutUse ? unusedSince(endOf(lastUse), { sinceMs, lastUse }) : { ...stored, lastUse };
   }
   const isValid = stored.sinceMs === facts.stored?.sinceMs && stored.lastUse === facts.stored.lastUse;
   return isValid ? undefined : stored;
 }
 
 /** False where a pod that came and went unused, or an end that nobody saw, is later than the last use and is told instead. */
-function tellsOfUse({ reason, message, lastUse }: ClaimStatus): boolean {
-  return reason !== "NoPodUsing" || (lastUse !== undefined && message === endMessage(endOf(lastUse)));
+function tellsOfUse({ reason, sinceMs, blindGap, lastUse }: ClaimStatus): boolean {
+  if (reason !== "NoPodUsing") return true;
+  if (lastUse === undefined || blindGap !== undefined) return lastUse !== undefined;
+  return lastUse.evidence === "pod-status" && Math.ceil(lastUse.releasedAtMs / 1_000) === Math.ceil(sinceMs / 1_000);
 }
 
 function unusedSince(

@@ -72,13 +72,13 @@ function isSameUpstream(
   return known?.unused === status.unused && wholeSeconds(known.sinceMs ?? 0) === wholeSeconds(status.sinceMs);
 }
 
-/** True when writing `desired` over `stored` would change nothing. */
+/** True when writing `desired` over `stored` would change nothing. What is said of an unused claim follows from the rest. */
 export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
   return (
     stored !== undefined &&
     stored.unused === desired.unused &&
     stored.reason === desired.reason &&
-    stored.message === desired.message &&
+    (stored.unused || stored.message === desired.message) &&
     wholeSeconds(stored.sinceMs) === wholeSeconds(desired.sinceMs) &&
     stored.lastUse?.releaseId === desired.lastUse?.releaseId &&
     nodesText(stored.mountedOn) === nodesText(desired.mountedOn) &&

@@ -144,7 +144,7 @@ function takeStatus(fields: Parameters<typeof readClaimStatus>[0]): void {
 }
 
 const USE = endWith({ byMs: NOW - 60_000 });
-const SILENT = { node: "n1", isSilent: true, silentSinceMs: NOW - 90_000, why: "was-mounted" } as const;
+const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 /** What may become known of a claim whose stored status somebody has written. */
 const CHANGES: readonly Partial<ClaimFacts>[] = [
   ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], awaited: [SILENT] }],

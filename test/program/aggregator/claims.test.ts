@@ -118,7 +118,7 @@ describe("a claim whose use is reported", () => {
     await house.pass(60_000);
 
     expect(statusIn(house)).toMatchObject({ unused: false, reason: "Mounted" });
-    expect(statusIn(house)?.message).toMatch(/no report of the mounts on n1 since/);
+    expect(statusIn(house)?.message).toMatch(/no report of the mounts on n1, so/);
   });
 
   it("is no longer in use when a pod comes to light that has mounted something else of that name", async () => {

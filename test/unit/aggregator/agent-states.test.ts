@@ -182,53 +182,6 @@ describe("what time alone brings", () => {
     expect(world.told).toEqual(["180 n1 Stale"]);
   });
 
-  it("since when a node is Stale stays the same until it reports again", async () => {
-    const world = newWorld();
-    await world.begin(n1);
-    await world.report("n1");
-    const readAtMs = world.clock.wallMs();
-
-    const since: (number | undefined)[] = [world.agentStates.silentSinceMs("n1")];
-    for (const seconds of [80, 20, 3_600]) {
-      await world.advance(seconds);
-      since.push(world.agentStates.silentSinceMs("n1"));
-    }
-    await world.report("n1");
-    since.push(world.agentStates.silentSinceMs("n1"));
-
-    expect(since).toEqual([undefined, undefined, readAtMs, readAtMs, undefined]);
-  });
-
-  it("since when an agent reads nothing completely is not dated anew by each of its heartbeats", async () => {
-    const world = newWorld();
-    await world.begin(n1);
-    const endedAt = world.clock.monotonicMs();
-    const stuck = reportWith({ read: { beganAt: endedAt - 1, endedAt }, driftPpm: 100_000 });
-
-    const since: (number | undefined)[] = [];
-    const dated: (number | undefined)[] = [];
-    for (let turn = 0; turn < 20; turn += 1) {
-      const receipt = { atMs: world.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" };
-      world.fleet.accept({ ...stuck, sentAt: world.clock.monotonicMs() }, receipt);
-      world.agentStates.onReport("n1");
-      await world.advance(30);
-      since.push(world.agentStates.silentSinceMs("n1"));
-      dated.push(world.fleet.view("n1")?.readEndedMs);
-    }
-
-    expect(new Set(dated).size).toBeGreaterThan(10);
-    expect(new Set(since.filter((ms) => ms !== undefined)).size).toBe(1);
-  });
-
-  it("nothing is known of since when a node is Stale that was never heard of", async () => {
-    const world = newWorld();
-    await world.begin(n1);
-
-    await world.advance(100);
-
-    expect([world.kindOf("n1"), world.agentStates.silentSinceMs("n1")]).toEqual(["Stale", undefined]);
-  });
-
   it("an idle fleet costs a look at each node now and then, and never the Leases", async () => {
     const world = newWorld();
     const nodes = Array.from({ length: 50 }, (_, index) => nodeWith(`node-${index}`));

@@ -91,7 +91,7 @@ describe("a node without an agent", () => {
     await harness.advance(3_600_000);
 
     expect(before).toMatchObject({ unused: false, reason: "Mounted" });
-    expect(before?.message).toContain("; no report of the mounts on n1 since ");
+    expect(before?.message).toContain("; no report of the mounts on n1, ");
     expect(statusOf(harness)).toEqual(before);
   });
 

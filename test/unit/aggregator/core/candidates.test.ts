@@ -33,20 +33,19 @@ const SEEN = { isWitnessed: true };
 const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
 
 describe("a node that is Stale", () => {
-  it("is told with since when nothing is known of its mounts, and any other without", () => {
+  it("comes once, the nearest reason first", () => {
     const found = evidenceWith({
       history: { pending: [pendingOn("n2")], latest: undefined },
       shownOn: ["n1"],
       attachedTo: ["n3"],
     });
-    const silentSinceMs = (node: string) => (node === "n1" ? NOON : undefined);
     const agentStates = { n1: "Stale", n3: "Stale" } as const;
 
-    const awaited = awaitedOf(found, fleetWith([viewWith()], { agentStates, silentSinceMs }));
+    const awaited = awaitedOf(found, fleetWith([viewWith()], { agentStates }));
 
     expect(awaited).toEqual([
       { node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" },
-      { node: "n1", isSilent: true, why: "was-mounted", silentSinceMs: NOON },
+      { node: "n1", isSilent: true, why: "was-mounted" },
       { node: "n3", isSilent: true, why: "attached" },
     ]);
   });

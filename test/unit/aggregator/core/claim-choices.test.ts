@@ -71,12 +71,23 @@ describe("of several ends", () => {
 describe("a later user that is learnt of a claim that counts as unused", () => {
   it("takes the place of one that was known from its pod only, and the time stays", () => {
     const lastUse = lastUseWith({ evidence: "pod-status" });
-    const told = { reason: "NoPodUsing", message: endMessage(endOf(lastUse)), sinceMs: NOON + 2_000 } as const;
+    const told = { reason: "NoPodUsing", message: endMessage(endOf(lastUse)), sinceMs: lastUse.releasedAtMs } as const;
+    const stored = statusWith({ unused: true, ...told, lastUse });
+    const end = endWith({ byMs: lastUse.releasedAtMs });
+
+    const status = desiredClaimStatus(factsWith({ stored, ends: [end] }));
+
+    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: end.byMs, lastUse: { releaseId: "release-1" } });
+  });
+
+  it("is told beside a time that a pod left which had not used it", () => {
+    const lastUse = lastUseWith({ evidence: "pod-status" });
+    const told = { reason: "NoPodUsing", message: "Pod shop/other had ended", sinceMs: NOON + 60_000 } as const;
     const stored = statusWith({ unused: true, ...told, lastUse });
 
-    const status = desiredClaimStatus(factsWith({ stored, ends: [endWith()] }));
+    const status = desiredClaimStatus(factsWith({ stored, ends: [endWith({ byMs: NOON + 50_000 })] }));
 
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2_000, lastUse: { releaseId: "release-1" } });
+    expect(status).toMatchObject({ ...told, lastUse: { releaseId: "release-1" } });
   });
 });
 

@@ -207,7 +207,10 @@ describe("an idle claim that may have been used while nobody watched", () => {
   it("is not moved into the future by whoever may edit claims", () => {
     const forged = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_001 } };
 
-    expect(decide(forged, unseenIn())).toEqual(IDLE);
+    expect(decide(forged, unseenIn())).toEqual({
+      ...IDLE,
+      message: expect.stringMatching(/^Last used by pod shop\/old/),
+    });
   });
 
   it("is not moved by a time of a clock that was set back since, which would be another one with each look", () => {

@@ -116,20 +116,20 @@ describe("desiredClaimStatus", () => {
       },
     },
     {
-      name: "of a node that shows a mount that no pod tells of it is said since when nothing is heard, beside one that reports",
+      name: "of a node that shows a mount that no pod tells of it it is said that it is Stale, beside one that reports",
       facts: {
         holders: ["n1", "n2"],
         awaited: [
           { node: "n1", isSilent: false, why: "pod-ended" },
-          { node: "n2", isSilent: true, why: "was-mounted", silentSinceMs: NOON },
-          { node: "n3", isSilent: true, why: "attached", silentSinceMs: NOON + 1_000 },
+          { node: "n2", isSilent: true, why: "was-mounted" },
+          { node: "n3", isSilent: true, why: "attached" },
         ],
         stored: mountedStatus(["n1", "n2"]),
       },
       status: {
         ...{ unused: false, reason: "Mounted", sinceMs: NOON, mountedOn: { nodes: ["n1", "n2"], more: false } },
         message:
-          "In use: still mounted on nodes n1 and n2, although every pod that names the claim has ended; no report of the mounts on n2 since 00:26:40 UTC on 2026-09-10, so this may be out of date",
+          "In use: still mounted on nodes n1 and n2, although every pod that names the claim has ended; no report of the mounts on n2, so this may be out of date",
       },
     },
     {
@@ -137,24 +137,24 @@ describe("desiredClaimStatus", () => {
       facts: {
         holders: ["n1"],
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: true, why: "was-mounted", silentSinceMs: NOON }],
+        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
         stored: mountedStatus(["n1"]),
       },
       status: { message: "In use: mounted on node n1" },
     },
     {
-      name: "what an earlier run wrote of the silence of a node stays, as that knew since when",
+      name: "what an earlier leader wrote of a Stale node that it had reports of stays",
       facts: {
         awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
-        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, [{ node: "n1", sinceMs: NOON }]) }),
+        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
       },
-      status: undefined,
+      status: { message: leftMountedMessage(ON_N1, ["n1"]) },
     },
     {
       name: "but not when another node is Stale as well",
       facts: {
         awaited: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
-        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, [{ node: "n1", sinceMs: NOON }]) }),
+        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
       },
       status: {
         message: "Not known to be unused: no report from n1 (had it mounted) and n2 (had it mounted)",

@@ -37,7 +37,6 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     nodes: () => ["n1", "n2", "n3"],
     arePodsCurrent: true,
     pendingNode: () => undefined,
-    silentSinceMs: () => undefined,
     podName: (uid) => `shop/${uid}`,
     nowMs: NOON,
     ...rest,
