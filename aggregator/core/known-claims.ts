@@ -32,9 +32,9 @@ export class KnownClaims {
       .filter((uid) => uid !== undefined);
   }
 
-  /** These pods name a claim that is gone. */
+  /** These pods name a claim that is gone. One that is on no node yet has used nothing of it, and gets the next one of its name. */
   onClaimGone(pods: readonly Pod[]): void {
-    for (const { uid } of pods) this.#withoutClaim.add(uid);
+    for (const { uid, node } of pods) if (node !== undefined) this.#withoutClaim.add(uid);
   }
 
   /** `pod` as it is; nothing where it is gone. */

@@ -305,6 +305,25 @@ describe("createCluster", () => {
     expect([before[0], meanwhile[1], afterwards[1]]).toEqual([true, false, false]);
   });
 
+  it("a pod that waits for a node knows the claim that is made again under the name: it used nothing of the earlier one", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const claim = (uid: string, version: string): object => ({
+      metadata: { namespace: "shop", name: "data", uid, resourceVersion: version },
+    });
+    of("persistentvolumeclaims").items.push(claim("claim-1", "90"));
+    of("pods").items.push(pod(90, { phase: "Pending", isPlaced: false }));
+    await start();
+
+    of("persistentvolumeclaims").push("DELETED", claim("claim-1", "111"));
+    of("persistentvolumeclaims").push("ADDED", claim("claim-2", "112"));
+    of("pods").push("MODIFIED", pod(120));
+    await settle();
+    const knows = cluster.knewClaim("pod-1", { key: "shop/data", uid: "claim-2" });
+    await stop();
+
+    expect(knows).toBe(true);
+  });
+
   it("is synced when all collections have been listed", async () => {
     const { cluster, start, stop } = fixture();
     const before = cluster.unsynced();
