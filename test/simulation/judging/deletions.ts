@@ -13,6 +13,9 @@ import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { agentOn, type Witness, WRITES_MS } from "./witness.ts";
 
+/** An agent whose reports nobody took tries again after so long at most. Milliseconds. */
+const RETRIES_MS = 5_000;
+
 /** A mount that a kernel has when a claim goes. */
 interface Mount {
   readonly words: string;
@@ -125,7 +128,9 @@ export class DeletionWatch {
     const { health, now } = this.#world;
     if (this.#witness.isUnseen(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
-    return health.ledBy(span, WRITES_MS, agentOn(node)) === undefined ? "nobody was well since" : undefined;
+    return health.ledBy(span, RETRIES_MS + WRITES_MS, agentOn(node)) === undefined
+      ? "nobody was well since"
+      : undefined;
   }
 }
 
