@@ -29,6 +29,8 @@ export class WriteWatch {
   readonly #counts = new Map<string, number>();
   /** Of each claim: when, by true time, it was last written. */
   readonly #writtenAt = new Map<string, number>();
+  /** Of each claim: which process wrote it last. */
+  readonly #writtenBy = new Map<string, string>();
   /** By what is written on which state: when, by true time, that was first sent. Nobody can take back what is on its way. */
   readonly #sent = new Map<string, number>();
 
@@ -81,8 +83,17 @@ export class WriteWatch {
     if (claim !== undefined)
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
         ...{ now, before, own, beforeMs, sentMs, heardMs },
-        presentMs: this.#world.engine.trueWallMs() + this.#world.apiClocks.leastSince(this.#world.now),
+        presentMs: this.#presentMs(by, { isOwn: this.#writtenBy.get(uid) === by, sentMs }),
       });
+    this.#writtenBy.set(uid, by);
+  }
+
+  /** What stands there by a clock of which only another process has heard is in the future for this one. */
+  #presentMs(by: string, { isOwn, sentMs }: { readonly isOwn: boolean; readonly sentMs: number }): number {
+    const { engine, apiClocks, health, tempo } = this.#world;
+    // Who has had no answer for longer leads no more.
+    const answeredMs = health.heardOf(by, { untilMs: sentMs, forMs: tempo.election.renewDeadlineMs });
+    return engine.trueWallMs() + (isOwn ? apiClocks.leastNow : apiClocks.leastFrom(answeredMs));
   }
 }
 

@@ -29,9 +29,14 @@ export class ApiClocks {
     }
   }
 
-  /** The least that one of them was ahead of true time at some time since. */
+  /** The least that one of them is ahead of true time by what who writes of a moment may have heard. */
   leastSince(trueMs: number): number {
-    const past = this.#past.filter(({ untilMs }) => untilMs >= trueMs - UNHEARD_MS);
+    return this.leastFrom(trueMs - UNHEARD_MS);
+  }
+
+  /** The least that one of them was ahead of true time at some time from then on. */
+  leastFrom(trueMs: number): number {
+    const past = this.#past.filter(({ untilMs }) => untilMs >= trueMs);
     return Math.min(...past.map(({ offsetMs }) => offsetMs), this.leastNow);
   }
 
