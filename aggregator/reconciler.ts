@@ -177,6 +177,12 @@ export class Reconciler {
     this.writes.forget(claim);
   }
 
+  /** The claim came or changed. */
+  onClaim(key: string): void {
+    this.#podEnds.onClaim(key);
+    this.enqueue(key);
+  }
+
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
   onPodEnded(end: PodEnd): void {
     this.#podEnds.onPodEnded(end);

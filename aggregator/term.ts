@@ -189,7 +189,7 @@ export class Term {
 
   /** The claim came or changed. */
   onClaim(key: string): void {
-    this.reconciler.enqueue(key);
+    this.reconciler.onClaim(key);
     this.volumes.onClaim(key);
   }
 

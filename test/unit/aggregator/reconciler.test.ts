@@ -654,6 +654,20 @@ describe("references", () => {
     expect([before, harness.writes.map(({ unused }) => unused)]).toEqual([0, [true]]);
   });
 
+  it("a claim that its watch shows only after a pod of it has ended waits for that pod's node", async () => {
+    const harness = await running({ claims: [] });
+    await harness.putPod(podWith());
+    await harness.advance(1_000);
+    await harness.removePod("pod-1", "301");
+
+    await harness.putClaim(claimWith());
+    await harness.advance(10_000);
+    const before = harness.writes.length;
+    await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
+
+    expect([before, harness.writes.map(({ unused }) => unused)]).toEqual([0, [true]]);
+  });
+
   it("a mount is told of meanwhile", async () => {
     const harness = await running();
     const before = harness.writes.length;
