@@ -77,12 +77,16 @@ export function anew(
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
   // What stood there and is moved later only gets better; how long it may stand there, and how early it may be at rest, is judged then.
-  if (!now.isUnused || (before?.isUnused === true && now.sinceMs >= before.sinceMs)) return;
+  if (!now.isUnused || (before?.isUnused === true && now.sinceMs > before.sinceMs)) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
   const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
   const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
-  const excuses = against.map((use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs));
+  // Somebody else wrote that time, and this write only puts other things right.
+  const theirs = before?.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs) ? FORGED_TIME : undefined;
+  const excuses = against.map(
+    (use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs) ?? theirs,
+  );
   const worst = against.find((_, index) => excuses[index] === undefined);
   const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
   const [excuse] = excuses;

@@ -37,11 +37,11 @@ const TIMES: readonly Row[] = [
     found: ["never-unused-while-mounted"],
   },
   {
-    name: "before the end of a use, where that stood there",
+    name: "before the end of a use, as somebody else has written before that",
     claim: { forged: [{ atMs: 100, sinceMs: 19_000, release: undefined }] },
     now: EARLY,
     before: unused({ sinceMs: 19_000, reason: "Tidied" }),
-    found: [],
+    found: ["excused: the time is somebody else's"],
   },
   {
     name: "before the end of a use, as somebody else wrote, and Mooring took away since",
