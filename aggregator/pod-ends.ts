@@ -4,7 +4,7 @@ import type { Cluster } from "./sources/cluster.ts";
 import type { PodEnd } from "./sources/pods.ts";
 
 interface PodEndParts {
-  readonly cluster: Pick<Cluster, "claim">;
+  readonly cluster: Pick<Cluster, "claim" | "knewClaim">;
   readonly memories: Pick<ClaimMemories, "noteEnd">;
   readonly enqueue: (claimKey: string) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -80,8 +80,8 @@ export class PodEnds {
     const { cluster, memories, enqueue } = this.#parts;
     const claim = cluster.claim(key);
     if (claim === undefined || told.has(claim.uid) || !refersTo(pod, claim)) return;
-    // It was over before this claim was made: it meant an earlier one of that name.
-    if (seenAtMs < (claim.createdAtMs ?? 0)) return;
+    // It was over before this claim was made: it meant an earlier one of that name. Clocks may differ, so one that is known to have had it counts.
+    if (seenAtMs < (claim.createdAtMs ?? 0) && !cluster.knewClaim(pod.uid, claim)) return;
     told.add(claim.uid);
     const { key: name, uid: podUid, node, hasStarted, createdAtMs } = pod;
     memories.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
