@@ -71,6 +71,8 @@ export class Barrier {
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
+    // All claims may come at once: the first one wakes the loop.
+    if (this.#isUnwatched) return;
     this.#isUnwatched = true;
     this.#news.abort("pods are not watched");
   }

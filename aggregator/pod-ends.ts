@@ -21,8 +21,9 @@ interface RecentEnd {
 
 /** The watch of claims may be behind that of pods by so much: a dead connection is noticed in three minutes. Milliseconds. */
 const BEHIND_MS = 200_000;
+/** Ends are remembered of so many names of claims, and so many of each: whoever makes pods must not fill the memory. */
 const MOST_CLAIMS = 20_000;
-const MOST_OF_ONE = 64;
+const MOST_OF_ONE = 16;
 
 /** Hands the ends of pods to the claims that they named. */
 export class PodEnds {

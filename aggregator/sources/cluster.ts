@@ -51,7 +51,7 @@ export interface Cluster extends Directory {
   readonly podsReached: () => string | undefined;
   /** False while the watch of all pods is interrupted: a pod may use a claim, and is not known. */
   readonly arePodsCurrent: () => boolean;
-  /** Up to which resource version what became of claims has been told; nothing while they have to be listed anew. */
+  /** The claims here are those of the API server up to this resource version; nothing while they have to be listed anew. */
   readonly claimsReached: () => string | undefined;
   /** False while claims or volumes have to be listed anew. */
   readonly areBindingsListed: () => boolean;

@@ -6,13 +6,19 @@ import { startLeader, statusIn, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 
+/** A leader that both nodes have reported to. */
+async function atRest() {
+  const house = houseWithNodes();
+  const leader = await startLeader(house);
+  const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
+  for (const node of nodes) await leader.send(node.report());
+  await house.pass(5_000);
+  return { house, leader, nodes };
+}
+
 describe("a claim that comes while pods are not watched", () => {
   it("is said to be unused once they are listed anew and its nodes have reported since, and not before", async () => {
-    const house = houseWithNodes();
-    const leader = await startLeader(house);
-    const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
-    for (const node of nodes) await leader.send(node.report());
-    await house.pass(5_000);
+    const { house, leader, nodes } = await atRest();
     // The server has forgotten what happened since the watch broke off, so they have to be listed; and that fails.
     for (const server of house.api.servers) server.cut();
     addPod(house, "other", { claim: "another" });
@@ -43,11 +49,7 @@ describe("a claim that comes while pods are not watched", () => {
   });
 
   it("is said to be unused soon after the watch goes on, where nothing was missed", async () => {
-    const house = houseWithNodes();
-    const leader = await startLeader(house);
-    const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
-    for (const node of nodes) await leader.send(node.report());
-    await house.pass(5_000);
+    const { house } = await atRest();
     for (const server of house.api.servers) server.cut();
     house.refuse((site) => site === "watch pods");
     await house.pass(2_000);
