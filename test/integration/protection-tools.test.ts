@@ -179,7 +179,8 @@ describe("a namespace that is deleted with one mounted claim", () => {
     const pod = await mounted("of-namespace");
 
     await stage.api.remove(NAMESPACE_PATH);
-    for (const other of ["beside-1", "beside-2"]) await gone(other);
+    // The scene made "probe" before: each claim of the namespace goes at its own pace.
+    for (const other of ["beside-1", "beside-2", "probe"]) await gone(other);
     const { stdout } = await scene.kubectl("get", "pvc", "-o", "jsonpath={.items[*].metadata.name}");
     const [claim, volume] = [await read("of-namespace"), await volumePhase("of-namespace")];
     await stage.kubelets[0].unmount(pod);
