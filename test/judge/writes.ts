@@ -76,6 +76,8 @@ export function anew(
 
 /** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
+  // One apply carries both conditions: where only the volume is staged, or is no longer, nothing is said of when it was used.
+  if (before !== undefined && isSame({ ...now, staged: undefined }, { ...before, staged: undefined })) return;
   // What stood there and is moved later only gets better; how long it may stand there, and how early it may be at rest, is judged then.
   if (!now.isUnused || (before?.isUnused === true && now.sinceMs > before.sinceMs)) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);

@@ -51,6 +51,18 @@ const TIMES: readonly Row[] = [
     found: ["never-longer"],
   },
   {
+    name: "before the end of a use, where only the volume is staged anew",
+    now: { ...EARLY, staged: "on n1" },
+    before: EARLY,
+    found: [],
+  },
+  {
+    name: "before the end of a use, where the volume is staged anew and its last use is told",
+    now: { ...EARLY, staged: "on n1" },
+    before: unused({ sinceMs: 19_000, lastUse: undefined }),
+    found: ["never-longer"],
+  },
+  {
     name: "later than it stood there, while a use goes on",
     claim: { uses: [useOf(), ongoing()] },
     before: EARLY,
