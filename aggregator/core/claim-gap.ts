@@ -70,7 +70,7 @@ function untilNow(unseen: Unseen, nowMs: number): Unseen {
 }
 
 /** Written now it might have to be taken back soon, and until then it would be a lie. */
-export function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
+function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
   return openUntilMs !== undefined && status?.unused === true && status.sinceMs < openUntilMs;
 }
 

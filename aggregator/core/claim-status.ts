@@ -1,5 +1,5 @@
 import { type ClaimStatus, type LastUse, MAX_NODES, type MountedOn } from "../../common/storage/claim-status.ts";
-import { isTooSoon, type Unseen, withGap, withoutGap } from "./claim-gap.ts";
+import { type Unseen, withGap, withoutGap } from "./claim-gap.ts";
 import {
   awaitedMessage,
   END_UNKNOWN,
@@ -87,15 +87,11 @@ function withStaged(status: ClaimStatus | undefined, facts: ClaimFacts): ClaimSt
   return base.staged === staged ? status : { ...base, staged };
 }
 
-/**
- * What is stored stays until the nodes have reported on which the volume may be staged; and for as long as the time beside it may turn out to
- * be too early: to write that time once more would be a lie.
- */
-function stagedBy({ stored, stagedOn, awaited, unseen }: ClaimFacts): string | undefined {
+/** What is stored stays until the nodes have reported on which the volume may be staged. */
+function stagedBy({ stored, stagedOn, awaited }: ClaimFacts): string | undefined {
   if (stagedOn === undefined) return undefined;
   if (stagedOn.length > 0) return stagedMessage(stagedOn);
-  const isKept = awaited.length > 0 || (unseen !== undefined && isTooSoon(stored, unseen));
-  return isKept ? stored?.staged : undefined;
+  return awaited.length > 0 ? stored?.staged : undefined;
 }
 
 function statusBy(facts: ClaimFacts): ClaimStatus | undefined {

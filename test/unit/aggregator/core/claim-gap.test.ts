@@ -61,16 +61,6 @@ describe("a gap of which nodes have still to tell", () => {
     expect(status?.sinceMs).toBe(told);
   });
 
-  it("a claim that is staged no longer is told of once its time is known", () => {
-    const staged = { ...IDLE, staged: "Staged on node n1" };
-
-    const meanwhile = decide(staged, open, { stagedOn: [] });
-    const afterwards = decide(staged, unseenIn(time(1, 3)), { stagedOn: [] });
-
-    expect(meanwhile).toBeUndefined();
-    expect(afterwards).toMatchObject({ sinceMs: NOON + 3 * MIN, staged: undefined });
-  });
-
   it("what an earlier leader had found out moves no time to one that is too early as well", () => {
     const found = notBefore(open, NOON + 2 * MIN);
 
