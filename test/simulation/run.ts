@@ -171,9 +171,11 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
   tell(`${Math.round(world.now)} everything works again`);
   world.heal();
   const waitsMs = isPatient ? exactAfterMs : settlesMs;
-  const exactFrom = isPatient || isCalm ? world.now + waitsMs : Number.POSITIVE_INFINITY;
+  const worksFrom = isPatient || isCalm ? world.now + waitsMs : Number.POSITIVE_INFINITY;
   await pass(stage, waitsMs);
   await settle(stage, Number.POSITIVE_INFINITY);
+  // A use that ends before its node has told this leader anything is over before it is known: its end may be dated late.
+  const exactFrom = Math.max(worksFrom, world.health.ledSinceMs + HEARD_MS);
   if (setup.tempo === "brisk" && !isPatient && !isCalm && seed % 2 === 1) return;
   if (setup.protection !== undefined) deleteSome(world);
   for (const pod of world.cluster.pods.there) {

@@ -102,8 +102,13 @@ export class Health {
 
   /** One process has led for so long. */
   hasLedFor(ms: number): boolean {
-    const term = this.#terms.at(-1);
-    return term !== undefined && term.leader !== "" && this.#now() - term.fromMs >= ms;
+    return this.#now() - this.ledSinceMs >= ms;
+  }
+
+  /** When the present leader began to lead; never while nobody leads. */
+  get ledSinceMs(): number {
+    const { leader = "", fromMs = 0 } = this.#terms.at(-1) ?? {};
+    return leader === "" ? Number.POSITIVE_INFINITY : fromMs;
   }
 
   /** What happened before that moment a process that has run until another one had heard of: what it stood still, or watches lagged, counts not. */
