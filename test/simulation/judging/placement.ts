@@ -3,9 +3,11 @@ import type { Docket } from "../../judge/docket.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import { type ClaimRecord, claimNamesOf, meansClaim } from "../world/claims.ts";
+import { NAMESPACE } from "../world/objects.ts";
 import type { PodRecord } from "../world/pods.ts";
 import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
+import { PlacementLoops } from "./placement-loops.ts";
 
 /** docs/affinity.md: what an agent decides on is five seconds old at most when it sends. True milliseconds, by clocks that drift. */
 const DECIDED_MS = 5_100;
@@ -16,10 +18,23 @@ const MADE_FOR_IT_MS = 100;
 /** Nodes are made when the world begins, within its first second or the one that it begins in. True milliseconds. */
 const NODES_MADE_MS = 1_000;
 
+/** An agent acts on a policy that it saw in force so long ago at most. True milliseconds, by clocks that drift. */
+const CONFINED_MS = 10_200;
+/** docs/affinity.md: how long a pod waits before it is failed by --reject-attached; and when that has surely been done. True milliseconds. */
+const ATTACHED_MS = 110_000;
+const ATTACHED_DONE_MS = 200_000;
+/** docs/affinity.md: a rejection has stood for so long before its pod is deleted; and when that has surely been done. True milliseconds. */
+const STANDS_MS = 13_500;
+const DELETED_BY_MS = 100_000;
+/** A rejection that its kubelet takes back is tried so often. */
+const TRIES = 3;
+
 /** Looks at each pod at the moment when an agent fails it. */
 export class PlacementWatch {
   readonly #world: World;
-  readonly #failed = new Set<string>();
+  /** By UID of the pod, when agents failed it. */
+  readonly #failed = new Map<string, readonly number[]>();
+  readonly #loops: PlacementLoops;
   /** By the version that it was decided on: when a write was first sent. Nobody can take back what is on its way. */
   readonly #sent = new Map<string, number>();
   readonly #docket: Docket;
@@ -29,6 +44,7 @@ export class PlacementWatch {
   constructor(world: World, docket: Docket) {
     this.#world = world;
     this.#docket = docket;
+    this.#loops = new PlacementLoops(world);
     world.engine.api.observe((event) => this.#hear(event));
   }
 
@@ -37,11 +53,18 @@ export class PlacementWatch {
     if (version !== undefined && !this.#sent.has(version)) this.#sent.set(version, this.#world.now);
   }
 
-  #hear({ resource, by, object, previous }: StoreEvent): void {
-    if (resource !== "pods" || by?.startsWith("agent-") !== true || phaseOf(object) !== "Failed") return;
+  #hear({ type, resource, by, object, previous }: StoreEvent): void {
+    if (resource !== "pods" || by?.startsWith("agent-") !== true) return;
     const { uid, name } = object.metadata;
-    const why = this.#whyNot(by, uid, previous);
-    this.#failed.add(uid);
+    const isDeletion = type === "DELETED" || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
+    if (isDeletion) {
+      const why = this.#whyKept(uid, object);
+      this.#docket.judge("placement", why === undefined, () => `${name} was deleted by ${by}, and ${why}`);
+    }
+    if (isDeletion || phaseOf(object) !== "Failed") return;
+    const why = this.#whyNot(by, uid, previous) ?? this.#loops.whyNot(by, uid);
+    this.#loops.note(by, uid);
+    this.#failed.set(uid, [...(this.#failed.get(uid) ?? []), this.#world.now]);
     this.#docket.judge("placement", why === undefined, () => `${name} was failed by ${by}, and ${why}`);
     if (why === undefined) this.#docket.judge("placed", true, () => "");
   }
@@ -50,11 +73,44 @@ export class PlacementWatch {
   rests(docket: Docket): void {
     const world = this.#world;
     for (const pod of world.cluster.pods.there) {
+      if (this.#isLeftFailed(pod)) docket.judge("placed", false, () => `${pod.name} was failed, and is not deleted`);
       if (pod.isOver || !isExcluded(world, pod) || !isStuck(world, pod)) continue;
-      if (!isNodeWrong(world, pod.node)) docket.judge("placed", false, () => `${pod.name} waits on ${pod.node}`);
-      else if (!this.#left.has(pod.uid)) docket.excuse("placed", "most pods of its node would be wrong");
+      const excuse = this.#whyLeft(pod);
+      if (excuse === undefined) docket.judge("placed", false, () => `${pod.name} waits on ${pod.node}`);
+      else if (!this.#left.has(pod.uid)) docket.excuse("placed", excuse);
       if (docket === this.#docket) this.#left.add(pod.uid);
     }
+  }
+
+  /** Why a pod that waits may go on to. */
+  #whyLeft(pod: PodRecord): string | undefined {
+    if (isNodeWrong(this.#world, pod.node)) return "most pods of its node would be wrong";
+    return (this.#failed.get(pod.uid)?.length ?? 0) >= TRIES ? "its kubelet took it back each time" : undefined;
+  }
+
+  /** Agents that are told to delete what they failed have not. */
+  #isLeftFailed({ uid, node, name }: PodRecord): boolean {
+    const { nodes, rejections, now, engine } = this.#world;
+    const last = this.#failed.get(uid)?.at(-1) ?? now;
+    const hasAgent = nodes.some((one) => one.name === node && one.agentPodUid !== undefined);
+    // Where something else ended it, its kubelet has written over the rejection.
+    const isRejected = isByAgent(engine.api.get({ resource: "pods", namespace: NAMESPACE, name }));
+    return rejections.settings?.deleteRejected === true && hasAgent && isRejected && now - last > DELETED_BY_MS;
+  }
+
+  /** Why the pod should not have been deleted; nothing where it should. */
+  #whyKept(uid: string, pod: ApiObject): string | undefined {
+    const { now, rejections } = this.#world;
+    const { settings } = rejections;
+    const failed = this.#failed.get(uid) ?? [];
+    const [last = now] = failed.slice(-1);
+    if (failed.length === 0) return "no agent had failed it";
+    const isRejected = settings?.deleteRejected === true && phaseOf(pod) === "Failed";
+    const isReverted = settings?.deleteReverted === true && phaseOf(pod) === "Pending";
+    if (!isRejected && !isReverted) return `it is ${phaseOf(pod)}, and no agent was told to`;
+    return isRejected && now - last < STANDS_MS
+      ? `had been failed only ${Math.round(now - last)} ms before`
+      : undefined;
   }
 
   /** Why the pod should not have been failed; nothing where it should. */
@@ -63,7 +119,7 @@ export class PlacementWatch {
     const pod = cluster.pods.byUid(uid);
     const node = nodes.find(({ name }) => `agent-${name}` === by);
     if (pod === undefined || pod.node !== node?.name) return "it is none of that node's";
-    if (this.#failed.has(uid)) return "had been failed before";
+    if ((this.#failed.get(uid)?.length ?? 0) >= TRIES) return "had been failed three times before";
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
       return "it did not wait any more";
     // Containers of an earlier boot have ended with it: the pod waits for its volumes again.
@@ -77,11 +133,15 @@ export class PlacementWatch {
       cluster.placement.wasExcluded(volume.pv, pod.node, sinceMs),
     );
     if (wrong.length === 0) return "no volume of it excludes its node";
+    if ((this.#world.rejections.unconfinedSince ?? now) < sinceMs + DECIDED_MS - CONFINED_MS)
+      return "no policy was in force";
     const isWaiting = ({ uid: claimUid, volume }: ClaimRecord): boolean => {
       const use = truth.usesOf(claimUid).find((one) => one.podUid === uid && one.endedAt === undefined);
       const stagedMs = stagedSince(node, volume) ?? now;
       const isAttached = isCsi(volume) && cluster.placement.attachedSince(volume.handle, pod.node) < sinceMs;
-      return !isAttached && (use?.beganAt ?? now) >= sinceMs && stagedMs >= sinceMs;
+      const isThere = isAttached || stagedMs < sinceMs;
+      const isPast = mayRejectAttached(this.#world, pod, ATTACHED_MS);
+      return (use?.beganAt ?? now) >= sinceMs && (!isThere || isPast);
     };
     return wrong.some(isWaiting) ? undefined : "each volume of it that excludes its node is attached or mounted there";
   }
@@ -113,9 +173,14 @@ function isStuck(world: World, pod: PodRecord): boolean {
       const isThere =
         (isCsi(volume) && cluster.placement.isAttached(volume.handle, pod.node)) ||
         stagedSince(node, volume) !== undefined;
-      return !isThere;
+      return !isThere || mayRejectAttached(world, pod, ATTACHED_DONE_MS);
     }) && !world.truth.all.some(({ podUid, endedAt }) => podUid === pod.uid && endedAt === undefined)
   );
+}
+
+/** It has waited for so long, and its agent is told to fail it all the same. */
+function mayRejectAttached({ rejections, now }: World, { boundAt = now }: PodRecord, forMs: number): boolean {
+  return rejections.settings?.rejectAttached === true && now - boundAt >= forMs;
 }
 
 /** No controller attaches any other. */
@@ -130,6 +195,10 @@ function claimsOf({ cluster }: World, pod: PodRecord): readonly ClaimRecord[] {
 /** The state that was decided on: no two objects have one version. */
 function versionIn(body: string | undefined): string | undefined {
   return /"resourceVersion":"([^"]*)"/.exec(body ?? "")?.[1];
+}
+
+function isByAgent(pod: ApiObject | undefined): boolean {
+  return phaseOf(pod) === "Failed" && JSON.stringify(pod?.status).includes('"reason":"VolumeNodeAffinity"');
 }
 
 function phaseOf(pod: ApiObject | undefined): string | undefined {

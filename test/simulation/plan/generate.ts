@@ -3,7 +3,7 @@ import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
 import { DELETIONS, HAPPENINGS, PLACEMENT, USUAL_KINDS } from "./happenings.ts";
-import type { ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+import type { AffinitySetup, ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 import type { TempoName } from "./tempo.ts";
 
 /** No plan has fewer steps. */
@@ -112,7 +112,9 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const dice = createDice(`plan ${seed} ${focus.join(" ")}`);
   const begun = setupOf(dice, { isCalm: false, focus, tempo: "full" });
   const kept = DELETIONS.some((kind) => focus.includes(kind)) ? deleting(dice, begun, "enforce") : begun;
-  const setup = PLACEMENT.some((kind) => focus.includes(kind)) ? { ...kept, isEnforcing: true } : kept;
+  const setup = PLACEMENT.some((kind) => focus.includes(kind))
+    ? { ...kept, isEnforcing: true, affinity: affinityOf(dice) }
+    : kept;
   const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
     return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), setup), gapOf: slowGap });
@@ -221,7 +223,12 @@ function deleting(dice: Dice, setup: Setup, protection: ProtectionMode): Setup {
 /** The same world, in which agents fail pods: of so many claims that most pods of a node seldom wait for those that were moved away. */
 function enforcing(dice: Dice, setup: Setup): Setup {
   const more = Array.from({ length: ENFORCING_CLAIMS - setup.claims.length }, () => claimOf(dice));
-  return { ...setup, claims: [...setup.claims, ...more], isEnforcing: true };
+  return { ...setup, claims: [...setup.claims, ...more], isEnforcing: true, affinity: affinityOf(dice) };
+}
+
+function affinityOf(dice: Dice): AffinitySetup {
+  const [rejectAttached, deleteReverted, deleteRejected] = [dice.chance(0.3), dice.chance(0.3), dice.chance(0.3)];
+  return { rejectAttached, deleteReverted, deleteRejected };
 }
 
 function claimOf(dice: Dice): ClaimSetup {

@@ -1,47 +1,12 @@
 import type { Dice } from "../world/dice.ts";
 import type { PodVolume } from "../world/objects.ts";
-import type { PodPace } from "../world/pods.ts";
 import { NETWORK_FAULTS } from "../world/weather.ts";
 import { API_HAPPENINGS } from "./api-happenings.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
 import { forMs, type Maker, node, pick, within } from "./makers.ts";
+import { paceOf } from "./pace.ts";
 import { PLACEMENT_HAPPENINGS } from "./placement-happenings.ts";
 import type { Setup, StepKind } from "./step.ts";
-
-function paceOf(dice: Dice, setup: Setup): PodPace {
-  const usual = (most: number): number => within(dice, setup, [5, most]);
-  const isSlow = dice.chance(0.1);
-  return {
-    mountMs: usual(isSlow ? 20_000 : 1_200),
-    publishMs: usual(isSlow ? 5_000 : 300),
-    startMs: usual(isSlow ? 10_000 : 1_500),
-    graceMs: dice.pick([0, 200, 2_000]),
-    statusMs: usual(dice.chance(0.2) ? 8_000 : 400),
-    unmountMs: unmountMs(dice, setup),
-    unstageMs: usual(20_000),
-    isStagingLeaked: dice.chance(0.08),
-    isStacked: dice.chance(0.08),
-    hasSubPaths: dice.chance(0.25),
-    isTokenLast: dice.chance(0.5),
-  };
-}
-
-/** Mostly at once; some are slow, and some hang: a server that does not answer, a process that keeps the volume busy. */
-function unmountMs(dice: Dice, setup: Setup): number {
-  const [least, most] = dice.pick([
-    [5, 700],
-    [5, 700],
-    [5, 700],
-    [5, 700],
-    [5, 700],
-    [5, 700],
-    [500, 15_000],
-    [500, 15_000],
-    [15_000, 60_000],
-    [15_000, 60_000],
-  ] as const);
-  return within(dice, setup, [least, most]);
-}
 
 function lagMs(dice: Dice, setup: Setup): number {
   const [least, most] = dice.pick([

@@ -1,5 +1,6 @@
 import { ZONES } from "../world/placement.ts";
-import { forMs, type Maker, node, pick } from "./makers.ts";
+import { forMs, type Maker, node, pick, within } from "./makers.ts";
+import { paceOf } from "./pace.ts";
 import type { StepKind } from "./step.ts";
 
 /**
@@ -18,5 +19,25 @@ export const PLACEMENT_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [
     "attach-volume",
     (dice, setup) => ({ kind: "attach-volume", ...pick(dice), ...node(dice, setup), ...forMs(dice, setup) }),
+  ],
+  ["no-policy", (dice, setup) => ({ kind: "no-policy", ...forMs(dice, setup) })],
+  [
+    "take-back",
+    (dice, setup) => ({
+      kind: "take-back",
+      ...node(dice, setup),
+      afterMs: within(dice, setup, [300, 10_000]),
+      ...forMs(dice, setup),
+    }),
+  ],
+  [
+    "pinned-pods",
+    (dice, setup) => ({
+      kind: "pinned-pods",
+      ...node(dice, setup),
+      claim: dice.between(0, setup.claims.length - 1),
+      pace: paceOf(dice, setup),
+      ...forMs(dice, setup),
+    }),
   ],
 ];

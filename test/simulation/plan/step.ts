@@ -110,6 +110,18 @@ export type Happening =
   | { readonly kind: "relabel-node"; readonly node: number; readonly zone: Zone }
   /** The attach-detach controller attaches a claim's volume to a node, whatever its affinity, and detaches it after a time. */
   | { readonly kind: "attach-volume"; readonly pick: number; readonly node: number; readonly forMs: number }
+  /** For a time no policy confines what agents may do to pods: they may not use the right. */
+  | { readonly kind: "no-policy"; readonly forMs: number }
+  /** For a time a node's kubelet does not take over that somebody else fails a pod, and writes its own view over it so long after. */
+  | { readonly kind: "take-back"; readonly node: number; readonly afterMs: number; readonly forMs: number }
+  /** For a time an owner makes the pod anew on the same node whenever it is over. */
+  | {
+      readonly kind: "pinned-pods";
+      readonly node: number;
+      readonly claim: number;
+      readonly pace: PodPace;
+      readonly forMs: number;
+    }
   /** The next process of that role that comes by this place dies there, after so many that do not. */
   | { readonly kind: "crash-at"; readonly site: string; readonly skip: number };
 
@@ -146,6 +158,15 @@ export interface Setup {
   readonly protection?: ProtectionMode | undefined;
   /** Agents fail pods that wait on a node which their volume excludes. */
   readonly isEnforcing?: boolean | undefined;
+  /** What those agents do besides. */
+  readonly affinity?: AffinitySetup | undefined;
+}
+
+/** Settings of the agents that are off unless told. */
+export interface AffinitySetup {
+  readonly rejectAttached: boolean;
+  readonly deleteReverted: boolean;
+  readonly deleteRejected: boolean;
 }
 
 export interface NodeSetup {

@@ -29,6 +29,11 @@ export class ApiClocks {
     }
   }
 
+  /** One of them was, at any time. */
+  get wereStepped(): boolean {
+    return this.#past.length > 0;
+  }
+
   /** The least that one of them is ahead of true time by what who writes of a moment may have heard. */
   leastSince(trueMs: number): number {
     return this.leastFrom(trueMs - UNHEARD_MS);

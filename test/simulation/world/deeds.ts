@@ -15,14 +15,14 @@ import type { World } from "./world.ts";
 const NEEDS_API: readonly StepKind[] = [
   ...(["new-pod", "waiting-pod", "delete-pod", "delete-node", "out-of-service"] as const),
   ...(["delete-claim", "force-release", "take-finalizer", "tamper-lease", "forge-binding", "forge-status"] as const),
-  ...(["move-volume", "relabel-node", "attach-volume"] as const),
+  ...(["move-volume", "relabel-node", "attach-volume", "pinned-pods"] as const),
 ];
 
 /** Does what a step says. Where there is nothing to do it to, nothing is done. */
 export function act(world: World, step: Step, number: number): void {
   if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
   if (actOnPods(world, step, number) || actOnClaims(world, step) || actOnNodes(world, step)) return;
-  if (actOnApi(world, step) || actOnPlacement(world, step)) return;
+  if (actOnApi(world, step) || actOnPlacement(world, step, number)) return;
   actOnMooring(world, step);
 }
 

@@ -19,12 +19,13 @@ interface PodText {
   /** Empty for a pod that is not scheduled yet. */
   readonly node: string;
   readonly volumes: readonly PodVolume[];
+  readonly owner: string;
 }
 
-/** Its controller replaces it when it fails, and has no other pod. */
-export function podObject({ name, node, volumes }: PodText): NewObject {
+/** Its controller replaces it when it fails. */
+export function podObject({ name, node, volumes, owner: of }: PodText): NewObject {
   const own = volumes.map((volume, index) => podVolumeObject(volume, index));
-  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: `${name}-replicas`, controller: true };
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: of, uid: `${of}-replicas`, controller: true };
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -39,7 +40,7 @@ export function podObject({ name, node, volumes }: PodText): NewObject {
 }
 
 /** As its kubelet posts it while it waits for volumes. */
-const WAITING = [{ name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } }];
+export const WAITING = [{ name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } }];
 
 function podVolumeObject(volume: PodVolume, index: number): JsonObject & { readonly name: string } {
   if (volume.by === "claim") return { name: `volume-${index}`, persistentVolumeClaim: { claimName: volume.claim } };

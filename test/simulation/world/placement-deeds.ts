@@ -3,7 +3,7 @@ import type { ClaimRecord } from "./claims.ts";
 import type { World } from "./world.ts";
 
 /** What brings pods to nodes which their volumes exclude. False for any other step. */
-export function actOnPlacement(world: World, step: Step): boolean {
+export function actOnPlacement(world: World, step: Step, number: number): boolean {
   const { placement } = world.cluster;
   switch (step.kind) {
     case "move-volume": {
@@ -18,6 +18,19 @@ export function actOnPlacement(world: World, step: Step): boolean {
       const { name } = world.node(step.node);
       const claim = claimOf(world, step.pick);
       if (claim?.volume.kind.startsWith("csi")) attach(world, { ...claim.volume, node: name, forMs: step.forMs });
+      return true;
+    }
+    case "no-policy":
+      world.rejections.confine(false);
+      world.windows.begin(step.forMs, () => world.rejections.confine(true));
+      return true;
+    case "take-back":
+      world.rejections.kubelets.begin(world.node(step.node).name, step);
+      return true;
+    case "pinned-pods": {
+      const { name } = world.node(step.node);
+      const volumes = [{ by: "claim", claim: `data-${step.claim}` } as const];
+      world.rejections.owners.begin({ owner: `pinned-${number}`, node: name, volumes, pace: step.pace }, step.forMs);
       return true;
     }
     default:

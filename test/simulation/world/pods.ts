@@ -1,6 +1,6 @@
 import type { SimApi } from "../engine/api/api.ts";
-import type { ApiObject, JsonObject, ObjectRef } from "../engine/api/objects.ts";
-import { NAMESPACE, type PodPhase, type PodVolume, podObject, podStatus } from "./objects.ts";
+import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
+import { NAMESPACE, type PodPhase, type PodVolume, podObject, podStatus, WAITING } from "./objects.ts";
 import { secondsText } from "./time.ts";
 
 /** How long what a kubelet does with a pod takes, milliseconds of true time, and how it does it. */
@@ -34,6 +34,8 @@ export interface PodRecord {
   node: string;
   readonly volumes: readonly PodVolume[];
   readonly pace: PodPace;
+  /** What its controller is called. */
+  readonly owner: string;
   /** By true time. */
   readonly madeAt: number;
   /** When, by true time, it was bound to its node; nothing while it is on none. */
@@ -80,9 +82,10 @@ export class Pods {
     return this.#pods.get(uid);
   }
 
-  create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace">): PodRecord {
-    const { name, node, volumes, pace } = pod;
-    const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes })).metadata;
+  /** Its controller has its name, and no other pod, unless told. */
+  create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace"> & { readonly owner?: string }): PodRecord {
+    const { name, node, volumes, pace, owner = name } = pod;
+    const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes, owner })).metadata;
     const live = {
       madeAt: this.#parts.now(),
       boundAt: node === "" ? undefined : this.#parts.now(),
@@ -92,7 +95,7 @@ export class Pods {
       isOver: false,
       overAt: undefined,
     };
-    const record: PodRecord = { uid, key: `${NAMESPACE}/${name}`, name, node, volumes, pace, ...live };
+    const record: PodRecord = { uid, key: `${NAMESPACE}/${name}`, name, node, volumes, pace, owner, ...live };
     this.#pods.set(uid, record);
     return record;
   }
@@ -128,12 +131,24 @@ export class Pods {
     this.#parts.api.delete(refOf(pod));
   }
 
-  /** Somebody else says of a pod that it failed; its kubelet takes that over. */
-  noteFailed({ metadata: { uid }, status }: ApiObject): void {
-    const pod = this.#pods.get(uid);
-    if (pod === undefined || pod.isOver || !JSON.stringify(status).includes('"phase":"Failed"')) return;
+  /** Somebody else has failed a pod, and its kubelet takes that over. */
+  takeOver(pod: PodRecord): void {
+    if (pod.isOver) return;
     pod.isOver = true;
     pod.overAt = this.#parts.now();
+  }
+
+  /** Its kubelet, by which the pod waits still, writes that over what somebody else has made of it. */
+  takeBack(pod: PodRecord): void {
+    if (!pod.isThere || pod.isOver || pod.startedIn !== undefined) return;
+    const status = { phase: "Pending", containerStatuses: WAITING };
+    this.#parts.api.update(refOf(pod), (object) => ({ ...object, status }), { subresource: "status" });
+  }
+
+  /** Somebody else has deleted it. */
+  noteGone(pod: PodRecord): void {
+    pod.isThere = false;
+    pod.overAt ??= this.#parts.now();
   }
 
   /** A status of another pod of that name is refused by its UID. A final phase stays. */

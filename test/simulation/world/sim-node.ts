@@ -6,6 +6,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { KernelTable } from "../engine/kernel.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";
+import type { AffinitySetup } from "../plan/step.ts";
 import type { Tempo } from "../plan/tempo.ts";
 import type { Truth } from "../truth.ts";
 import type { Cluster } from "./cluster.ts";
@@ -31,6 +32,7 @@ interface NodeParts {
   readonly start: (work: Promise<void>) => void;
   /** Its agent fails pods whose volumes exclude the node. */
   readonly isEnforcing: boolean;
+  readonly affinity: AffinitySetup | undefined;
 }
 
 interface NodeOptions {
@@ -269,9 +271,9 @@ export class SimNode {
   }
 }
 
-function agentConfig({ tempo, isEnforcing }: NodeParts): Partial<AgentConfig> {
+function agentConfig({ tempo, isEnforcing, affinity: more }: NodeParts): Partial<AgentConfig> {
   const graceMs = Math.round(AGENT_CONFIG.affinity.graceMs / tempo.quickness);
-  const affinity = { ...AGENT_CONFIG.affinity, mode: "enforce", graceMs } as const;
+  const affinity = { ...AGENT_CONFIG.affinity, ...more, mode: "enforce", graceMs } as const;
   return { heartbeatMs: tempo.heartbeatMs, ...(isEnforcing && { affinity }) };
 }
 

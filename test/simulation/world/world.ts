@@ -15,6 +15,7 @@ import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
 import { Health } from "./health.ts";
 import { NAMESPACE } from "./objects.ts";
+import { Rejections } from "./rejections.ts";
 import { Replica } from "./replica.ts";
 import { SimNode } from "./sim-node.ts";
 import type { Sky } from "./weather.ts";
@@ -67,6 +68,7 @@ export class World {
   readonly doomed: { readonly site: string; skip: number }[] = [];
   /** Times in which nodes had no agent and counted, or may have counted, as such. */
   agentless: readonly Agentless[];
+  readonly rejections: Rejections;
   readonly copies: Copies;
   readonly apiClocks: ApiClocks;
   readonly backups: Backups;
@@ -96,6 +98,7 @@ export class World {
     for (const [index, server] of api.servers.entries()) server.clockOffsetMs = setup.serverOffsetsMs[index] ?? 0;
     this.cluster = new Cluster({ api, now: scheduler.nowMs, wallMs: () => this.apiWallMs, after: scheduler.after });
     this.backups.onRestored(() => this.cluster.claimController.relist());
+    this.rejections = new Rejections(this, setup.affinity);
     this.nodes = setup.nodes.map((_, index) => this.#newNode(setup, index));
     this.control = engine.machine({ name: "control-plane", upForMs: 90_000_000 });
     this.protection = setup.protection ?? "off";
@@ -114,7 +117,6 @@ export class World {
     });
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
-      if (resource === "pods" && by?.startsWith("agent-") === true) this.cluster.pods.noteFailed(object);
       if (resource === "pods" && (by === undefined || by.startsWith("agent-")))
         scheduler.after(HEARS_MS, () => this.#onPods());
       // A replica writes nothing to pods but the leader's label.
@@ -161,8 +163,8 @@ export class World {
     const machine = this.engine.machine({ name, driftPpm, slewPpm, wallOffsetMs, rate });
     const start = (work: Promise<void>): void => void work.catch((error: unknown) => this.bugs.push(error));
     const { engine, cluster, truth, tempo, health } = this;
-    const isEnforcing = setup.isEnforcing === true;
-    const parts = { engine, cluster, truth, tempo, health, dice: this.#dice(name), start, isEnforcing };
+    const { isEnforcing = false, affinity } = setup;
+    const parts = { engine, cluster, truth, tempo, health, dice: this.#dice(name), start, isEnforcing, affinity };
     const kernel = isOldKernel ? "line-count" : "stable-cursor";
     return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }
@@ -171,6 +173,7 @@ export class World {
   #onPods(): void {
     this.cluster.claims.collect();
     this.#makeEphemeralClaims();
+    this.rejections.owners.sync();
     this.syncKubelets();
   }
 

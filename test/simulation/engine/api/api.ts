@@ -53,6 +53,8 @@ export interface SimApi {
   readonly requestDeletion: (ref: ObjectRef) => ApiObject | undefined;
   /** Installs the policies of a mode. */
   readonly protect: (mode: ProtectionMode) => void;
+  /** Whether the policy is in force that confines what agents may do to pods; it is unless told. */
+  readonly confine: (isInForce: boolean) => void;
   /** Takes it away at once, whatever its finalizers are. */
   readonly delete: (ref: ObjectRef) => ApiObject | undefined;
   readonly revision: () => number;

@@ -25,10 +25,10 @@ export function unprotected(object: ApiObject): ApiObject {
 }
 
 /** An object whose deletion was requested and that has finalizers (k8s.io/apiserver: registry/generic/registry/store.go, `markAsDeleting`). */
-export function markedAsDeleting(previous: ApiObject, time: string): Unversioned {
+export function markedAsDeleting(previous: ApiObject, time: string, graceS = 0): Unversioned {
   const { metadata } = previous;
   if (metadata.deletionTimestamp !== undefined) return previous;
-  return { ...previous, metadata: { ...metadata, deletionTimestamp: time, deletionGracePeriodSeconds: 0 } };
+  return { ...previous, metadata: { ...metadata, deletionTimestamp: time, deletionGracePeriodSeconds: graceS } };
 }
 
 /** An update never removes or moves the time of a deletion. */

@@ -182,7 +182,7 @@ export class Server implements SimApiServer {
     const { store } = this.#parts;
     const { resource, namespace, name = "" } = target;
     // The one dry run that there is: an agent asks whether the policy that confines it is in force.
-    if (asked.query.get("dryRun") === "All") return no(AGENT_DENIAL);
+    if (asked.query.get("dryRun") === "All") return this.#tryOut(target);
     const body = parseObject(request.body);
     if (request.method !== "DELETE" && body === undefined) return no(badRequest("the body is no JSON object"));
     const writer = this.#writerOf(asked);
@@ -207,6 +207,12 @@ export class Server implements SimApiServer {
         message: `the body of the request was in an unknown format for ${name}`,
       });
     return updateObject(store, { ...change, next: mergeObject(previous, change.next) }, writer);
+  }
+
+  #tryOut(target: Target): Written {
+    const found = this.#find(target);
+    if (found === undefined) return no(notFound(target.resource, target.name ?? ""));
+    return this.#parts.store.areAgentsConfined ? no(AGENT_DENIAL) : { kind: "written", object: found };
   }
 
   /** An apply to the object itself makes what is not there, but for that it names a UID. */

@@ -98,9 +98,12 @@ function worldSide(
     protect: (mode) => {
       store.protection = mode;
     },
+    confine: (isInForce) => {
+      store.areAgentsConfined = isInForce;
+    },
     delete: (ref) => {
       const previous = find(ref);
-      return previous && deleteObject(store, RESOURCES[ref.resource], previous);
+      return previous && deleteObject(store, RESOURCES[ref.resource], { previous });
     },
     revision: () => store.revision,
     compact: () => store.compact(),

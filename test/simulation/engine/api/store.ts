@@ -38,6 +38,8 @@ export class Store {
   readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = forEachResource((): StoreEvent[] => []);
   /** What the installed policies do. */
   protection: ProtectionMode = "off";
+  /** The policy that confines agents is in force. */
+  areAgentsConfined = true;
   readonly listeners: ((event: StoreEvent) => void)[] = [];
   readonly #owners = new WeakMap<ApiObject, readonly Owner[]>();
   #uids = 0;

@@ -99,17 +99,29 @@ export function applyObject(
   return commitChange(store, { resource, previous, object, owners: applied.owners }, writer);
 }
 
-/** Takes an object away. */
-export function deleteObject(store: Store, resource: Resource, previous: ApiObject): ApiObject {
-  return store.commit({ type: "DELETED", resource: resource.name, object: previous, previous, by: undefined });
+/** Takes an object away; nobody is the world itself. */
+export function deleteObject(
+  store: Store,
+  resource: Resource,
+  { previous, by }: { readonly previous: ApiObject; readonly by?: string | undefined },
+): ApiObject {
+  return store.commit({ type: "DELETED", resource: resource.name, object: previous, previous, by });
 }
 
-/** A DELETE: an object with finalizers stays until they are gone. */
+/** A DELETE: an object with finalizers stays until they are gone, and a pod that is not over until its kubelet takes it away. */
 export function requestDeletion(store: Store, resource: Resource, { previous, writer }: Deletion): ApiObject {
-  if (finalizersOf(previous).length === 0) return deleteObject(store, resource, previous);
-  const object = markedAsDeleting(previous, writer.time);
+  const graceS = graceOf(resource, previous);
+  if (graceS === 0 && finalizersOf(previous).length === 0)
+    return deleteObject(store, resource, { previous, by: writer.by });
+  const object = markedAsDeleting(previous, writer.time, graceS);
   const owners = resource.hasOwners ? store.ownersOf(previous) : undefined;
   return object === previous ? previous : commit(store, { resource, previous, object, owners }, writer);
+}
+
+/** k/k: pkg/registry/core/pod/strategy.go, `CheckGracefulDelete`. Seconds. */
+function graceOf({ name }: Resource, pod: ApiObject): number {
+  const isOver = ["Succeeded", "Failed"].includes(textAt(pod, "status", "phase"));
+  return name !== "pods" || isOver || textAt(pod, "spec", "nodeName") === "" ? 0 : 30;
 }
 
 interface Deletion {
@@ -178,7 +190,7 @@ function commitChange(store: Store, storing: Storing & { readonly previous: ApiO
   const why = refusalOf(store, storing);
   if (why !== undefined) return { kind: "refused", why };
   if (endsDeletion(previous, object)) {
-    const { resourceVersion } = deleteObject(store, resource, previous).metadata;
+    const { resourceVersion } = deleteObject(store, resource, { previous }).metadata;
     return { kind: "written", object: { ...object, metadata: { ...object.metadata, resourceVersion } } };
   }
   const isSame =

@@ -1,0 +1,58 @@
+import type { PodRecord } from "../world/pods.ts";
+import type { World } from "../world/world.ts";
+
+/** docs/affinity.md: so many pods of one owner in so long, and from then on 1, 2, 4 … minutes between two. Milliseconds. */
+const FREE = 3;
+const WINDOW_MS = 600_000;
+const FIRST_WAIT_MS = 60_000;
+/** Clocks of agents drift, and are slewed by up to a twelfth. */
+const SLEWED = 0.9;
+
+interface Failed {
+  readonly pod: PodRecord;
+  readonly atMs: number;
+  /** The run of the agent that failed it. */
+  readonly run: unknown;
+}
+
+/** No agent fails the pods of one owner as fast as that makes them anew. */
+export class PlacementLoops {
+  readonly #world: World;
+  #failed: readonly Failed[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  note(by: string, uid: string): void {
+    const pod = this.#world.cluster.pods.byUid(uid);
+    if (pod !== undefined) this.#failed = [...this.#failed, { pod, atMs: this.#world.now, run: this.#runOf(by) }];
+  }
+
+  /** Why a further pod of its owner should not have been failed yet; nothing where it should. */
+  whyNot(by: string, uid: string): string | undefined {
+    const { now } = this.#world;
+    const pod = this.#world.cluster.pods.byUid(uid);
+    if (pod === undefined) return undefined;
+    const earlier = this.#earlierThan(pod, this.#runOf(by));
+    const count = new Set(earlier.map((one) => one.pod.uid)).size;
+    const waitMs = FIRST_WAIT_MS * 2 ** (count - FREE) * SLEWED;
+    const sinceMs = now - Math.max(...earlier.map(({ atMs }) => atMs));
+    if (count < FREE || sinceMs >= waitMs) return undefined;
+    return `${count} pods of its owner had been failed, the last one ${Math.round(sinceMs)} ms before`;
+  }
+
+  /** What the agent can know of: what its own run did, and what the pods that are left tell by clocks that were not stepped. */
+  #earlierThan(pod: PodRecord, run: unknown): readonly Failed[] {
+    const { now, apiClocks } = this.#world;
+    return this.#failed.filter((one) => {
+      const isOthers = one.pod.owner === pod.owner && one.pod.node === pod.node && one.pod !== pod;
+      const isKnown = one.run === run || (one.pod.isThere && one.pod.isOver && !apiClocks.wereStepped);
+      return isOthers && isKnown && now - one.atMs < WINDOW_MS * SLEWED;
+    });
+  }
+
+  #runOf(by: string): unknown {
+    return this.#world.nodes.find(({ name }) => by === `agent-${name}`)?.agent;
+  }
+}
