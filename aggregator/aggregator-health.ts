@@ -52,12 +52,21 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
     ready: {
       cluster: () => checkStart(parts),
       nodes: () => withSilence(checkNodes(term()), term()),
+      "pod-watch": () => checkPodWatch(cluster),
       writes: () => checkTerm(term()),
       "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
     },
   };
+}
+
+/** A watch that fails is tried again, and another replica need not do better. */
+function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): CheckResult {
+  if (arePodsCurrent()) return PASSED;
+  return degraded(
+    "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused",
+  );
 }
 
 function checkTerm(term: Term | undefined): CheckResult {

@@ -1,4 +1,4 @@
-import { type ClaimFacts, waitsForNodes } from "./core/claim-status.ts";
+import { waitsToBeUnused } from "./core/claim-status.ts";
 
 /** Which nodes a claim waited for when it was last decided. */
 interface Wait {
@@ -14,13 +14,13 @@ export class AwaitedWords {
   readonly #behindBarrier = new Set<string>();
 
   /** A claim was decided: it waits for these nodes, and for no others any more. */
-  put(claimKey: string, facts: Parameters<typeof waitsForNodes>[0] & Pick<ClaimFacts, "isUnwatched">): void {
+  put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
     this.forget(claimKey);
     const { awaited } = facts;
     if (facts.isUnwatched) this.#behindBarrier.add(claimKey);
     if (awaited.length === 0) return;
     const nodes = awaited.filter(({ why }) => why !== undefined).map(({ node }) => node);
-    this.#waits.set(claimKey, { nodes, isHeldUp: waitsForNodes(facts) });
+    this.#waits.set(claimKey, { nodes, isHeldUp: waitsToBeUnused(facts) });
     if (nodes.length < awaited.length) this.#behindBarrier.add(claimKey);
     for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
   }

@@ -102,12 +102,16 @@ function nodesText({ nodes, omittedNodes }: ClaimUse, { isWide }: TableView): st
 /** In a narrow table the first node that has to answer, and how many more do. */
 function pendingText({ live, isPending }: ClaimUse, { isWide }: TableView): string {
   if (live === undefined || !isPending) return "";
-  if (isWide) return joined(live.pendingNodes, stateText);
   const { items, omitted } = live.pendingNodes;
   const [first] = items;
+  if (first === undefined && live.podsUnwatched) return UNWATCHED;
+  if (isWide) return joined(live.pendingNodes, stateText);
   const others = items.length + omitted - 1;
   return first === undefined ? "" : `${stateText(first)}${others > 0 ? ` +${others}` : ""}`;
 }
+
+/** It waits for no node, but for the aggregator's own watch of pods. */
+const UNWATCHED = "pods not watched";
 
 /** Which node it is says more than in what state. */
 function shortenPending(text: string, room: number): string {

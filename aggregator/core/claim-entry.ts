@@ -3,7 +3,7 @@ import type { ClaimEntry } from "../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
-import { type Awaited, waitsForNodes } from "./claim-status.ts";
+import { type Awaited, waitsToBeUnused } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isEligible } from "./eligibility.ts";
 import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
@@ -22,6 +22,8 @@ export interface ClaimSight {
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
   readonly awaited: readonly Awaited[];
+  /** Pods are not watched at present, and it waits for that. */
+  readonly isUnwatched?: boolean | undefined;
   /** It is being deleted, and nothing but protection keeps it. */
   readonly isDeletionHeld?: boolean | undefined;
   /** Since when it is in its phase; undefined where it is not known. */
@@ -46,7 +48,7 @@ export function writtenStatus({ status, phase }: Claim): UseStatus {
 
 /** One claim of the list. */
 export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
-  const { claim, use, references, awaited } = sight;
+  const { claim, use, references, awaited, isUnwatched = false } = sight;
   const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
   const known = useStatusOf(sight);
   const holders = use.held.map(({ node }) => node);
@@ -71,8 +73,9 @@ export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
       stagedOn: capped(use.staged, (node) => ({ node, state: words.stateOf(node) })),
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
       pendingNodes: capped(oncePerNode(awaited), (one) => pendingNodeOf(one, words)),
+      podsUnwatched: isUnwatched,
     },
-    pending: waitsForNodes({ isEligible: isEligible(claim), holders, references, awaited }),
+    pending: waitsToBeUnused({ isEligible: isEligible(claim), holders, references, awaited, isUnwatched }),
     kubernetes: kubernetesOf(upstream),
     disagrees: known === "Mounted" && saidByKubernetes(upstream)?.unused === true,
   };

@@ -102,16 +102,22 @@ function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
   return unused(facts, known);
 }
 
-/** True when the claim waits for a node to report: it has a status, no pod refers to it, and only Stale nodes show it mounted. */
-export function waitsForNodes({
+/**
+ * True when the claim would count as unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it,
+ * and only Stale nodes show it mounted.
+ */
+export function waitsToBeUnused({
   isEligible,
   holders,
   references,
   awaited,
-}: Pick<ClaimFacts, "isEligible" | "holders" | "awaited"> & { readonly references: readonly unknown[] }): boolean {
+  isUnwatched = false,
+}: Pick<ClaimFacts, "isEligible" | "holders" | "awaited" | "isUnwatched"> & {
+  readonly references: readonly unknown[];
+}): boolean {
   const silent = new Set(awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node));
   const isUsed = references.length > 0 || holders.some((node) => !silent.has(node));
-  return isEligible && awaited.length > 0 && !isUsed;
+  return isEligible && (awaited.length > 0 || isUnwatched) && !isUsed;
 }
 
 /** What stands there names the nodes that have to be asked: it stays until they have answered, also after another start. */

@@ -119,8 +119,10 @@ export const claimEntry = v.object({
     references: capped(v.object({ pod: text, node: v.nullable(text) })),
     /** Nodes that have to answer before it may count as unused, in what state they are, and why. */
     pendingNodes: capped(v.object({ node: text, state: text, why: text })),
+    /** The aggregator's watch of pods is interrupted, and the claim waits for it, too. */
+    podsUnwatched: v.optional(v.boolean()),
   }),
-  /** No use is known, but not every pending node has answered. */
+  /** No use is known, but not every pending node has answered, or pods are not watched. */
   pending: v.boolean(),
   /** Kubernetes' own condition; `byMooring`: written where Kubernetes has none. */
   kubernetes: v.nullable(v.object({ unused: v.boolean(), since: timeOrNull, byMooring: v.boolean() })),

@@ -16,6 +16,11 @@ async function atRest() {
   return { house, leader, nodes };
 }
 
+/** The one entry of a list. */
+function entryIn({ body }: { readonly body: string }): unknown {
+  return JSON.parse(body.split("\n")[1] ?? "");
+}
+
 describe("a claim that comes while pods are not watched", () => {
   it("is said to be unused once they are listed anew and its nodes have reported since, and not before", async () => {
     const { house, leader, nodes } = await atRest();
@@ -49,18 +54,23 @@ describe("a claim that comes while pods are not watched", () => {
   });
 
   it("is said to be unused soon after the watch goes on, where nothing was missed", async () => {
-    const { house } = await atRest();
+    const { house, leader } = await atRest();
     for (const server of house.api.servers) server.cut();
     house.refuse((site) => site === "watch pods");
     await house.pass(2_000);
     addClaim(house);
     await house.pass(20_000);
     const before = statusIn(house);
+    const [waits, checks] = [await leader.get("/v1/claims"), await leader.readiness()];
 
     house.refuse();
     await house.pass(35_000);
 
     expect(before).toBeUndefined();
+    expect([waits.status, entryIn(waits)]).toMatchObject([200, { pending: true, live: { podsUnwatched: true } }]);
+    expect(checks).toContain("pod-watch ok (degraded): the watch of pods is interrupted");
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
+    expect(entryIn(await leader.get("/v1/claims"))).toMatchObject({ pending: false, live: { podsUnwatched: false } });
+    expect(await leader.readiness()).not.toContain("interrupted");
   });
 });

@@ -207,6 +207,16 @@ describe("a table of what the aggregator knows", () => {
     expect(liveCell(use, "PENDING NODES", wideLive)).toBe("node-a.example (stale), node-b (scan due), +30");
   });
 
+  it.each([
+    { name: "for the watch of pods alone", items: [], short: "pods not watched" },
+    { name: "for a node as well", items: [stale], short: "node-a.example (stale)" },
+  ])("tells that a claim waits $name", ({ items, short }) => {
+    const use = { isPending: true, live: liveOf({ pendingNodes: { items, omitted: 0 }, podsUnwatched: true }) };
+
+    expect(liveCell(use, "PENDING NODES", narrowLive)).toBe(short);
+    expect(liveCell(use, "PENDING NODES", wideLive)).toBe(short);
+  });
+
   it("has no column for waiting while no claim waits", () => {
     const use = { live: liveOf({ pendingNodes: { items: [stale], omitted: 0 } }) };
 

@@ -182,6 +182,7 @@ describe("claimEntryOf", () => {
           ],
           omitted: 0,
         },
+        podsUnwatched: false,
       },
       pending: false,
       kubernetes: { unused: true, since: "2026-09-10T00:26:41Z", byMooring: false },
@@ -205,8 +206,19 @@ describe("claimEntryOf", () => {
         pending: false,
         disagrees: false,
       },
-      live: { mountedOn: none, stagedOn: none, references: none, pendingNodes: none },
+      live: { mountedOn: none, stagedOn: none, references: none, pendingNodes: none, podsUnwatched: false },
     });
+  });
+
+  it.each([
+    { name: "that would be unused", use: mountedOn(), pending: true },
+    { name: "that is mounted", use: mountedOn("n1"), pending: false },
+  ])("says of a claim $name whether it waits for the watch of pods", ({ use, pending }) => {
+    const claim = claimWith({ status: statusWith() });
+
+    const entry = claimEntryOf(sightOf({ claim, use, isUnwatched: true }), WORDS);
+
+    expect([entry.pending, entry.live.podsUnwatched]).toEqual([pending, true]);
   });
 
   it.each([
