@@ -156,7 +156,7 @@ class Agent {
       known: [{ outcome: "accepted" }],
     });
     this.#wakeUps = ports.metrics.counter({
-      name: "mooring_wake_ups_total",
+      name: "mooring_mount_table_scan_triggers_total",
       help: "Why the mount table was looked at again: it changed, somebody asked, or it was time.",
       labels: ["reason"],
       known: WAKE_REASONS.map((reason) => ({ reason })),

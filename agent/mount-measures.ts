@@ -27,12 +27,12 @@ export class MountMeasures {
   constructor(parts: MeasureParts, stateOf: () => NodeState) {
     const { metrics } = parts;
     this.#seconds = metrics.histogram({
-      name: "mooring_mount_table_read_seconds",
+      name: "mooring_mount_table_scan_seconds",
       help: "Time of a look at the mount table: to read and parse it, again where a second read has to confirm the first, and to store what came of it.",
       buckets: READ_SECONDS,
     });
     this.#reads = metrics.counter({
-      name: "mooring_mount_table_reads_total",
+      name: "mooring_mount_table_scans_total",
       help: "Looks at the mount table, by whether absences count in what was read.",
       labels: ["outcome"],
       known: OUTCOMES.map((outcome) => ({ outcome })),
@@ -42,11 +42,11 @@ export class MountMeasures {
       help: "Lines of the mount table that could not be read and may have hidden a volume, counted in each read.",
     });
     this.#seen = metrics.counter({
-      name: "mooring_releases_seen_total",
+      name: "mooring_unmounts_total",
       help: "Ends of use that this process has read in the mount table.",
     });
     this.#acknowledged = metrics.counter({
-      name: "mooring_releases_acknowledged_total",
+      name: "mooring_unmount_records_acknowledged_total",
       help: "Ends of use, those of earlier processes included, that the aggregator has said may be forgotten.",
     });
     registerState(parts, stateOf);
@@ -83,18 +83,18 @@ function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => 
     wakeUp.mode === "poll" ? 1 : 0,
   );
   gauge(
-    "mooring_mount_table_complete_read_age_seconds",
+    "mooring_mount_table_complete_scan_age_seconds",
     "How long ago the last read ended in which absences count; nothing before the first.",
     ({ read }) => read && ageSeconds(read.endedAt),
   );
-  gauge("mooring_holds", "Volumes that the mount table shows.", shownHolds);
+  gauge("mooring_mounted_volumes", "Volumes that the mount table shows.", shownHolds);
   gauge(
-    "mooring_unacknowledged_releases",
+    "mooring_unmount_records_unacknowledged",
     "Ends of use that the aggregator has not settled yet.",
     ({ releases }) => releases.length,
   );
   gauge(
-    "mooring_oldest_unacknowledged_release_age_seconds",
+    "mooring_unmount_records_oldest_unacknowledged_seconds",
     "Age of the oldest end of use that the aggregator has not settled yet, or of this boot where it is of an earlier one; 0 without any.",
     ({ releases }) => (releases.length === 0 ? 0 : ageSeconds(Math.min(...releases.map(({ by }) => by)))),
   );

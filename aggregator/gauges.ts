@@ -1,11 +1,11 @@
 import { registerApi, registerWatches } from "../common/kube/api-metrics.ts";
 import type { KubeClient } from "../common/kube/client.ts";
+import { registerQueueDepths } from "../common/kube/queue-metrics.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { registerProcess } from "../common/runtime/process-metrics.ts";
 import { registerClaimMetrics } from "./claim-metrics.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "./core/deletion.ts";
-import { QUEUES } from "./measures.ts";
 import type { Cluster } from "./sources/cluster.ts";
 import { registerStorageMetrics } from "./storage-metrics.ts";
 import type { Term } from "./term.ts";
@@ -59,21 +59,12 @@ function earliestMs({ client, clock }: Watched): number {
 }
 
 function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
-  metrics.series(
-    {
-      name: "mooring_queue_depth",
-      help: "What wants work now: claims to be looked at, claims to be written, nodes to be looked at.",
-      type: "gauge",
-      labels: ["queue"],
-    },
-    () => {
-      const present = term();
-      if (present === undefined) return [];
-      const { reconciler, agentStates } = present;
-      const depths = { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
-      return QUEUES.map((queue) => ({ labels: { queue }, value: depths[queue] }));
-    },
-  );
+  registerQueueDepths(metrics, () => {
+    const present = term();
+    if (present === undefined) return undefined;
+    const { reconciler, agentStates } = present;
+    return { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
+  });
 }
 
 /** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */

@@ -121,8 +121,14 @@ async function untilReached({ clock, cluster }: LeadershipParts, version: string
 }
 
 function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
-  metrics.gauge({ name: "mooring_leader", help: "1 where this process decides and writes, else 0." }, () =>
-    isLeading() ? 1 : 0,
+  metrics.series(
+    {
+      name: "leader_election_master_status",
+      help: "1 where this process decides and writes, else 0.",
+      type: "gauge",
+      labels: ["name"],
+    },
+    () => [{ labels: { name: LEASE_NAME }, value: isLeading() ? 1 : 0 }],
   );
 }
 
@@ -139,7 +145,7 @@ function registerElection(
   );
   metrics.gauge(
     {
-      name: "mooring_pod_coverage_seconds",
+      name: "mooring_pod_watch_history_seconds",
       help: "For how long pods have been watched without a gap, by this leader and those before it.",
     },
     () => {

@@ -1,3 +1,4 @@
+import { createQueueMetrics } from "../common/kube/queue-metrics.ts";
 import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
 import type { BindLatency } from "./core/bind-latency.ts";
@@ -14,11 +15,8 @@ export interface Measures {
 }
 
 /** Claims to be looked at, claims to be written, nodes whose state may change. */
-export type QueueName = (typeof QUEUES)[number];
-export const QUEUES = ["claims", "writes", "nodes"] as const;
+type QueueName = "claims" | "writes" | "nodes";
 
-/** Seconds. A look takes a fraction of a millisecond, a write milliseconds; with 200,000 claims after a start they wait for minutes. */
-const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
 /** Seconds, the pod's own grace period included: 30 s unless told. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
 /** Seconds. A provisioner takes seconds, and one that has not made a volume within half an hour does not. */
@@ -27,18 +25,7 @@ const BIND_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
 const MOST_DRIVERS = 30;
 
 export function createMeasures(metrics: Metrics): Measures {
-  const waits = metrics.histogram({
-    name: "mooring_queue_wait_seconds",
-    help: "How long what wanted work had to wait for it.",
-    labels: ["queue"],
-    buckets: QUEUE_SECONDS,
-  });
-  const works = metrics.histogram({
-    name: "mooring_queue_work_seconds",
-    help: "How long one piece of work took, whatever came of it.",
-    labels: ["queue"],
-    buckets: QUEUE_SECONDS,
-  });
+  const observer = createQueueMetrics(metrics);
   const unmounts = metrics.histogram({
     name: "mooring_unmount_latency_seconds",
     help: "From the moment at which a pod's deletion was asked for, its grace period included, to the unmount of a volume of it.",
@@ -59,10 +46,6 @@ export function createMeasures(metrics: Metrics): Measures {
   });
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
-  const observer = (queue: QueueName): QueueObserver => ({
-    waited: (ms) => waits.observe({ queue }, ms / 1000),
-    worked: (ms) => works.observe({ queue }, ms / 1000),
-  });
   return {
     queues: { claims: observer("claims"), writes: observer("writes"), nodes: observer("nodes") },
     removedWhileMounted: (why) => removals.increment({ why }),

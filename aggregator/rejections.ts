@@ -130,5 +130,7 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
   gauge("mooring_fleet_misplaced_pods", "Pods that wait for a volume whose node affinity excludes their node.", () =>
     rejections.waiting(),
   );
-  gauge("mooring_fleet_rejections_held", "1 while agents are told to reject no pod.", () => Number(rejections.isHeld));
+  gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
+    Number(rejections.isHeld),
+  );
 }

@@ -1,5 +1,6 @@
 import { registerApi, registerWatches } from "../common/kube/api-metrics.ts";
 import type { KubeClient } from "../common/kube/client.ts";
+import { registerQueueDepths } from "../common/kube/queue-metrics.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics, Sample } from "../common/runtime/metrics.ts";
 import { registerProcess } from "../common/runtime/process-metrics.ts";
@@ -30,7 +31,7 @@ export function registerProvisionerMetrics(measured: Measured): void {
   registerWatches(metrics, { ...cluster });
   registerPools(measured);
   registerVolumes(measured);
-  metrics.gauge({ name: "mooring_queue_depth", help: "Volumes that want work now." }, () => reconciler.depth);
+  registerQueueDepths(metrics, () => ({ volumes: reconciler.depth }));
 }
 
 function registerPools({ metrics, storage }: Measured): void {

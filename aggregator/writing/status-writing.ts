@@ -85,7 +85,7 @@ export function registerWriteGauges(metrics: Metrics, writes: () => ClaimWrites 
     });
   gauge("mooring_status_writes_refused", "Claims whose status the API server does not take.", ({ refused }) => refused);
   gauge(
-    "mooring_upstream_disagreements",
+    "mooring_claims_unused_while_mounted",
     "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
     ({ disagreements }) => disagreements.size,
   );

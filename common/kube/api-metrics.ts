@@ -5,24 +5,34 @@ import type { Informer } from "./informer.ts";
 import { RESTART_REASONS } from "./restarts.ts";
 import type { Stored } from "./store.ts";
 
-/** What metrics tell of the way to the API server. */
+/** As client-go has them. */
+const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+/** What metrics tell of the way to the API server, by the names that client-go gives them. */
 export function registerApi({
   metrics,
   client,
   clock,
 }: {
   readonly metrics: Metrics;
-  readonly client: Pick<KubeClient, "requests" | "serverTime">;
+  readonly client: Pick<KubeClient, "observe" | "serverTime">;
   readonly clock: Clock;
 }): void {
-  metrics.series(
-    {
-      name: "mooring_api_requests_total",
-      help: "Requests sent to the API server, watches included.",
-      type: "counter",
-    },
-    () => [{ labels: {}, value: client.requests() }],
-  );
+  const requests = metrics.counter({
+    name: "rest_client_requests_total",
+    help: "Requests to the API server, watches included, by method and by the code of the answer.",
+    labels: ["method", "code"],
+  });
+  const seconds = metrics.histogram({
+    name: "rest_client_request_duration_seconds",
+    help: "Time until the API server began to answer.",
+    labels: ["verb"],
+    buckets: REQUEST_SECONDS,
+  });
+  client.observe(({ method, code, ms }) => {
+    requests.increment({ method, code });
+    seconds.observe({ verb: method }, ms / 1000);
+  });
   metrics.gauge(
     {
       name: "mooring_wall_clock_skew_seconds",

@@ -2,7 +2,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { orAborted, withDeadline, withDeadlineToBegin } from "../runtime/deadline.ts";
 import { MooringError } from "../runtime/errors.ts";
 import { parseHttpDate } from "../runtime/http-date.ts";
-import { instantOf } from "../runtime/instant.ts";
+import { type Instant, instantOf } from "../runtime/instant.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import { redact } from "../runtime/redact.ts";
@@ -64,6 +64,13 @@ export interface ApiRequest {
   readonly beforeSend?: (() => void) | undefined;
 }
 
+/** Is told how a request ended: `code` is the status of the answer, or `<error>`, as client-go has it. */
+export type RequestObserver = (answer: {
+  readonly method: HttpRequest["method"];
+  readonly code: string;
+  readonly ms: number;
+}) => void;
+
 /** The API server, with its clock. */
 export interface KubeClient {
   /** The parsed body of a success, 64 MiB at most. Throws `ApiError`, or `MooringError` when no answer came within a minute. */
@@ -74,6 +81,8 @@ export interface KubeClient {
   readonly serverTime: () => ServerTime | undefined;
   /** How many requests have been sent, watches included. */
   readonly requests: () => number;
+  /** From now on this is told of the end of each request, of a watch when it begins. */
+  readonly observe: (observer: RequestObserver) => void;
   /** The server as people know it. */
   readonly server: string;
   readonly close: () => Promise<void>;
@@ -102,18 +111,27 @@ export function createKubeClient(
   const { transport, basePath } = connection;
   let bounds: ServerClockBounds | undefined;
   let requests = 0;
+  let observer: RequestObserver = () => {};
 
   const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
     // A program that the kubeconfig names may hang.
     const authorization = await orAborted(connection.authorization(), signal);
     request.beforeSend?.();
     requests += 1;
+    const { method } = request;
     const sentAt = instantOf(clock);
-    const response = await transport.send(toHttp(request, { basePath, userAgent, authorization }), signal);
+    const end = (code: string, { monotonicMs }: Instant): void =>
+      observer({ method, code, ms: monotonicMs - sentAt.monotonicMs });
+    const response = await transport
+      .send(toHttp(request, { basePath, userAgent, authorization }), signal)
+      .catch((error: unknown) => {
+        end("<error>", instantOf(clock));
+        throw error;
+      });
+    const receivedAt = instantOf(clock);
+    end(String(response.status), receivedAt);
     const dateMs = parseHttpDate(response.headers.date);
-    if (dateMs !== undefined) {
-      bounds = narrow(bounds, { dateMs, sentAt, receivedAt: instantOf(clock) }, clock.rate.driftPpm);
-    }
+    if (dateMs !== undefined) bounds = narrow(bounds, { dateMs, sentAt, receivedAt }, clock.rate.driftPpm);
     if (response.status >= 300) throw await toError(request, response, clock.wallMs());
     return response;
   };
@@ -129,6 +147,9 @@ export function createKubeClient(
     },
     serverTime: () => (bounds === undefined ? undefined : serverTime(bounds, instantOf(clock), clock.rate.driftPpm)),
     requests: () => requests,
+    observe: (next) => {
+      observer = next;
+    },
     server: connection.server,
     close: () => transport.close(),
   };

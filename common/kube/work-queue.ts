@@ -22,9 +22,11 @@ export interface QueueObserver {
   readonly waited: (ms: number) => void;
   /** How long the work took, whatever came of it. */
   readonly worked: (ms: number) => void;
+  /** It failed, and is to be tried again. */
+  readonly retried: () => void;
 }
 
-const NOBODY: QueueObserver = { waited: () => {}, worked: () => {} };
+const NOBODY: QueueObserver = { waited: () => {}, worked: () => {}, retried: () => {} };
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
@@ -238,6 +240,7 @@ export class WorkQueue {
     const isTerminal = error instanceof MooringError && !error.retriable;
     const waitMs = isTerminal ? TERMINAL_RETRY_MS : backOff.next(error);
     this.addAfter(key, waitMs);
+    this.#observer.retried();
     if (error instanceof MooringError) {
       const fields = { key, err: messageOf(error), waitMs: Math.round(waitMs) };
       this.#parts.logger.warn(fields, "work failed, will be tried again");

@@ -16,6 +16,9 @@ export interface Histogram<L extends string = never> {
 /** What every Prometheus client calls its process by; dashboards expect these names. */
 type ProcessName = "process_resident_memory_bytes" | "process_cpu_seconds_total" | "process_start_time_seconds";
 
+/** What client-go and controller-runtime call them: dashboards of controllers expect these names. */
+type ControllerName = `workqueue_${string}` | `rest_client_${string}` | "leader_election_master_status";
+
 /** What sigs.k8s.io/sig-storage-lib-external-provisioner calls them: dashboards of other provisioners expect these names. */
 type ProvisionerName = `controller_persistentvolume${"claim_provision" | "_delete"}_${
   | "total"
@@ -24,7 +27,7 @@ type ProvisionerName = `controller_persistentvolume${"claim_provision" | "_delet
 
 /** A name, what it means, and its labels. */
 export interface MetricOptions<L extends string> {
-  readonly name: `mooring_${string}` | ProcessName | ProvisionerName;
+  readonly name: `mooring_${string}` | ProcessName | ControllerName | ProvisionerName;
   readonly help: string;
   readonly labels?: readonly L[];
 }

@@ -67,5 +67,6 @@ async function idleCost(
 
 async function requestsOf(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^mooring_api_requests_total (\d+)$/m.exec(text)?.[1]);
+  const counts = text.matchAll(/^rest_client_requests_total\{[^}]*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }

@@ -50,7 +50,7 @@ async function atRest(owner: Owner, child: OwnedChild, url: string): Promise<voi
   let quiet = 0;
   const check = async (): Promise<void> => {
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    const depths = [...metrics.matchAll(/^mooring_queue_depth\{[^}]*\} (\d+)/gm)].map(([, depth]) => Number(depth));
+    const depths = [...metrics.matchAll(/^workqueue_depth\{[^}]*\} (\d+)/gm)].map(([, depth]) => Number(depth));
     quiet = depths.length > 0 && depths.every((depth) => depth === 0) ? quiet + 1 : 0;
     if (quiet < 20) throw new HarnessError(`queues: ${depths.join(", ")}`);
   };

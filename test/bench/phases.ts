@@ -56,7 +56,7 @@ export async function measurePhase(
     lagMax: quantileBound(lag, 1),
     idleLagP99: quantileBound(idleLag, 0.99),
     idleLagMax: quantileBound(idleLag, 1),
-    requests: grown("mooring_api_requests_total"),
+    requests: grown("rest_client_requests_total"),
     written,
     refused: grown(WRITES) - written,
   };

@@ -167,7 +167,7 @@ describe("what agents are told, on a real API server", () => {
     for (const namespace of TEAMS) await reject("held", namespace);
     await waitUntil(owner, { what: "a hold", ...isHeld });
     const lines = aggregator.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
-    const gauge = await aggregator.metric("mooring_fleet_rejections_held");
+    const gauge = await aggregator.metric("mooring_fleet_rejections_paused");
     await restart();
     await waitUntil(owner, { what: "a hold after a restart", ...isHeld });
 

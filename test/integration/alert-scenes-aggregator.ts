@@ -7,7 +7,7 @@ const ofPod = { job: "mooring-aggregator", pod: "a" } as const;
 const writes = (outcome: string): string => `mooring_status_writes_total{${POD},outcome="${outcome}"}`;
 const reports = (outcome: string): string => `mooring_reports_received_total{${POD},outcome="${outcome}"}`;
 const errors = (where: string): string => `mooring_internal_errors_total{${POD},where="${where}"}`;
-const waits = (bound: string): string => `mooring_queue_wait_seconds_bucket{${POD},queue="writes",le="${bound}"}`;
+const waits = (bound: string): string => `workqueue_queue_duration_seconds_bucket{${POD},name="writes",le="${bound}"}`;
 const EXPIRY = `mooring_certificate_expiry_timestamp_seconds{${POD}}`;
 
 export const AGGREGATOR_SCENES: readonly AlertScene[] = [
@@ -47,7 +47,11 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringNoLeader",
     name: "fires when all are standbys",
-    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "0x120", [`mooring_leader{${OTHER}}`]: "0x120" },
+    series: {
+      [`up{${POD}}`]: "1x120",
+      [`leader_election_master_status{${POD}}`]: "0x120",
+      [`leader_election_master_status{${OTHER}}`]: "0x120",
+    },
     fires: {},
   },
   {
@@ -59,7 +63,11 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringNoLeader",
     name: "keeps quiet while one leads",
-    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "0x120", [`mooring_leader{${OTHER}}`]: "1x120" },
+    series: {
+      [`up{${POD}}`]: "1x120",
+      [`leader_election_master_status{${POD}}`]: "0x120",
+      [`leader_election_master_status{${OTHER}}`]: "1x120",
+    },
   },
   {
     alert: "MooringNoLeader",
@@ -69,7 +77,7 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringNoLeader",
     name: "keeps quiet during a change of leader",
-    series: { [`up{${POD}}`]: "1x120", [`mooring_leader{${POD}}`]: "1x117 0 0 0" },
+    series: { [`up{${POD}}`]: "1x120", [`leader_election_master_status{${POD}}`]: "1x117 0 0 0" },
   },
   {
     alert: "MooringAggregatorRestarting",
@@ -102,7 +110,7 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
     alert: "MooringQueueSlow",
     name: "fires when one in a hundred waits for minutes",
     series: { [waits("60")]: "0+90x120", [waits("300")]: "0+100x120", [waits("+Inf")]: "0+100x120" },
-    fires: { queue: "writes" },
+    fires: { name: "writes" },
   },
   {
     alert: "MooringQueueSlow",

@@ -3,7 +3,7 @@ import type { AlertScene } from "./alert-scenes.ts";
 const POD = 'job="mooring-aggregator",pod="a"';
 const OTHER = 'job="mooring-aggregator",pod="b"';
 const OLDEST = `mooring_claims_deletion_held_oldest_seconds{${POD}}`;
-const leads = (pod: string): string => `mooring_leader{${pod}}`;
+const leads = (pod: string): string => `leader_election_master_status{${pod}}`;
 const mode = (name: string): string => `mooring_protection_mode{${POD},mode="${name}"}`;
 const removed = (why: string): string => `mooring_claims_removed_while_mounted_total{${POD},why="${why}"}`;
 

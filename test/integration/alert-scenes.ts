@@ -70,24 +70,24 @@ const NODE_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringRejectionsHeld",
     name: "fires while the brake holds",
-    series: { [`mooring_fleet_rejections_held{${POD}}`]: "1x120" },
+    series: { [`mooring_fleet_rejections_paused{${POD}}`]: "1x120" },
     fires: {},
   },
   {
     alert: "MooringRejectionsHeld",
     name: "keeps quiet when it has let go",
-    series: { [`mooring_fleet_rejections_held{${POD}}`]: "1x110 0x10" },
+    series: { [`mooring_fleet_rejections_paused{${POD}}`]: "1x110 0x10" },
   },
   {
-    alert: "MooringUpstreamDisagreement",
+    alert: "MooringClaimUnusedWhileMounted",
     name: "fires when it lasts an hour",
-    series: { [`mooring_upstream_disagreements{${POD}}`]: "2x120" },
+    series: { [`mooring_claims_unused_while_mounted{${POD}}`]: "2x120" },
     fires: {},
   },
   {
-    alert: "MooringUpstreamDisagreement",
+    alert: "MooringClaimUnusedWhileMounted",
     name: "keeps quiet while a pod ends",
-    series: { [`mooring_upstream_disagreements{${POD}}`]: "0x110 2x10" },
+    series: { [`mooring_claims_unused_while_mounted{${POD}}`]: "0x110 2x10" },
   },
 ];
 
@@ -113,13 +113,13 @@ const AGENT_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringAgentBlind",
     name: "fires when no read counts",
-    series: { [`mooring_mount_table_complete_read_age_seconds{${AGENT}}`]: "0+60x120" },
+    series: { [`mooring_mount_table_complete_scan_age_seconds{${AGENT}}`]: "0+60x120" },
     fires: ofAgent,
   },
   {
     alert: "MooringAgentBlind",
     name: "keeps quiet on an idle node",
-    series: { [`mooring_mount_table_complete_read_age_seconds{${AGENT}}`]: "30x120" },
+    series: { [`mooring_mount_table_complete_scan_age_seconds{${AGENT}}`]: "30x120" },
   },
   {
     alert: "MooringMountTableMalformed",
@@ -146,13 +146,13 @@ const AGENT_SCENES: readonly AlertScene[] = [
   {
     alert: "MooringReleasesUnacknowledged",
     name: "fires when an end is kept for hours",
-    series: { [`mooring_oldest_unacknowledged_release_age_seconds{${AGENT}}`]: "0+60x120" },
+    series: { [`mooring_unmount_records_oldest_unacknowledged_seconds{${AGENT}}`]: "0+60x120" },
     fires: ofAgent,
   },
   {
     alert: "MooringReleasesUnacknowledged",
     name: "keeps quiet when they are stored within minutes",
-    series: { [`mooring_oldest_unacknowledged_release_age_seconds{${AGENT}}`]: "300x120" },
+    series: { [`mooring_unmount_records_oldest_unacknowledged_seconds{${AGENT}}`]: "300x120" },
   },
   {
     alert: "MooringJournalUnusable",

@@ -116,7 +116,7 @@ describe("the status of a claim on a real API server", () => {
     await until("the status of all claims", async () =>
       expect(await metric(WRITTEN)).toBeGreaterThanOrEqual(names.length),
     );
-    expect(await metric('mooring_queue_depth{queue="writes"}')).toBe(0);
+    expect(await metric('workqueue_depth{name="writes"}')).toBe(0);
   });
 });
 

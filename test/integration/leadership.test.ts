@@ -24,7 +24,10 @@ describe("two replicas of the aggregator", () => {
     expect(accepted.status).toBe(200);
     expect(list).toEqual({ status: 503, text: "not the leader\n" });
     await stage.until("the label", 5_000, async () => expect(await stage.replicas.labelled()).toEqual([leader.pod]));
-    expect([await standby.metric(WRITTEN), await standby.metric("mooring_leader")]).toEqual([0, 0]);
+    expect([
+      await standby.metric(WRITTEN),
+      await standby.metric('leader_election_master_status{name="mooring-aggregator"}'),
+    ]).toEqual([0, 0]);
     expect(await leader.metric(WRITTEN)).toBeGreaterThan(0);
   });
 

@@ -37,7 +37,7 @@ export function describeMetricsText(stageOf: () => Stage): void {
     });
 
     it.each([
-      { name: "an agent", url: () => stageOf().agents[0].url, has: "mooring_holds 1" },
+      { name: "an agent", url: () => stageOf().agents[0].url, has: "mooring_mounted_volumes 1" },
       {
         name: "an aggregator",
         url: () => stageOf().aggregator.url,

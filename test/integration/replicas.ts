@@ -9,6 +9,8 @@ import { waitUntil } from "../rig/process/wait.ts";
 import { AGGREGATOR_POD } from "../rig/stand-in/aggregator-pod.ts";
 import type { BareCluster } from "./bare-cluster.ts";
 
+const LEADS = 'leader_election_master_status{name="mooring-aggregator"}';
+
 const NAMESPACE = "mooring";
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/mooring-aggregator`;
@@ -81,7 +83,7 @@ export class Replicas {
         await child.start();
         await until("is ready", 30_000, async () => (await get("/readyz")).status === 200);
       },
-      leads: (limitMs) => until("leads", limitMs, async () => (await metric("mooring_leader")) === 1),
+      leads: (limitMs) => until("leads", limitMs, async () => (await metric(LEADS)) === 1),
     };
   }
 

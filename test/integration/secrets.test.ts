@@ -271,7 +271,7 @@ describe("what a real agent and a real aggregator write at the most talkative le
 const seen = new Map<string, number>();
 async function laterThan({ url }: Running, reports: number): Promise<void> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  const count = Number(/^mooring_wake_ups_total\{reason="timer"\} (\d+)$/m.exec(text)?.[1]);
+  const count = Number(/^mooring_mount_table_scan_triggers_total\{reason="timer"\} (\d+)$/m.exec(text)?.[1]);
   const first = seen.get(url) ?? count;
   seen.set(url, first);
   expect(count - first).toBeGreaterThanOrEqual(reports);

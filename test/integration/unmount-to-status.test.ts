@@ -118,7 +118,7 @@ describe("from an unmount to the claim's status", () => {
     await stage.kubelets[0].unmount(pod);
     const { claim } = await claimThat(stage, { claim: "rest", what: "unmounted", holds: isUnmounted });
     const isForgotten = async (): Promise<void> =>
-      expect(await metric(stage.agents[0], "mooring_unacknowledged_releases")).toBe(0);
+      expect(await metric(stage.agents[0], "mooring_unmount_records_unacknowledged")).toBe(0);
     await waitUntil(owner, { what: "the release forgotten", limitMs: 20_000, check: isForgotten });
 
     await reported(3);
@@ -196,7 +196,7 @@ describe("from an unmount to the claim's status", () => {
       limitMs: 20_000,
       check: async () => expect(await told()).toHaveLength(1),
     });
-    const disagreements = await metric(aggregator, "mooring_upstream_disagreements");
+    const disagreements = await metric(aggregator, "mooring_claims_unused_while_mounted");
     await kubelets[0].unmount(pod);
     await claimThat(stage, { claim: "leaked", what: "unmounted", holds: isUnmounted });
 
@@ -209,7 +209,7 @@ describe("from an unmount to the claim's status", () => {
         note: expect.stringMatching(/^Kubernetes' condition Unused .* mounted on node-a/),
       },
     ]);
-    expect([disagreements, await metric(aggregator, "mooring_upstream_disagreements")]).toEqual([1, 0]);
+    expect([disagreements, await metric(aggregator, "mooring_claims_unused_while_mounted")]).toEqual([1, 0]);
   });
 
   it("repairs a condition that somebody changed, never to an earlier time", async () => {

@@ -10,13 +10,13 @@ describe("an exposition", () => {
   it("has the values of series with and without labels", async () => {
     const metrics = createMetrics();
     const writes = metrics.counter({ name: "mooring_status_writes_total", help: "Writes.", labels: ["outcome"] });
-    metrics.gauge({ name: "mooring_queue_depth", help: "Depth." }, () => 7);
+    metrics.gauge({ name: "workqueue_depth", help: "Depth." }, () => 7);
     writes.increment({ outcome: "written" }, 3);
     writes.increment({ outcome: "409" });
 
     const exposition = parseExposition(await metrics.text());
 
-    expect(exposition.get("mooring_queue_depth")).toBe(7);
+    expect(exposition.get("workqueue_depth")).toBe(7);
     expect(exposition.get('mooring_status_writes_total{outcome="409"}')).toBe(1);
     expect(total(exposition, "mooring_status_writes_total")).toBe(4);
   });

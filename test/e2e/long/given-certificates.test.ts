@@ -92,7 +92,7 @@ async function requireAnswered(): Promise<void> {
   for (const node of NODES) {
     const agent = await agentOn(stage, node);
     const { isReady, text } = await readinessOf(stage, agent);
-    const open = await metricOf(stage, agent, "mooring_unacknowledged_releases");
+    const open = await metricOf(stage, agent, "mooring_unmount_records_unacknowledged");
     if (!isReady || text.includes("degraded") || open !== 0) throw new HarnessError(`${open} open on ${node}: ${text}`);
   }
 }

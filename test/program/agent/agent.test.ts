@@ -74,7 +74,7 @@ describe("an agent", () => {
   it("does not count as shown what waits for the end of its pod", async () => {
     const { table, wakeUp, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
     const count = async (): Promise<string | undefined> =>
-      /^mooring_holds (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+      /^mooring_mounted_volumes (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
     const before = await count();
 
     table.unmount(HOLD);

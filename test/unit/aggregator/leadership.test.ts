@@ -175,7 +175,7 @@ describe("leadership among replicas", () => {
     await begin(100);
 
     const text = await metrics.text();
-    expect(text).toMatch(new RegExp(`^mooring_leader ${value}$`, "m"));
+    expect(text).toMatch(new RegExp(`^leader_election_master_status\\{name="mooring-aggregator"\\} ${value}$`, "m"));
     expect(text).toMatch(/^mooring_lease_renewal_age_seconds 0(\.\d+)?$/m);
     expect(leadership.isLeading()).toBe(value === 1);
   });
@@ -204,6 +204,6 @@ describe("leadership without an election", () => {
     expect(leadership.check).toBeUndefined();
     // Nobody is known to have watched before.
     expect(leadership.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON }]);
-    expect(await metrics.text()).toMatch(/^mooring_leader 1$/m);
+    expect(await metrics.text()).toMatch(/^leader_election_master_status\{name="mooring-aggregator"\} 1$/m);
   });
 });

@@ -25,7 +25,7 @@ describe("what is measured of queues", () => {
     queues.nodes.worked(250);
 
     const text = await metrics.text();
-    expect(text).toContain('mooring_queue_wait_seconds_sum{queue="writes"} 1.5');
-    expect(text).toContain('mooring_queue_work_seconds_sum{queue="nodes"} 0.25');
+    expect(text).toContain('workqueue_queue_duration_seconds_sum{name="writes"} 1.5');
+    expect(text).toContain('workqueue_work_duration_seconds_sum{name="nodes"} 0.25');
   });
 });

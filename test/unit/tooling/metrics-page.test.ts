@@ -31,7 +31,9 @@ function row({ name, type, labels, help }: MetricDescription): string {
 /** The rows of the table below a heading. */
 function tableBelow(heading: string): readonly string[] {
   const section = page.slice(page.indexOf(heading) + heading.length).split("\n## ")[0] ?? "";
-  return section.split("\n").filter((line) => /^\| `(controller|mooring|process)_/.test(line));
+  return section
+    .split("\n")
+    .filter((line) => /^\| `(controller|leader_election|mooring|process|rest_client|workqueue)_/.test(line));
 }
 
 function byName(one: string, other: string): number {

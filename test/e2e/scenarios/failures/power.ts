@@ -84,7 +84,7 @@ export async function runMounted(stage: Stage, claim: string, node: NodeName): P
  */
 async function untilAcknowledged(stage: Stage, node: NodeName): Promise<void> {
   const check = async (): Promise<void> => {
-    const count = await metricOf(stage, await agentOn(stage, node), "mooring_unacknowledged_releases");
+    const count = await metricOf(stage, await agentOn(stage, node), "mooring_unmount_records_unacknowledged");
     if (count !== 0) throw new HarnessError(`${count} releases are not acknowledged`);
   };
   await stage.until(`the acknowledgements of ${node}`, check, ACKNOWLEDGED_MS).catch(() => {});

@@ -84,7 +84,7 @@ describe("what is told of writes", () => {
     const text = await metrics.text();
 
     expect(text).toMatch(/^mooring_status_writes_refused 1$/m);
-    expect(text).toMatch(/^mooring_upstream_disagreements 1$/m);
+    expect(text).toMatch(/^mooring_claims_unused_while_mounted 1$/m);
     await harness.stop();
   });
 });

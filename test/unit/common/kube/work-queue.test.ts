@@ -54,7 +54,14 @@ describe("an observed work queue", () => {
   it("tells how long a key waited and how long its work took, failures included", async () => {
     const clock = createFakeClock();
     const [waits, works]: [number[], number[]] = [[], []];
-    const observer = { waited: (ms: number) => void waits.push(ms), worked: (ms: number) => void works.push(ms) };
+    let retries = 0;
+    const observer = {
+      waited: (ms: number) => void waits.push(ms),
+      worked: (ms: number) => void works.push(ms),
+      retried: () => {
+        retries += 1;
+      },
+    };
     const parts = { clock, logger: createFakeLogger(), random: createFixedRandom(1) };
     const queue = new WorkQueue(parts, 1, observer);
     const stop = new AbortController();
@@ -78,6 +85,7 @@ describe("an observed work queue", () => {
 
     expect(waits).toEqual([30, 130]);
     expect(works).toEqual([100, 100]);
+    expect(retries).toBe(1);
     expect(signs).toEqual([0, 0, 1, undefined]);
   });
 });

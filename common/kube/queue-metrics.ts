@@ -1,0 +1,47 @@
+import type { Metrics } from "../runtime/metrics.ts";
+import type { QueueObserver } from "./work-queue.ts";
+
+/** Seconds. Work takes from a fraction of a millisecond; with 200,000 keys after a start they wait for minutes. */
+const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
+
+/** Measures queues by their names, by the names that client-go gives the metrics. */
+export function createQueueMetrics(metrics: Metrics): (name: string) => QueueObserver {
+  const waits = metrics.histogram({
+    name: "workqueue_queue_duration_seconds",
+    help: "How long a key waited in the queue before it was worked on.",
+    labels: ["name"],
+    buckets: QUEUE_SECONDS,
+  });
+  const works = metrics.histogram({
+    name: "workqueue_work_duration_seconds",
+    help: "How long one piece of work took, whatever came of it.",
+    labels: ["name"],
+    buckets: QUEUE_SECONDS,
+  });
+  const retries = metrics.counter({
+    name: "workqueue_retries_total",
+    help: "Pieces of work that failed and were queued again.",
+    labels: ["name"],
+  });
+  return (name) => ({
+    waited: (ms) => waits.observe({ name }, ms / 1000),
+    worked: (ms) => works.observe({ name }, ms / 1000),
+    retried: () => retries.increment({ name }),
+  });
+}
+
+/** Tells how many keys wait in each queue; nothing where nobody works on them. */
+export function registerQueueDepths(
+  metrics: Metrics,
+  depths: () => Readonly<Record<string, number>> | undefined,
+): void {
+  metrics.series(
+    {
+      name: "workqueue_depth",
+      help: "Keys that wait in the queue.",
+      type: "gauge",
+      labels: ["name"],
+    },
+    () => Object.entries(depths() ?? {}).map(([name, value]) => ({ labels: { name }, value })),
+  );
+}
