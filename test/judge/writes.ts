@@ -39,7 +39,8 @@ const FUTURE_MS = 5_000;
 
 function judgeDirection(docket: Docket, claim: Case, { now, before, own, presentMs }: Write): void {
   const { name } = claim;
-  const isKept = before === undefined || now.sinceMs >= before.sinceMs;
+  // What says neither that it is in use nor that it is not tells no time of either: Mooring never writes that.
+  const isKept = before === undefined || now.sinceMs >= before.sinceMs || !(before.isUnused || before.isInUse);
   const isOwnKept = own === undefined || now.sinceMs >= own.sinceMs;
   if (!isKept && before.sinceMs > presentMs + FUTURE_MS) docket.excuse("never-earlier", "the time was in the future");
   else if (!isKept && (own === undefined ? isForgedTime(claim, before.sinceMs) : isOwnKept))

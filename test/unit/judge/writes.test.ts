@@ -124,6 +124,11 @@ const CHANGES: readonly Row[] = [
     own: unused({ sinceMs: 22_000 }),
     found: ["never-earlier"],
   },
+  {
+    name: "moves back the time of what says neither that it is in use nor that it is not",
+    before: { ...unused({ sinceMs: 22_000 }), isUnused: false },
+    found: [],
+  },
   { name: "moves the time on", before: unused({ sinceMs: 20_000 }), found: [] },
   { name: "changes nothing", before: unused(), found: ["one-write"] },
   {
