@@ -121,12 +121,13 @@ function schedule(world: World, { pod, node, afterMs }: Scheduling): void {
   });
 }
 
-/** One pod cannot mount two volumes of one name: they would have one path. */
+/** One pod cannot mount two volumes of one name: they would have one path. A claim that is to come may get a volume of any name. */
 function withoutTwins({ cluster }: World, volumes: readonly PodVolume[]): readonly PodVolume[] {
-  const own = volumes.map((volume) =>
-    volume.by === "claim" ? cluster.claims.get(volume.claim)?.volume.pv : undefined,
+  const claims = volumes.flatMap((volume) => (volume.by === "claim" ? [cluster.claims.get(volume.claim)] : []));
+  const names = claims.map((claim) => claim?.volume.pv);
+  return volumes.filter(
+    (volume) => volume.by !== "inline" || !(names.includes(volume.name) || names.includes(undefined)),
   );
-  return volumes.filter((volume) => volume.by !== "inline" || !own.includes(volume.name));
 }
 
 function picked<T>(list: readonly T[], pick: number): T | undefined {
