@@ -63,9 +63,15 @@ export const AGENT_SETTINGS = {
     "100ms",
   ),
   ...AFFINITY_SETTINGS,
-  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9808"),
+  listen: addressSetting(
+    { name: "metrics-bind-address", description: "address of health and metrics" },
+    "127.0.0.1:9808",
+  ),
   debugListen: addressSetting(
-    { name: "debug-listen", description: "loopback address of /debug/holds, /debug/verdicts and /debug/log-level" },
+    {
+      name: "debug-bind-address",
+      description: "loopback address of /debug/holds, /debug/verdicts and /debug/log-level",
+    },
     "127.0.0.1:9810",
   ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),

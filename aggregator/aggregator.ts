@@ -131,7 +131,7 @@ class Aggregator {
     );
     this.#rejections = new Rejections(
       { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames, podByUid: this.#cluster.podByUid },
-      config.holdRejectionsAt,
+      config.pauseRejectionsAt,
     );
     this.#leadership = this.#newLeadership();
     this.turnAway = createTurnAway({ ...ports, nodes: () => this.#cluster.nodeNames().length }, () =>

@@ -31,13 +31,13 @@ export const AGGREGATOR_SETTINGS = {
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
   listen: addressSetting(
     {
-      name: "listen",
-      description: "loopback address of lists, health and metrics, and of reports without --report-listen",
+      name: "api-bind-address",
+      description: "loopback address of lists, health and metrics, and of reports without --report-bind-address",
     },
     "127.0.0.1:9809",
   ),
   healthListen: optionalAddress({
-    name: "health-listen",
+    name: "metrics-bind-address",
     description: "a further address of health and metrics, for probes and scrapes",
   }),
   ...REPORT_SETTINGS,
@@ -73,9 +73,9 @@ export const AGGREGATOR_SETTINGS = {
     PROTECTION_MODES,
     "off",
   ),
-  holdRejectionsAt: countSetting(
+  pauseRejectionsAt: countSetting(
     {
-      name: "hold-rejections-at",
+      name: "pause-rejections-at",
       description:
         "no pod is rejected any more after so many were, or would be, in ten minutes, or one on more than a fifth of the nodes (at least five); one namespace counts for half of that at most; 0 for never",
     },
@@ -98,7 +98,7 @@ export const AGGREGATOR_SETTINGS = {
   podNamespace: optionalText({ name: "pod-namespace", description: "namespace of the own pod, with --leader-elect" }),
   leaseDuration: durationSetting(
     {
-      name: "lease-duration",
+      name: "leader-elect-lease-duration",
       description:
         "a leader that does not renew its Lease for this long is replaced; it stops itself after two thirds of it",
     },
@@ -132,7 +132,7 @@ export interface AggregatorConfig {
   readonly reasonDelayMs: number;
   readonly protection: ProtectionMode;
   /** 0 for never. */
-  readonly holdRejectionsAt: number;
+  readonly pauseRejectionsAt: number;
   readonly upstreamCondition: UpstreamSetting;
   /** Nothing when this is the only process. */
   readonly election: ElectionConfig | undefined;
@@ -170,7 +170,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     protection: get(AGGREGATOR_SETTINGS.protection),
-    holdRejectionsAt: get(AGGREGATOR_SETTINGS.holdRejectionsAt),
+    pauseRejectionsAt: get(AGGREGATOR_SETTINGS.pauseRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
@@ -189,7 +189,7 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.listen);
   if (isLoopback(host)) return [];
   return [
-    `--listen: ${host || "every address"} is no loopback address; probes and metrics have --health-listen, reports --report-listen`,
+    `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,
   ];
 }
 
@@ -210,7 +210,7 @@ function electionOf({ get }: SettingsReader): ElectionConfig {
 function electionProblems({ get }: SettingsReader): readonly string[] {
   if (!get(AGGREGATOR_SETTINGS.leaderElect)) return [];
   const problems =
-    get(AGGREGATOR_SETTINGS.leaseDuration) % 1_000 === 0 ? [] : ["--lease-duration must be whole seconds"];
+    get(AGGREGATOR_SETTINGS.leaseDuration) % 1_000 === 0 ? [] : ["--leader-elect-lease-duration must be whole seconds"];
   const needed = [AGGREGATOR_SETTINGS.podName, AGGREGATOR_SETTINGS.podNamespace];
   const missing = needed.filter((one) => get(one) === undefined);
   return [...problems, ...missing.map(({ name }) => `--${name} is missing: --leader-elect needs it`)];

@@ -16,9 +16,9 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 /** What there is to say about reports that come from elsewhere. */
 export const REPORT_SETTINGS = {
   reportListen: optionalAddress({
-    name: "report-listen",
+    name: "report-bind-address",
     description:
-      "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --listen",
+      "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --api-bind-address",
   }),
   agentAccount: textSetting(
     { name: "agent-account", description: "namespace/name of the service account of the agents" },
@@ -26,7 +26,7 @@ export const REPORT_SETTINGS = {
   ),
   tlsCertFile: optionalPath({
     name: "tls-cert-file",
-    description: "certificate for --report-listen that somebody else keeps; without it Mooring issues its own",
+    description: "certificate for --report-bind-address that somebody else keeps; without it Mooring issues its own",
   }),
   tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
   tlsNames: optionalText({

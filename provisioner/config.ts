@@ -27,9 +27,12 @@ export const PROVISIONER_SETTINGS = {
     "on",
   ),
   namespace: textSetting({ name: "namespace", description: "namespace of these objects" }, "mooring-provisioner"),
-  listen: addressSetting({ name: "listen", description: "address of health and metrics" }, "127.0.0.1:9812"),
+  listen: addressSetting(
+    { name: "metrics-bind-address", description: "address of health and metrics" },
+    "127.0.0.1:9812",
+  ),
   debugListen: addressSetting(
-    { name: "debug-listen", description: "loopback address of /debug/log-level" },
+    { name: "debug-bind-address", description: "loopback address of /debug/log-level" },
     "127.0.0.1:9813",
   ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),

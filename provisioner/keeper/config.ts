@@ -43,7 +43,7 @@ export const KEEPER_SETTINGS = {
     description: "UID of the keeper's own pod, whose token mount proves the mount table; without it nothing is proved",
   }),
   listen: addressSetting(
-    { name: "listen", description: "loopback address of health, metrics and /debug/log-level" },
+    { name: "metrics-bind-address", description: "loopback address of health, metrics and /debug/log-level" },
     "127.0.0.1:9811",
   ),
   logLevel: choiceSetting({ name: "log-level", description: "minimum log level" }, LOG_LEVELS, "info"),

@@ -36,8 +36,8 @@ export async function startPodAgent({ owner, plane }: Stage, run: AgentRun): Pro
     ["--pod-uid", kubelet.agentPodUid],
     ["--aggregator-url", aggregatorUrl],
     ["--mountinfo", kubelet.namespace.mountInfo],
-    ["--listen", `127.0.0.1:${port}`],
-    ["--debug-listen", "127.0.0.1:0"],
+    ["--metrics-bind-address", `127.0.0.1:${port}`],
+    ["--debug-bind-address", "127.0.0.1:0"],
   ].flat();
   const child = await startInPod(owner, plane, { name: `agent-${name}`, account: "mooring-agent", script, args });
   const url = `http://127.0.0.1:${port}`;

@@ -44,7 +44,7 @@ export async function startAggregator(
     account: "mooring-aggregator",
     script: await bundled(owner.folder, "aggregator"),
     // A line for each transition is what a real one writes, too.
-    args: ["--listen", `127.0.0.1:${port}`, ...args],
+    args: ["--api-bind-address", `127.0.0.1:${port}`, ...args],
     nodeOptions,
     nice,
   });

@@ -73,7 +73,7 @@ const turn: Route = {
 
 const numbers = Array.from({ length: count }, (_, index) => index);
 const objects = { persistentvolumeclaims: numbers.map(claimOf), persistentvolumes: numbers.map(volumeOf) };
-const command = readAggregatorCommand({ argv: ["--listen", `127.0.0.1:${port}`], env: {} });
+const command = readAggregatorCommand({ argv: ["--api-bind-address", `127.0.0.1:${port}`], env: {} });
 if (command.kind !== "run") throw new Error("the flags ask for something else");
 const client = createKubeClient(createFakeConnection(createFakeApiServer(clock, objects).transport), { clock });
 const ports = { clock, random: createSystemRandom(), logger: createFakeLogger(), metrics: createMetrics(), client };

@@ -15,7 +15,7 @@ const NAMESPACE = "mooring";
 const REPLICAS = ["aggregator-0", "aggregator-1"] as const;
 
 /** Times of seconds instead of minutes; the rules are the same. A node stays silent as long as it takes: it never counts as agentless. */
-const AGGREGATOR_PACE = ["--lease-duration", "3s", "--node-stale-after", "5s", "--reason-delay", "300ms"];
+const AGGREGATOR_PACE = ["--leader-elect-lease-duration", "3s", "--node-stale-after", "5s", "--reason-delay", "300ms"];
 const AGENT_PACE = ["--heartbeat", "1s"];
 
 /** A replica of the aggregator. */
@@ -39,7 +39,7 @@ export async function createAggregators(owner: Owner, { plane, api }: Parts): Pr
       const port = await freePort(createSystemRandom(), "127.0.0.1");
       const args = [
         ["--kubeconfig", await plane.kubeconfigFor(account)],
-        ["--listen", `127.0.0.1:${port}`],
+        ["--api-bind-address", `127.0.0.1:${port}`],
         ["--leader-elect", "--pod-name", name, "--pod-namespace", NAMESPACE],
         AGGREGATOR_PACE,
       ].flat();
@@ -67,7 +67,7 @@ export async function createAgent(
     ["--pod-uid", kubelet.agentPodUid],
     ["--aggregator-url", aggregatorUrl],
     ["--mountinfo", kubelet.namespace.mountInfo],
-    ["--listen", `127.0.0.1:${port}`, "--debug-listen", "127.0.0.1:0"],
+    ["--metrics-bind-address", `127.0.0.1:${port}`, "--debug-bind-address", "127.0.0.1:0"],
     AGENT_PACE,
     ["--journal-dir", journal],
   ].flat();

@@ -268,7 +268,14 @@ describe("the keeper as a process", () => {
       says: "/dev/loop-control cannot be opened (ENOENT)",
     },
   ])("ends at once without $name, and says who can give it", async ({ name, command, args, says }) => {
-    const flags = ["--pool", `fast=${node.pool.path}`, "--socket", `${node.socket}-2`, "--listen", "127.0.0.1:0"];
+    const flags = [
+      "--pool",
+      `fast=${node.pool.path}`,
+      "--socket",
+      `${node.socket}-2`,
+      "--metrics-bind-address",
+      "127.0.0.1:0",
+    ];
     const spec = {
       name: `keeper-without-${name.slice(0, 4)}`,
       command,
@@ -284,7 +291,15 @@ describe("the keeper as a process", () => {
   });
 
   it("does not take the socket of another that runs", async () => {
-    const args = [MAIN, "--pool", `fast=${node.pool.path}`, "--socket", node.socket, "--listen", "127.0.0.1:0"];
+    const args = [
+      MAIN,
+      "--pool",
+      `fast=${node.pool.path}`,
+      "--socket",
+      node.socket,
+      "--metrics-bind-address",
+      "127.0.0.1:0",
+    ];
     const second = owner.child({ name: "second-keeper", command: process.execPath, args });
 
     await second.start();

@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 function start(limit = LIMIT): Promise<RunningAggregator> {
-  return cluster.startAggregator(["--hold-rejections-at", String(limit)]);
+  return cluster.startAggregator(["--pause-rejections-at", String(limit)]);
 }
 
 async function restart(limit = LIMIT): Promise<void> {

@@ -228,7 +228,7 @@ async function startAgent(
   const connection = { transport, basePath: "", authorization: async () => undefined, server: proxy.url };
   const client = createKubeClient(connection, { clock });
   const identity = ["--node", NODE, "--pod-uid", own.uid, "--aggregator-url", "http://127.0.0.1:1"];
-  const servers = ["--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--heartbeat", "5s"];
+  const servers = ["--metrics-bind-address", "127.0.0.1:0", "--debug-bind-address", "127.0.0.1:0", "--heartbeat", "5s"];
   const command = readAgentCommand({ argv: [...identity, ...servers, ...flags], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for something else than a run");
   const logger = createFakeLogger();

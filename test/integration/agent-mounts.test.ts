@@ -253,8 +253,8 @@ function startAgent(namespace: MountNamespace, options: AgentOptions): Started {
     "pod-uid": "agent-1",
     kubeconfig,
     mountinfo: namespace.mountInfo,
-    listen: "127.0.0.1:0",
-    "debug-listen": "127.0.0.1:0",
+    "metrics-bind-address": "127.0.0.1:0",
+    "debug-bind-address": "127.0.0.1:0",
     "aggregator-url": aggregatorUrl,
     ...(journalDir === undefined ? {} : { "journal-dir": journalDir }),
   };

@@ -49,7 +49,7 @@ beforeAll(async () => {
   const flags = { "--tls-cert-file": "tls.crt", "--tls-key-file": "tls.key" };
   const files = Object.entries(flags).flatMap(([flag, name]) => [flag, join(volume.folder, name)]);
   aggregator = await cluster.startAggregator([
-    "--report-listen",
+    "--report-bind-address",
     "127.0.0.1:0",
     "--pod-namespace",
     "mooring",

@@ -11,7 +11,14 @@ const MAIN = fileURLToPath(new URL("../../provisioner/keeper/main.ts", import.me
 it("a keeper without root ends at once, says what it lacks and who can give it, and makes nothing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mooring-keeper-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const flags = ["--pool", `default=${folder}`, "--socket", join(folder, "keeper.sock"), "--listen", "127.0.0.1:0"];
+  const flags = [
+    "--pool",
+    `default=${folder}`,
+    "--socket",
+    join(folder, "keeper.sock"),
+    "--metrics-bind-address",
+    "127.0.0.1:0",
+  ];
 
   // A user namespace without a map: whoever runs this is nobody there.
   const ended = promisify(execFile)("unshare", ["--user", process.execPath, MAIN, ...flags]);

@@ -32,12 +32,13 @@ async function startAlone(program: "agent" | "aggregator"): Promise<Program> {
   writeFileSync(files.table, formatMountLine({ mountPoint: tokenMountPoint("agent-pod") }));
   writeFileSync(files.kubeconfig, JSON.stringify(kubeconfigOf(nobody)));
   const place = ["--node", "n1", "--pod-uid", "agent-pod", "--mountinfo", files.table, "--aggregator-url", nobody];
-  const own = program === "agent" ? [...place, "--debug-listen", "127.0.0.1:0", "--heartbeat", "500ms"] : [];
+  const own = program === "agent" ? [...place, "--debug-bind-address", "127.0.0.1:0", "--heartbeat", "500ms"] : [];
+  const listening = program === "agent" ? "--metrics-bind-address" : "--api-bind-address";
   const lines: string[] = [];
   const child = owner.child({
     name: program,
     command: process.execPath,
-    args: [fileOf(program), "--kubeconfig", files.kubeconfig, "--listen", `127.0.0.1:${port}`, ...own],
+    args: [fileOf(program), "--kubeconfig", files.kubeconfig, listening, `127.0.0.1:${port}`, ...own],
     onLine: (line) => void lines.push(line),
   });
   await child.start();

@@ -133,7 +133,7 @@ describe("the test overlay", () => {
     const settings = containers.flatMap(({ env = [] }) => env);
     expect(settings).toContainEqual({ name: "MOORING_AGGREGATOR_URL", value: expect.stringMatching(/^https:/) });
     expect(settings).toContainEqual({ name: "MOORING_AGGREGATOR_TOKEN_FILE", value: expect.any(String) });
-    expect(settings).toContainEqual({ name: "MOORING_REPORT_LISTEN", value: ":8443" });
+    expect(settings).toContainEqual({ name: "MOORING_REPORT_BIND_ADDRESS", value: ":8443" });
   });
 
   it("differs from the base with affinity-rights in images and sizes alone", async () => {

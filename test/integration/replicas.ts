@@ -50,7 +50,7 @@ export class Replicas {
     const port = await freePort(createSystemRandom(), "127.0.0.1");
     const args = [
       ["--kubeconfig", kubeconfig],
-      ["--listen", `127.0.0.1:${port}`],
+      ["--api-bind-address", `127.0.0.1:${port}`],
       ["--reason-delay", "300ms"],
       ["--leader-elect", "--pod-name", pod, "--pod-namespace", NAMESPACE],
     ].flat();

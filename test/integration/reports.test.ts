@@ -49,7 +49,7 @@ beforeAll(async () => {
   await cluster.api.create(`/api/v1/namespaces/${AGENTS}/serviceaccounts`, { metadata: { name: "other" } });
   for (const name of ["n1", "n2"]) await cluster.api.create("/api/v1/nodes", { metadata: { name } });
   const names = ["--tls-names", "127.0.0.1", "--pod-namespace", "mooring"];
-  aggregator = await cluster.startAggregator(["--report-listen", "127.0.0.1:0", ...names]);
+  aggregator = await cluster.startAggregator(["--report-bind-address", "127.0.0.1:0", ...names]);
   url = await reportAddress(owner, aggregator);
   ca = (await authorities(cluster)) ?? "";
   agent = await createAgentPod(cluster, "agent-on-n1", { node: "n1" });

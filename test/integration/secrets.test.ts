@@ -137,11 +137,17 @@ async function start(name: string, program: MooringProgram, args: readonly strin
     written.push(line);
   };
   const isAgent = program === "agent";
-  const debugArgs = isAgent ? ["--debug-listen", `127.0.0.1:${debugPort}`] : [];
+  const debugArgs = isAgent ? ["--debug-bind-address", `127.0.0.1:${debugPort}`] : [];
   const child = owner.child({
     name,
     command: process.execPath,
-    args: [fileOf(program), "--listen", `127.0.0.1:${port}`, ...debugArgs, ...args],
+    args: [
+      fileOf(program),
+      `--${isAgent ? "metrics" : "api"}-bind-address`,
+      `127.0.0.1:${port}`,
+      ...debugArgs,
+      ...args,
+    ],
     env: { MOORING_PLANTED: secret("environment"), DATABASE_PASSWORD: secret("password") },
     onLine,
   });

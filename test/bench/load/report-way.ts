@@ -24,7 +24,7 @@ export function wayTo(way: ReportWay, port: number): ReportWay {
 
 /** Flags of an aggregator that takes reports as in a cluster, at this port. */
 export function reportFlags(port: number): readonly string[] {
-  return ["--report-listen", `127.0.0.1:${port}`, "--pod-namespace", "mooring"];
+  return ["--report-bind-address", `127.0.0.1:${port}`, "--pod-namespace", "mooring"];
 }
 
 const NAMESPACE = "mooring-agents";

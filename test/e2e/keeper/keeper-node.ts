@@ -82,7 +82,7 @@ export async function startKeeperNode(owner: Owner, options: NodeOptions): Promi
     "--mountinfo",
     // The node is a mount namespace: its table, not that of this machine.
     "/proc/self/mountinfo",
-    "--listen",
+    "--metrics-bind-address",
     "127.0.0.1:0",
     ...(options.flags ?? []),
   ];

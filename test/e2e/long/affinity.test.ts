@@ -91,7 +91,7 @@ describe("Mooring that is rolled out and enforces affinity (--reject-attached --
 });
 
 describe("the aggregator", () => {
-  it("holds the rejections of all nodes when they are too many (--hold-rejections-at=1), until it is told otherwise", async () => {
+  it("holds the rejections of all nodes when they are too many (--pause-rejections-at=1), until it is told otherwise", async () => {
     await setHold("1");
     for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "holds all rejections" });
     const held = await misplaceLocal(stage, "held", PLACES);
@@ -179,7 +179,7 @@ function rejectionMs({ uid }: Misplaced): number {
 
 async function setHold(at: string): Promise<void> {
   const [aggregator] = WORKLOADS;
-  await setVariables(stage, aggregator, `MOORING_HOLD_REJECTIONS_AT=${at}`);
+  await setVariables(stage, aggregator, `MOORING_PAUSE_REJECTIONS_AT=${at}`);
   await rolledOut(stage.cluster);
 }
 

@@ -28,7 +28,7 @@ export const settings: FuzzTarget = {
   about: "flags and environment variables of the agent, the aggregator and the kubectl plugin",
   seeds: [
     "--node=n1\n--pod-uid=u1\n--aggregator-url=http://127.0.0.1:9809\n--journal-dir=/var/lib/mooring\n--heartbeat=30s",
-    "--listen=127.0.0.1:9809\n--node-stale-after=90s\n--log-level=info\nMOORING_LISTEN=[::1]:0\nMOORING_LEADER_ELECT=true",
+    "--api-bind-address=127.0.0.1:9809\n--node-stale-after=90s\n--log-level=info\nMOORING_API_BIND_ADDRESS=[::1]:0\nMOORING_LEADER_ELECT=true",
     "-A\n-o\njson\n--namespace\nshop\n--aggregator=http://127.0.0.1:9809\nMOORING_AGGREGATOR=none",
     "--pool=fast=/pools/fast,slow=/pools/slow\n--reserve=20\n--socket-group=60873",
     "--dry-run\n--output=json\n--kubelet-root=/var/lib/kubelet",

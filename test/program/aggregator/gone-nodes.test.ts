@@ -30,7 +30,7 @@ describe("a node that was deleted while nobody led", () => {
 
 describe("a node that was gone for so long that it is forgotten", () => {
   it("still has its end counted, where it is the latest that a claim has", async () => {
-    const { house, leader, n1, n2 } = await mountedClaim(["--lease-duration", "300s"]);
+    const { house, leader, n1, n2 } = await mountedClaim(["--leader-elect-lease-duration", "300s"]);
     addPod(house, "other", { node: "n2" });
     n2.mount("other");
     await leader.send(n2.report());
@@ -53,7 +53,7 @@ describe("a node that was gone for so long that it is forgotten", () => {
     const house = houseWithNodes();
     const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
     addClaim(house);
-    const leader = await startLeader(house, { argv: ["--lease-duration", "300s"] });
+    const leader = await startLeader(house, { argv: ["--leader-elect-lease-duration", "300s"] });
     for (const node of [n1, n2]) await leader.send(node.report());
     await house.until(() => statusIn(house)?.unused === true);
     house.refuse((site) => site === "apply persistentvolumeclaims/status");

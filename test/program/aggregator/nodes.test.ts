@@ -92,7 +92,7 @@ describe("pods on a node that their volume excludes", () => {
     addAgentPod(house, "n1");
     addClaim(house, { nodeAffinity: ELSEWHERE });
     addPod(house, "web", { phase: "Pending", node: "n2" });
-    const leader = await startLeader(house, { argv: ["--hold-rejections-at", "1"] });
+    const leader = await startLeader(house, { argv: ["--pause-rejections-at", "1"] });
 
     const answer = await leader.send(new ToldNode(house, "n1").report());
 
@@ -100,7 +100,7 @@ describe("pods on a node that their volume excludes", () => {
   });
 
   it("are rejected by no agent when there are too many of them", async () => {
-    const { house, leader, n1 } = await misplaced(["--hold-rejections-at", "1"]);
+    const { house, leader, n1 } = await misplaced(["--pause-rejections-at", "1"]);
     const before = await leader.send(n1.report());
     addPod(house, "web", { phase: "Pending" });
     await house.pass(2_000);
@@ -114,7 +114,7 @@ describe("pods on a node that their volume excludes", () => {
   });
 
   it("may be rejected again when there have been none for ten minutes", async () => {
-    const { house, leader, n1 } = await misplaced(["--hold-rejections-at", "1"]);
+    const { house, leader, n1 } = await misplaced(["--pause-rejections-at", "1"]);
     addPod(house, "web", { phase: "Pending" });
     await house.pass(2_000);
     await leader.send(n1.report());

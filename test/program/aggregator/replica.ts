@@ -37,7 +37,10 @@ export class Replica {
     this.#house = house;
     this.logger = house.logger();
     const election = ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
-    const command = readAggregatorCommand({ argv: ["--listen", "127.0.0.1:0", ...election, ...argv], env: {} });
+    const command = readAggregatorCommand({
+      argv: ["--api-bind-address", "127.0.0.1:0", ...election, ...argv],
+      env: {},
+    });
     if (command.kind !== "run") throw new Error("the flags ask for something else");
     const { config } = command;
     const { logger, metrics } = this;

@@ -63,7 +63,7 @@ export async function createAggregator(owner: Owner, plane: ControlPlane, pace: 
   });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const { reasonDelay, aggregatorFlags = [] } = pace;
-  const listening = ["--kubeconfig", kubeconfig, "--listen", `127.0.0.1:${port}`];
+  const listening = ["--kubeconfig", kubeconfig, "--api-bind-address", `127.0.0.1:${port}`];
   const args = [...listening, "--reason-delay", reasonDelay, ...aggregatorFlags];
   return createProgram(owner, { name: "aggregator", program: "aggregator", args, port });
 }
@@ -88,8 +88,8 @@ export async function createAgent(
     ["--aggregator-url", aggregator.url],
     ["--mountinfo", kubelet.namespace.mountInfo],
     ["--heartbeat", pace.heartbeat],
-    ["--listen", `127.0.0.1:${port}`],
-    ["--debug-listen", "127.0.0.1:0"],
+    ["--metrics-bind-address", `127.0.0.1:${port}`],
+    ["--debug-bind-address", "127.0.0.1:0"],
   ].flat();
   return createProgram(owner, { name: `agent-${kubelet.node}`, program: "agent", args, port });
 }

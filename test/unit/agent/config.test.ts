@@ -96,7 +96,7 @@ describe("the agent's configuration", () => {
       "--heartbeat=1h",
       "--debounce",
       "soon",
-      "--listen=9808",
+      "--metrics-bind-address=9808",
       "--log-level=loud",
       "--colour",
       "extra",
@@ -108,13 +108,17 @@ describe("the agent's configuration", () => {
       'unexpected argument "extra"',
       "--heartbeat (or MOORING_HEARTBEAT) is 1h, must be 500 ms to 600000 ms",
       '--debounce (or MOORING_DEBOUNCE) is "soon", must be a duration like 250ms, 30s or 5m',
-      '--listen (or MOORING_LISTEN) is "9808", must be an address like 127.0.0.1:8080',
+      '--metrics-bind-address (or MOORING_METRICS_BIND_ADDRESS) is "9808", must be an address like 127.0.0.1:8080',
       '--log-level (or MOORING_LOG_LEVEL) is "loud", must be one of debug, info, warn, error, silent',
     ]);
   });
 
   it("tells a bad value together with what is missing and what does not fit together", () => {
-    const text = problems(["--heartbeat=1h", "--debug-listen=0.0.0.0:1", "--aggregator-url=http://mooring.example"]);
+    const text = problems([
+      "--heartbeat=1h",
+      "--debug-bind-address=0.0.0.0:1",
+      "--aggregator-url=http://mooring.example",
+    ]);
 
     for (const part of [
       "--heartbeat",

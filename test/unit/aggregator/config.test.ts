@@ -18,7 +18,7 @@ describe("readAggregatorCommand", () => {
         nodeGoneAfterMs: 300_000,
         reasonDelayMs: 5_000,
         protection: "off",
-        holdRejectionsAt: 50,
+        pauseRejectionsAt: 50,
         upstreamCondition: "auto",
         logLevel: "info",
       },
@@ -35,16 +35,16 @@ describe("readAggregatorCommand", () => {
   });
 
   it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("listens on the loopback address %s", (listen) => {
-    expect(readAggregatorCommand({ argv: ["--listen", listen], env: {} }).kind).toBe("run");
+    expect(readAggregatorCommand({ argv: ["--api-bind-address", listen], env: {} }).kind).toBe("run");
   });
 
   it("answers probes and scrapes elsewhere", () => {
-    const command = readAggregatorCommand({ argv: ["--health-listen", ":9808"], env: {} });
+    const command = readAggregatorCommand({ argv: ["--metrics-bind-address", ":9808"], env: {} });
 
     expect(command).toMatchObject({ config: { healthListen: { host: "", port: 9808 } } });
   });
 
-  const REPORTS = ["--report-listen", ":8443", "--pod-namespace", "mooring"];
+  const REPORTS = ["--report-bind-address", ":8443", "--pod-namespace", "mooring"];
   const HOUR = 3_600_000;
 
   it("takes reports elsewhere from agents' pods, with certificates of its own", () => {
@@ -87,7 +87,14 @@ describe("readAggregatorCommand", () => {
   });
 
   it("serves files that somebody else keeps, and issues nothing then", () => {
-    const argv = ["--report-listen", ":8443", "--tls-cert-file", "/tls/tls.crt", "--tls-key-file", "/tls/tls.key"];
+    const argv = [
+      "--report-bind-address",
+      ":8443",
+      "--tls-cert-file",
+      "/tls/tls.crt",
+      "--tls-key-file",
+      "/tls/tls.key",
+    ];
 
     expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
       config: { reports: { certificate: { kind: "files", certificateFile: "/tls/tls.crt", keyFile: "/tls/tls.key" } } },
@@ -95,9 +102,17 @@ describe("readAggregatorCommand", () => {
   });
 
   it.each([
-    { name: "an address that others can reach", argv: ["--listen", "0.0.0.0:9809"], problem: "0.0.0.0 is no loopback" },
-    { name: "every address", argv: ["--listen", ":9809"], problem: "every address is no loopback" },
-    { name: "a name that only looks like loopback", argv: ["--listen", "127.0.0.1.example:1"], problem: "no loopback" },
+    {
+      name: "an address that others can reach",
+      argv: ["--api-bind-address", "0.0.0.0:9809"],
+      problem: "0.0.0.0 is no loopback",
+    },
+    { name: "every address", argv: ["--api-bind-address", ":9809"], problem: "every address is no loopback" },
+    {
+      name: "a name that only looks like loopback",
+      argv: ["--api-bind-address", "127.0.0.1.example:1"],
+      problem: "no loopback",
+    },
     { name: "a wait that is too short", argv: ["--node-stale-after", "1ms"], problem: "node-stale-after" },
     {
       name: "an election of nobody",
@@ -107,15 +122,19 @@ describe("readAggregatorCommand", () => {
     { name: "an election nowhere", argv: ["--leader-elect", "--pod-name", "a"], problem: "pod-namespace is missing" },
     {
       name: "a lease of a part of a second",
-      argv: ["--leader-elect", "--pod-name", "a", "--pod-namespace", "b", "--lease-duration", "3.5s"],
+      argv: ["--leader-elect", "--pod-name", "a", "--pod-namespace", "b", "--leader-elect-lease-duration", "3.5s"],
       problem: "whole seconds",
     },
-    { name: "a lease that is too short", argv: ["--lease-duration", "1s"], problem: "lease-duration" },
+    {
+      name: "a lease that is too short",
+      argv: ["--leader-elect-lease-duration", "1s"],
+      problem: "leader-elect-lease-duration",
+    },
     { name: "an account without a namespace", argv: ["--agent-account", "a"], problem: "must be namespace/name" },
     { name: "an account that no object can have", argv: ["--agent-account", "a/B"], problem: "must be namespace/name" },
     { name: "a certificate without its key", argv: ["--tls-cert-file", "/a"], problem: "belong together" },
     { name: "a key without its certificate", argv: ["--tls-key-file", "/a"], problem: "belong together" },
-    { name: "own certificates nowhere", argv: ["--report-listen", ":1"], problem: "--pod-namespace is missing" },
+    { name: "own certificates nowhere", argv: ["--report-bind-address", ":1"], problem: "--pod-namespace is missing" },
     {
       name: "an authority that ends before what it signed",
       argv: [...REPORTS, "--tls-authority-lifetime", "720h"],
@@ -135,7 +154,7 @@ describe("readAggregatorCommand", () => {
     { name: "15, 10 and 2 s", argv: [], timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 } },
     {
       name: "the same proportions of another duration",
-      argv: ["--lease-duration", "30s"],
+      argv: ["--leader-elect-lease-duration", "30s"],
       timing: { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 },
     },
   ])("takes part in an election as the pod that it is, with $name", ({ argv, timing }) => {
@@ -162,7 +181,7 @@ describe("readAggregatorCommand", () => {
     const command = readAggregatorCommand({ argv: ["--help"], env: {} });
 
     const text = command.kind === "help" ? command.text : "";
-    for (const flag of ["kubeconfig", "listen", "node-stale-after", "reason-delay", "upstream-condition", "log-level"])
+    for (const flag of ["kubeconfig", "api-bind-address", "node-stale-after", "reason-delay", "upstream-condition", "log-level"])
       expect(text).toContain(flag);
   });
 });

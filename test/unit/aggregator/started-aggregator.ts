@@ -62,7 +62,7 @@ export async function startAggregator({
 
 function configOf(argv: readonly string[]): AggregatorConfig {
   const election = ["--leader-elect", "--pod-name", "aggregator-0", "--pod-namespace", "mooring"];
-  const command = readAggregatorCommand({ argv: ["--listen", "127.0.0.1:0", ...election, ...argv], env: {} });
+  const command = readAggregatorCommand({ argv: ["--api-bind-address", "127.0.0.1:0", ...election, ...argv], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for something else");
   return command.config;
 }

@@ -72,18 +72,23 @@ describe("what has to fit together", () => {
   const reports = service.spec?.ports?.find(({ name }) => name === "reports");
 
   it.each([
-    { name: "the agent's health", container: agent.container, port: "health", variable: "MOORING_LISTEN" },
+    {
+      name: "the agent's health",
+      container: agent.container,
+      port: "health",
+      variable: "MOORING_METRICS_BIND_ADDRESS",
+    },
     {
       name: "the aggregator's health",
       container: aggregator.container,
       port: "health",
-      variable: "MOORING_HEALTH_LISTEN",
+      variable: "MOORING_METRICS_BIND_ADDRESS",
     },
     {
       name: "the aggregator's reports",
       container: aggregator.container,
       port: "reports",
-      variable: "MOORING_REPORT_LISTEN",
+      variable: "MOORING_REPORT_BIND_ADDRESS",
     },
   ])("$name is at the port that it listens at", ({ container, port, variable }) => {
     expect(environmentOf(container)[variable]).toBe(`:${portOf(container, port)}`);

@@ -23,7 +23,10 @@ describe("readProvisionerCommand", () => {
     { argv: ["--node", "n".repeat(64)], problem: "has more than the 63 characters that a label can hold" },
     { argv: ["--node", "n1", "--namespace", "../x"], problem: '--namespace "../x" is no name of a namespace' },
     { argv: ["--node", "n1", "--capacity", "maybe"], problem: "must be one of on, off" },
-    { argv: ["--node", "n1", "--debug-listen", ":9813"], problem: "--debug-listen of every address is no loopback" },
+    {
+      argv: ["--node", "n1", "--debug-bind-address", ":9813"],
+      problem: "--debug-bind-address of every address is no loopback",
+    },
     { argv: ["--node", "n1", "--pools", "a"], problem: "unknown flag --pools" },
   ])("says what is wrong with $argv", ({ argv, problem }) => {
     expect(() => read(...argv)).toThrow(problem);

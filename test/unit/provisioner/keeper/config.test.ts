@@ -52,7 +52,7 @@ describe("readKeeperCommand", () => {
     { name: "all of the disk in reserve", argv: ["--pool", "a=/x", "--reserve", "100"], why: "from 0 to 95" },
     {
       name: "to listen for the pod's network",
-      argv: ["--pool", "a=/x", "--listen", ":9811"],
+      argv: ["--pool", "a=/x", "--metrics-bind-address", ":9811"],
       why: "no loopback address",
     },
     { name: "a group by its name", argv: ["--pool", "a=/x", "--socket-group", "disk"], why: "number of a group" },

@@ -35,7 +35,7 @@ export async function startKeeper(): Promise<StartedKeeper> {
   const folder = mkdtempSync(join(tmpdir(), "mooring-keeper-"));
   const [pool, socket] = [join(folder, "pool"), join(folder, "keeper.sock")];
   mkdirSync(pool);
-  const argv = ["--pool", `default=${pool}`, "--socket", socket, "--listen", "127.0.0.1:0"];
+  const argv = ["--pool", `default=${pool}`, "--socket", socket, "--metrics-bind-address", "127.0.0.1:0"];
   const command = readKeeperCommand({ argv, env: {} });
   if (command.kind !== "run") throw new Error("these flags are no configuration");
   const [clock, metrics] = [createFakeClock(), createMetrics()];
