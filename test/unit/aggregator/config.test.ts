@@ -181,7 +181,14 @@ describe("readAggregatorCommand", () => {
     const command = readAggregatorCommand({ argv: ["--help"], env: {} });
 
     const text = command.kind === "help" ? command.text : "";
-    for (const flag of ["kubeconfig", "api-bind-address", "node-stale-after", "reason-delay", "upstream-condition", "log-level"])
+    for (const flag of [
+      "kubeconfig",
+      "api-bind-address",
+      "node-stale-after",
+      "reason-delay",
+      "upstream-condition",
+      "log-level",
+    ])
       expect(text).toContain(flag);
   });
 });
