@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { loadYaml } from "@kubernetes/client-node";
 import { array, type InferOutput, looseObject, object, optional, parse, record, string, unknown } from "valibot";
 import { AGENT_SETTINGS } from "../agent/config.ts";
-import { AGGREGATOR_SETTINGS } from "../aggregator/config.ts";
+import { AGGREGATOR_SETTINGS } from "../aggregator/settings/config.ts";
 import { type Setting, variableOf } from "../common/runtime/settings.ts";
 import { PROVISIONER_SETTINGS } from "../provisioner/config.ts";
 import { KEEPER_SETTINGS } from "../provisioner/keeper/config.ts";

@@ -8,7 +8,7 @@ import { createLogger } from "../common/runtime/logger.ts";
 import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
 import { runAggregator } from "./aggregator.ts";
-import { type AggregatorConfig, readAggregatorCommand } from "./config.ts";
+import { type AggregatorConfig, readAggregatorCommand } from "./settings/config.ts";
 
 const clock = createSystemClock();
 let logger = createLogger("info", { component: "aggregator" });

@@ -1,6 +1,6 @@
 import type { Listen, ListenAt, Route, ServingIdentity } from "../common/runtime/http-server.ts";
 import type { Logger } from "../common/runtime/logger.ts";
-import type { AggregatorConfig } from "./config.ts";
+import type { AggregatorConfig } from "./settings/config.ts";
 
 /** What is served where. */
 interface Offers {

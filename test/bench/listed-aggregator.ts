@@ -1,7 +1,7 @@
 // An aggregator that leads a cluster of claims at rest, in front of an API server that is only played: what `lists` asks.
 // Usage: listed-aggregator.ts <port> <claims>
 import { runAggregator } from "../../aggregator/aggregator.ts";
-import { readAggregatorCommand } from "../../aggregator/config.ts";
+import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen, type Route } from "../../common/runtime/http-server.ts";

@@ -1,7 +1,7 @@
 import { ClassLabels } from "../../aggregator/core/class-labels.ts";
 import { type ClaimKind, countedClaim, countedVolume, type VolumeKind } from "../../aggregator/core/counted-storage.ts";
 import { StorageTotals } from "../../aggregator/core/storage-totals.ts";
-import { registerStorageMetrics, type StorageSources } from "../../aggregator/storage-metrics.ts";
+import { registerStorageMetrics, type StorageSources } from "../../aggregator/metrics/storage-metrics.ts";
 import { createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { Printer } from "../demo/print.ts";

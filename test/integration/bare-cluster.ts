@@ -1,5 +1,5 @@
 import { runAggregator } from "../../aggregator/aggregator.ts";
-import { readAggregatorCommand } from "../../aggregator/config.ts";
+import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
 import { type ApiRequest, createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { listen } from "../../common/runtime/http-server.ts";

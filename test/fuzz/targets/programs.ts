@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readAgentCommand } from "../../../agent/config.ts";
 import { enforcesItself } from "../../../agent/core/affinity/kubelet-version.ts";
 import { createNodeFacts } from "../../../agent/sources/node-facts.ts";
-import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import { readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { listRoutes } from "../../../aggregator/sources/list-stream.ts";
 import { reportRoute } from "../../../aggregator/sources/report-server.ts";
 import { linesOf, parseLine } from "../../../cli/answer-lines.ts";

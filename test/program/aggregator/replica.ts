@@ -1,5 +1,5 @@
 import { runAggregator } from "../../../aggregator/aggregator.ts";
-import { readAggregatorCommand } from "../../../aggregator/config.ts";
+import { readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import type { Clock } from "../../../common/runtime/clock.ts";
 import type { RouteAnswer } from "../../../common/runtime/http-answer.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";

@@ -1,5 +1,9 @@
 import { type AgentConfig, readAgentCommand } from "../../../agent/config.ts";
-import { type AggregatorConfig, type ElectionConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
+import {
+  type AggregatorConfig,
+  type ElectionConfig,
+  readAggregatorCommand,
+} from "../../../aggregator/settings/config.ts";
 
 /** The defaults that the product has, so that a changed default is simulated, too; but pods on wrong nodes are left alone unless a world is about them. */
 export const AGENT_CONFIG: AgentConfig = agentDefaults();

@@ -3,7 +3,7 @@ import type { AgentConfig } from "../../../agent/config.ts";
 import type { Journal } from "../../../agent/sinks/journal.ts";
 import type { NodeIdentity } from "../../../agent/sources/node-facts.ts";
 import { runAggregator } from "../../../aggregator/aggregator.ts";
-import type { AggregatorConfig } from "../../../aggregator/config.ts";
+import type { AggregatorConfig } from "../../../aggregator/settings/config.ts";
 import type { ByteTransport } from "../../../common/kube/transport.ts";
 import type { Random } from "../../../common/runtime/random.ts";
 import type { LogLine } from "../../fakes/logger.ts";

@@ -1,4 +1,4 @@
-import type { AggregatorConfig } from "../../../aggregator/config.ts";
+import type { AggregatorConfig } from "../../../aggregator/settings/config.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SimMachine } from "../engine/machine.ts";
 import type { SimProcess } from "../engine/process.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FleetState } from "../../../aggregator/fleet-state.ts";
+import { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { holdOf, NOON, releaseOf, reportWith } from "./world.ts";

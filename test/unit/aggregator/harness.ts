@@ -1,12 +1,12 @@
-import type { AgentStates } from "../../../aggregator/agent-states.ts";
+import type { Reconciler } from "../../../aggregator/claims/reconciler.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import type { FleetState } from "../../../aggregator/fleet-state.ts";
-import { createMeasures } from "../../../aggregator/measures.ts";
-import type { Reconciler } from "../../../aggregator/reconciler.ts";
+import { createMeasures } from "../../../aggregator/metrics/measures.ts";
+import type { AgentStates } from "../../../aggregator/nodes/agent-states.ts";
+import type { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
 import type { ClaimWarning } from "../../../aggregator/sinks/claim-events.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";

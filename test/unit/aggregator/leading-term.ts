@@ -1,13 +1,13 @@
-import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
 import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
+import { Term, type TermParts } from "../../../aggregator/leader/term.ts";
+import { termListener } from "../../../aggregator/leader/term-listener.ts";
+import type { SeenEnd } from "../../../aggregator/pod-watch/unsettled-ends.ts";
+import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
 import type { ReportOutcome } from "../../../aggregator/sources/report-server.ts";
-import { Term, type TermParts } from "../../../aggregator/term.ts";
-import { termListener } from "../../../aggregator/term-listener.ts";
-import type { SeenEnd } from "../../../aggregator/unsettled-ends.ts";
 import { UnstoredClaims } from "../../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { ServerTime } from "../../../common/kube/server-clock.ts";

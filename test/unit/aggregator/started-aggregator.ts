@@ -1,5 +1,5 @@
 import { runAggregator } from "../../../aggregator/aggregator.ts";
-import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/config.ts";
+import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import type { LevelControl } from "../../../common/runtime/logger.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";

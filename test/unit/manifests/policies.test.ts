@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { MESSAGE_PREFIX } from "../../../agent/core/affinity/rejection.ts";
 import { AGENT_POLICY, TOKEN_RULE } from "../../../agent/sources/policy-probe.ts";
 import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
-import { LEASE_NAME } from "../../../aggregator/leadership.ts";
+import { LEASE_NAME } from "../../../aggregator/leader/leadership.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../../common/storage/claim-status.ts";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";

@@ -7,7 +7,7 @@ import type {
 } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
-import { LEASE_NAME } from "../../../aggregator/leadership.ts";
+import { LEASE_NAME } from "../../../aggregator/leader/leadership.ts";
 import { objectsIn } from "./objects.ts";
 import { rightsOf } from "./rights.ts";
 

@@ -8,7 +8,7 @@ import type {
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS, readAgentCommand } from "../../../agent/config.ts";
 import { AUTHORITY_NAME } from "../../../aggregator/certificates/certificate-store.ts";
-import { AGGREGATOR_SETTINGS, readAggregatorCommand } from "../../../aggregator/config.ts";
+import { AGGREGATOR_SETTINGS, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { podProjection } from "../../../aggregator/sources/projections.ts";
 import { variableOf } from "../../../common/runtime/settings.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { AGGREGATOR_ALLOWED, AGGREGATOR_FORBIDDEN } from "./aggregator-arrows.ts";
 import { lintAll } from "./linted.ts";
 import { PROVISIONER_ALLOWED, PROVISIONER_FORBIDDEN } from "./provisioner-arrows.ts";
 
@@ -101,7 +102,7 @@ function wingArrows(
       ],
     },
     {
-      from: `${wing}/config.ts`,
+      from: wing === "agent" ? "agent/config.ts" : "aggregator/servers.ts",
       to: ["./main.ts", `../${other}/config.ts`, "../cli/x.ts", "../test/fakes/x.ts"],
     },
     {
@@ -242,10 +243,12 @@ const forbiddenArrows = [
     to: ["../../agent/sinks/x.ts", "../../aggregator/core/x.ts", "../x.ts", "pino", "commander"],
   },
   { from: "test/judge/x.ts", to: ["../../common/storage/x.ts", "../simulation/world/x.ts", "valibot"] },
+  ...AGGREGATOR_FORBIDDEN,
   ...PROVISIONER_FORBIDDEN,
 ];
 
 const allowedArrows = [
+  ...AGGREGATOR_ALLOWED,
   { from: "test/judge/x.ts", to: ["./y.ts"] },
   { from: "common/storage/x.ts", to: ["./y.ts", "./part/y.ts", "valibot"] },
   { from: "common/runtime/x.ts", to: ["./clock.ts", "node:fs", "node:fs/promises", "pino", "prom-client", "koffi"] },
@@ -292,9 +295,11 @@ const allowedArrows = [
     },
     {
       from: `${wing}/main.ts`,
-      to: [`./${wing}.ts`, "./config.ts", "./dry-run.ts", "../common/runtime/y.ts", "node:os", "node:fs/promises"],
+      to: [`./${wing}.ts`, "../common/runtime/y.ts", "node:os", "node:fs/promises"],
     },
   ]),
+  { from: "agent/main.ts", to: ["./config.ts", "./dry-run.ts"] },
+  { from: "aggregator/main.ts", to: ["./settings/config.ts"] },
   { from: "agent/core/affinity/x.ts", to: ["./y.ts", "../y.ts", "../../../common/storage/y.ts"] },
   { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
   { from: "agent/agent.ts", to: ["./enforcement/y.ts"] },

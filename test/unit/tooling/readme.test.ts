@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS } from "../../../agent/config.ts";
-import { AGGREGATOR_SETTINGS } from "../../../aggregator/config.ts";
+import { AGGREGATOR_SETTINGS } from "../../../aggregator/settings/config.ts";
 import type { Setting } from "../../../common/runtime/settings.ts";
 import { PROVISIONER_SETTINGS } from "../../../provisioner/config.ts";
 import { KEEPER_SETTINGS } from "../../../provisioner/keeper/config.ts";

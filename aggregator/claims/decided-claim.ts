@@ -1,0 +1,46 @@
+import type { ClaimEvidence } from "../core/claim-evidence.ts";
+import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
+import { notBefore, type Unseen } from "../core/claim-gap.ts";
+import { desiredClaimStatus } from "../core/claim-status.ts";
+import type { DesiredClaim } from "../core/claim-write.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import type { NodeWords } from "../core/references.ts";
+import type { Barrier } from "../pod-watch/barrier.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+
+interface DecidingParts {
+  readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName" | "arePodsCurrent">;
+  readonly barrier: Pick<Barrier, "pendingNode">;
+  readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
+  /** When a claim with this volume may have been used without anybody seeing it. */
+  readonly unseenOf: (volume: Volume | undefined) => Unseen;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  readonly words: NodeWords;
+  /** Whether a staged volume keeps its claim, so that it is told. */
+  readonly isProtecting?: boolean | undefined;
+}
+
+/** The claim and everything that decides its status now. A read: it changes nothing. */
+export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
+  const { claim, volume } = evidence;
+  const { cluster, barrier, unstored, unseenOf, words, nowMs } = parts;
+  const facts = factsOf(evidence, {
+    ...words,
+    nodes: cluster.nodeNames,
+    nodeOf: cluster.node,
+    arePodsCurrent: cluster.arePodsCurrent(),
+    pendingNode: (found) => barrier.pendingNode(found ?? {}),
+    podName: cluster.podName,
+    nowMs: nowMs(),
+  });
+  const stagedOn = parts.isProtecting === true ? facts.stagedOn : undefined;
+  return { claim, ...facts, stagedOn, unseen: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
+}
+
+/** What is to be written of it. */
+export function desiredOf(facts: DecidedClaim): DesiredClaim {
+  const { claim, isEligible } = facts;
+  return { claim, isEligible, desired: desiredClaimStatus(facts) };
+}

@@ -1,0 +1,91 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { volumeMatcher } from "../../common/storage/volume-identity.ts";
+import type { ClaimEvidence } from "../core/claim-evidence.ts";
+import { causeOf, type MountSight, type ProtectionMode, type RemovalCause } from "../core/deletion.ts";
+import { refersTo } from "../core/references.ts";
+import { identitiesOf } from "../core/volume-use.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import type { ClaimWarnings } from "../writing/claim-warnings.ts";
+import { type DeletionSight, HeldDeletions } from "../writing/held-deletions.ts";
+import { RemovedClaims } from "../writing/removed-claims.ts";
+import type { ClaimMemories } from "./claim-memories.ts";
+
+interface DeletionParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly cluster: Pick<Cluster, "podsOf" | "podName">;
+  readonly fleet: Pick<FleetState, "view">;
+  readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
+  readonly memories: Pick<ClaimMemories, "evidence">;
+  readonly warnings: Pick<ClaimWarnings, "tell">;
+  readonly internalErrors: InternalErrors;
+  readonly protection?: ProtectionMode | undefined;
+  readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/** Claims that are being deleted, and those that are gone too early. */
+export class Deletions {
+  readonly held: HeldDeletions;
+  readonly #removed: RemovedClaims;
+  readonly #parts: DeletionParts;
+  readonly #mode: ProtectionMode;
+
+  constructor(parts: DeletionParts) {
+    const { protection = "off", fleet, agentStates, onRemoved = () => {} } = parts;
+    this.#parts = parts;
+    this.#mode = protection;
+    this.held = new HeldDeletions({ ...parts, protection });
+    this.#removed = new RemovedClaims({
+      ...parts,
+      errors: parts.internalErrors.in("claims"),
+      viewOf: (node) => fleet.view(node),
+      isReporting: (node) => agentStates.of(node).kind === "Reporting",
+      onRemoved,
+    });
+  }
+
+  /** Answers after how many milliseconds to look at the claim again, if that is needed. */
+  compare(claim: Claim): number | undefined {
+    return claim.isDeleting ? this.held.compare(this.#sight(claim, this.#parts.memories.evidence(claim))) : undefined;
+  }
+
+  /** To be told before what is known of the claim is forgotten. */
+  onGone(claim: Claim): void {
+    const evidence = this.#parts.memories.evidence(claim);
+    const { mounts } = this.#sight(claim, evidence);
+    this.held.onGone({ claim, mounts, isUsedByPod: false });
+    if (mounts.length === 0) return;
+    const isItsVolume = volumeMatcher(volumeIdentities(evidence));
+    const cause = causeOf(claim, this.#mode);
+    this.#removed.add({ claim, cause, mounts, isItsVolume, goneAtMs: this.#parts.nowMs() });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#removed.run(signal);
+  }
+
+  #sight(claim: Claim, { uses, shownOn }: ClaimEvidence): DeletionSight {
+    const { cluster, agentStates } = this.#parts;
+    const isThere = (node: string): boolean => agentStates.assumedEnd(node) === undefined;
+    const used = uses.map(({ node, pod, podUid }): MountSight => ({ node, pod: pod ?? cluster.podName(podUid) }));
+    const staged = shownOn.filter((node) => !used.some((use) => use.node === node));
+    const mounts = [...used, ...staged.map((node): MountSight => ({ node, pod: undefined }))];
+    // As Kubernetes' controller has it: a pod that is not scheduled does not count, one that has finished does.
+    const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
+    return { claim, mounts: mounts.filter(({ node }) => isThere(node)), isUsedByPod };
+  }
+}
+
+function volumeIdentities({ claim, volume }: ClaimEvidence): ReturnType<typeof identitiesOf> {
+  const name = volume?.key ?? claim.volume;
+  return name === undefined ? [] : identitiesOf(name, volume?.csi);
+}

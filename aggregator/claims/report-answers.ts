@@ -1,0 +1,70 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
+import type { NodeRelease, NodeView } from "../core/node-view.ts";
+import { versionToReach } from "../core/references.ts";
+import type { AwaitedWords } from "./awaited-words.ts";
+import type { ClaimMemories } from "./claim-memories.ts";
+
+interface AnswersParts {
+  readonly errors: ErrorRecorder;
+  readonly memories: ClaimMemories;
+  readonly awaited: AwaitedWords;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly cluster: {
+    /** False while claims or volumes have to be listed anew. */
+    readonly areBindingsListed: () => boolean;
+  };
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * So long the claim or the volume of a release may be on its way: a watch whose connection has died without a word is noticed in three
+ * minutes, one that lies within ten and a bit (see `createConsistencyChecker`). Milliseconds.
+ */
+const ON_ITS_WAY_MS = 900_000;
+
+/** What a node's report is answered. */
+export class ReportAnswers {
+  readonly #parts: AnswersParts;
+  readonly #beganMs: number;
+
+  constructor(parts: AnswersParts) {
+    this.#parts = parts;
+    this.#beganMs = parts.clock.monotonicMs();
+  }
+
+  /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
+  awaitedVersion(view: NodeView): string | undefined {
+    const { awaited, memories } = this.#parts;
+    const pending = awaited.waitingFor(view.node).flatMap((key) => memories.known(key)?.history.pending ?? []);
+    return versionToReach(pending, view);
+  }
+
+  /** IDs of the view's releases that can no longer change any status. */
+  settled(view: NodeView): readonly string[] {
+    const { errors, memories, nowMs } = this.#parts;
+    const fateOf = memories.fateIn(view, nowMs());
+    // A bug in what one claim's evidence makes of a release keeps that release in its journal, and no other.
+    const fates = [...view.releases.values()].map((release) => ({
+      release,
+      fate: errors.attempt(release.id, () => fateOf(release)) ?? "open",
+    }));
+    const settled = fates.filter(({ fate }) => fate === "settled").map(({ release }) => release);
+    const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ release }) => release);
+    const over = [...settled, ...lost.filter((release) => this.#isGivenUp(release, view))];
+    for (const release of over) memories.noteReleased(release);
+    return over.map(({ id }) => id);
+  }
+
+  /**
+   * A foreign or inline volume's, or that of a claim that is gone: by the node's own clock and by ours it ended so long ago that its claim would
+   * be known. A wall clock may jump. What ended before a reboot, or before the machine was put back, is older than the first report since.
+   */
+  #isGivenUp({ by, timeline }: NodeRelease, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
+    const { clock, cluster } = this.#parts;
+    const isOurs = clock.monotonicMs() - this.#beganMs >= ON_ITS_WAY_MS;
+    const endedAt = timeline === now ? by : timelineFrom;
+    return isOurs && sentAt - endedAt >= ON_ITS_WAY_MS && cluster.areBindingsListed();
+  }
+}

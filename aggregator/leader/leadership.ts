@@ -1,0 +1,186 @@
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import { Elector } from "../../common/kube/elector.ts";
+import { fenceWrites } from "../../common/kube/fence.ts";
+import { createLeaseStore } from "../../common/kube/lease.ts";
+import { type CheckResult, failed, type Passed } from "../../common/runtime/health.ts";
+import { runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
+import { type Coverage, isUpTo } from "../core/coverage.ts";
+import type { Backlog } from "../pod-watch/backlog.ts";
+import { PodCoverage } from "../pod-watch/pod-coverage.ts";
+import type { UnsettledEnds } from "../pod-watch/unsettled-ends.ts";
+import type { ElectionConfig } from "../settings/config.ts";
+import { LeaderLabel } from "../sinks/leader-label.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+
+/** Whether this process is the one that decides, writes and acknowledges. */
+export interface Leadership {
+  /** At this very moment. A read: it ends nothing; who acts asks the fence. */
+  readonly isLeading: () => boolean;
+  /** The client that whatever may only be written by the leader goes out through. */
+  readonly fenced: KubeClient;
+  /** Who leads; nothing where there is nobody else. */
+  readonly check: (() => CheckResult) | undefined;
+  /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
+  readonly signs: () => number | undefined;
+  /** What pods were watched. */
+  readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
+  /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
+  readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
+}
+
+interface LeadershipParts extends KubeParts, Backlog {
+  readonly metrics: Metrics;
+  readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
+  readonly ends: UnsettledEnds;
+  readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+export const LEASE_NAME = "mooring-aggregator";
+
+/** The handing over is to be quick all the same. Milliseconds. */
+const CATCH_UP_LIMIT_MS = 1_000;
+
+/** The one process that there is, without an election. */
+export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
+  const { client, metrics } = parts;
+  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
+  registerLeader(metrics, () => true);
+  return {
+    isLeading: () => true,
+    fenced: client,
+    check: undefined,
+    signs: () => undefined,
+    coverage,
+    run: async (lead, signal) => {
+      // There is no Lease to read: nobody is known to have watched before.
+      coverage.begin({});
+      await lead(signal);
+    },
+  };
+}
+
+/** Every other replica looks at the Lease once in this many times its usual wait. */
+const HESITATION = 1.25;
+
+/** One of several processes, by a Lease in their namespace. */
+export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
+  const { client, random, metrics } = parts;
+  const { namespace, pod, timing } = config;
+  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
+  const leases = createLeaseStore(client, { namespace, name: LEASE_NAME, fieldManager: LEASE_NAME });
+  const elector = new Elector(
+    { ...parts, leases },
+    {
+      identity: `${pod}_${random.id()}`,
+      timing,
+      nowMs: parts.nowMs,
+      handOver: () => coverage.handOver(),
+      onSeen: (lease) => coverage.onHandedOver(lease),
+      // In an upgrade the newest replica may ask first, while an older one has watched since before.
+      hesitatesMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
+    },
+  );
+  const fenced = fenceWrites(client, () => elector.mayAct());
+  const label = new LeaderLabel({ ...parts, fenced }, { namespace, pod });
+  const isLeading = (): boolean => elector.isLeading;
+  registerLeader(metrics, isLeading);
+  registerElection(parts, { elector, coverage });
+  return {
+    isLeading,
+    fenced,
+    coverage,
+    // Nobody competes before everything has been listed: until then nothing can be stuck.
+    signs: () => elector.view().tries || undefined,
+    check: () => checkElection(elector, { label, timing, coverage }),
+    run: (lead, signal) =>
+      elector.run(async ({ annotations }, limited) => {
+        coverage.begin(annotations);
+        try {
+          await runTogether([lead, (both) => label.run(both)], limited);
+        } finally {
+          const dropped = await label.drop();
+          if (dropped !== undefined) await untilReached(parts, dropped);
+        }
+      }, signal),
+  };
+}
+
+/**
+ * Waits a moment until our watch has brought our own last change of a pod. A successor may have begun to watch just before it, and
+ * the word that we leave must reach that far, or the chain would be broken although nothing was missed.
+ */
+async function untilReached({ clock, cluster }: LeadershipParts, version: string): Promise<void> {
+  const { signal } = new AbortController();
+  const until = clock.monotonicMs() + CATCH_UP_LIMIT_MS;
+  while (!isUpTo(version, cluster.podsReached() ?? "") && clock.monotonicMs() < until) await clock.sleep(10, signal);
+}
+
+function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
+  metrics.series(
+    {
+      name: "leader_election_master_status",
+      help: "1 where this process decides and writes, else 0.",
+      type: "gauge",
+      labels: ["name"],
+    },
+    () => [{ labels: { name: LEASE_NAME }, value: isLeading() ? 1 : 0 }],
+  );
+}
+
+function registerElection(
+  { metrics, client }: Pick<LeadershipParts, "metrics" | "client">,
+  { elector, coverage }: { readonly elector: Elector; readonly coverage: PodCoverage },
+): void {
+  metrics.gauge(
+    { name: "mooring_lease_renewal_age_seconds", help: "How long ago the leader was last seen to renew its Lease." },
+    () => {
+      const { renewalAgeMs } = elector.view();
+      return renewalAgeMs === undefined ? undefined : renewalAgeMs / 1000;
+    },
+  );
+  metrics.gauge(
+    {
+      name: "mooring_pod_watch_history_seconds",
+      help: "For how long pods have been watched without a gap, by this leader and those before it.",
+    },
+    () => {
+      const [since, now] = [coverage.coverage?.sinceMs, client.serverTime()?.latestMs];
+      if (!elector.isLeading || since === undefined || now === undefined) return undefined;
+      return Math.max(0, (now - since) / 1000);
+    },
+  );
+}
+
+/** A standby is as healthy as a leader; who cannot know who leads is not, nor a leader that nobody finds. */
+function checkElection(
+  elector: Elector,
+  {
+    label,
+    timing,
+    coverage: { coverage },
+  }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"]; readonly coverage: PodCoverage },
+): CheckResult {
+  const { isLeading, holder, heldSince, renewalAgeMs, problem } = elector.view();
+  const reason = problem === undefined ? "" : `: ${problem}`;
+  if (isLeading) {
+    return label.problem === undefined
+      ? passed(`this one leads since ${heldSince}${coverage === undefined ? "" : watchedSince(coverage)}`)
+      : failed(`this one leads, but the Service does not know: ${label.problem}`);
+  }
+  if (renewalAgeMs === undefined) return failed(`it is not known who leads${reason}`);
+  if (renewalAgeMs > 2 * timing.durationMs) return failed(`nobody has been seen to lead for long${reason}`);
+  return passed(holder === "" ? "nobody leads at the moment" : `${holder} leads since ${heldSince}`);
+}
+
+function watchedSince({ sinceMs }: Coverage): string {
+  return `, pods are watched without a gap since ${formatMillisecondsUp(sinceMs)}`;
+}
+
+function passed(detail: string): Passed {
+  return { ok: true, detail };
+}

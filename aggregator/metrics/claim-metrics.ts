@@ -1,0 +1,53 @@
+import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+
+/** So many have series of their own: each takes the scraper and this process a few hundred bytes and microseconds at each scrape. */
+export const MOST_CLAIMS = 20_000;
+
+/** The names that kube-state-metrics uses, so that the two can be joined. */
+const LABELS = ["namespace", "persistentvolumeclaim"] as const;
+
+/** Series of single claims, by what is stored in their status. `claims` has none while another process leads. */
+export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Claim>): void {
+  metrics.series(
+    {
+      name: "mooring_claim_unused",
+      help: "1 for a claim that is unused, 0 for one that is used, and why.",
+      type: "gauge",
+      labels: [...LABELS, "reason"],
+    },
+    () =>
+      told(claims()).flatMap(({ namespace, name, status }) =>
+        status === undefined
+          ? []
+          : [
+              {
+                labels: { namespace, persistentvolumeclaim: name, reason: status.reason },
+                value: status.unused ? 1 : 0,
+              },
+            ],
+      ),
+  );
+  metrics.series(
+    {
+      name: "mooring_claim_unused_since_timestamp_seconds",
+      help: "Since when a claim is unused, where it was seen in use before, by the API server's clock; never too early.",
+      type: "gauge",
+      labels: LABELS,
+    },
+    () => told(claims()).flatMap(sinceOf),
+  );
+  metrics.gauge(
+    { name: "mooring_claims_without_series", help: "Claims that are too many to have series of their own." },
+    () => Math.max(0, [...claims()].length - MOST_CLAIMS),
+  );
+}
+
+function sinceOf({ namespace, name, status }: Claim): readonly Sample<(typeof LABELS)[number]>[] {
+  if (status?.unused !== true || status.reason === "NeverObservedInUse") return [];
+  return [{ labels: { namespace, persistentvolumeclaim: name }, value: status.sinceMs / 1000 }];
+}
+
+function told(claims: Iterable<Claim>): readonly Claim[] {
+  return [...claims].slice(0, MOST_CLAIMS);
+}

@@ -1,0 +1,63 @@
+import { createQueueMetrics } from "../../common/kube/queue-metrics.ts";
+import type { QueueObserver } from "../../common/kube/work-queue.ts";
+import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
+import type { BindLatency } from "../core/bind-latency.ts";
+import { MOST_CLASSES } from "../core/class-labels.ts";
+import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
+import type { Unmount } from "../core/unmount-latency.ts";
+
+/** What is measured of times of leading: made once, since a registry takes each name once. */
+export interface Measures {
+  readonly queues: Readonly<Record<QueueName, QueueObserver>>;
+  readonly unmounted: (unmounts: readonly Unmount[]) => void;
+  readonly bound: (bind: BindLatency) => void;
+  readonly removedWhileMounted: (cause: RemovalCause) => void;
+}
+
+/** Claims to be looked at, claims to be written, nodes whose state may change. */
+type QueueName = "claims" | "writes" | "nodes";
+
+/** Seconds, the pod's own grace period included: 30 s unless told. */
+const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
+/** Seconds. A provisioner takes seconds, and one that has not made a volume within half an hour does not. */
+const BIND_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
+/** Whoever may create PVs chooses the names of drivers. */
+const MOST_DRIVERS = 30;
+
+export function createMeasures(metrics: Metrics): Measures {
+  const observer = createQueueMetrics(metrics);
+  const unmounts = metrics.histogram({
+    name: "mooring_unmount_latency_seconds",
+    help: "From the moment at which a pod's deletion was asked for, its grace period included, to the unmount of a volume of it.",
+    labels: ["driver"],
+    buckets: UNMOUNT_SECONDS,
+  });
+  const binds = metrics.histogram({
+    name: "mooring_claim_bind_seconds",
+    help: "From the creation of a claim, or where its class waits for a consumer from that of the first pod that names it, until it was seen Bound.",
+    labels: ["storage_class", "binding"],
+    buckets: BIND_SECONDS,
+  });
+  const removals = metrics.counter({
+    name: "mooring_claims_removed_while_mounted_total",
+    help: "Claims that were gone while a node that reports still had their volume mounted, by what let them go: override, not-enforced, or unexpected where protection is enforced.",
+    labels: ["why"],
+    known: REMOVAL_CAUSES.map((why) => ({ why })),
+  });
+  const label = boundedLabel(MOST_DRIVERS);
+  const classLabel = boundedLabel(MOST_CLASSES);
+  return {
+    queues: { claims: observer("claims"), writes: observer("writes"), nodes: observer("nodes") },
+    removedWhileMounted: (why) => removals.increment({ why }),
+    unmounted: (all) => {
+      for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);
+    },
+    bound: ({ storageClass, mode, ms }) =>
+      binds.observe({ storage_class: classLabel(storageClass), binding: mode }, ms / 1000),
+  };
+}
+
+/** What measures the queues of a time of leading. */
+export function queuesOf({ measures }: { readonly measures?: Measures }): Pick<Measures, "queues"> | undefined {
+  return measures && { queues: measures.queues };
+}

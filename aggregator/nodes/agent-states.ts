@@ -1,0 +1,236 @@
+import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import {
+  type AgentState,
+  type AgentStateLimits,
+  type AssumedEnd,
+  assumedEndOf,
+  type NodeSight,
+  opinionOf,
+} from "../core/agent-state.ts";
+import type { Node } from "../core/cluster-objects.ts";
+import type { NodeLeases } from "../sources/node-leases.ts";
+import type { FleetState } from "./fleet-state.ts";
+import { KubeletQuestions } from "./kubelet-questions.ts";
+
+/** What the API server has of nodes. */
+export interface NodeDirectory {
+  readonly node: (name: string) => Node | undefined;
+  readonly nodeNames: () => readonly string[];
+  /** A pod of Mooring's agent that is not over is bound to the node. */
+  readonly hasAgentPod: (node: string) => boolean;
+  /** What is stored of some claim or volume names the node as one that had it mounted. */
+  readonly isStoredHolder: (node: string) => boolean;
+}
+
+/** A node has another state, or what it showed counts as ended, or no longer does. */
+export interface AgentStateChange {
+  readonly node: string;
+  readonly isAboutHolds: boolean;
+}
+
+export interface AgentStatesParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly cluster: NodeDirectory;
+  readonly fleet: FleetState;
+  readonly leases: NodeLeases;
+  readonly internalErrors: InternalErrors;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  readonly onChange: (change: AgentStateChange) => void;
+  /** Nothing where nobody measures. */
+  readonly queues?: Readonly<Record<"nodes", QueueObserver>>;
+  /** The node is gone, and what it showed is about to be forgotten. */
+  readonly onForgotten: (node: string) => void;
+}
+
+/** What this run remembers of a node beside its view. Times are milliseconds on the monotonic clock. */
+interface Track {
+  /** UID of its Node object; nothing while there is none. */
+  readonly uid: string | undefined;
+  /** Since when that is so. */
+  readonly uidSince: number;
+  /** Since when no agent pod has been on it; nothing while one is. */
+  readonly agentAwaySince: number | undefined;
+  readonly isKubeletAlive: boolean;
+  readonly agentState: AgentState;
+  readonly stateSince: number;
+  readonly assumed: AssumedEnd | undefined;
+}
+
+/** What was mounted on a node that is gone is forgotten after this time. Milliseconds. */
+const FORGET_AFTER_MS = 86_400_000;
+/** The same where nothing was mounted: nodes come and go, most of them after all on them has ended. */
+const FORGET_EMPTY_AFTER_MS = 60_000;
+
+/**
+ * What to make of each node, now and when nothing but time passes. Each node waits in a queue for the moment at which its
+ * state may change; reports, its Node object and agent pods make it be looked at on the spot.
+ */
+export class AgentStates {
+  readonly #parts: AgentStatesParts;
+  readonly #limits: AgentStateLimits;
+  readonly #tracks = new Map<string, Track>();
+  readonly #queue: WorkQueue;
+  readonly #questions: KubeletQuestions;
+  #hasBegun = false;
+
+  constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues?.nodes);
+    this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
+  }
+
+  /** Everything is listed: from now on nodes are judged by what is not heard of them. */
+  begin(): void {
+    this.#hasBegun = true;
+    for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
+  }
+
+  /** The nodes of the cluster whose reports are to come. */
+  expected(): readonly string[] {
+    return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
+  }
+
+  /** Works until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const looking = (both: AbortSignal): Promise<void> => this.#queue.run(async (node) => this.#lookAgain(node), both);
+    await runTogether([looking, (both) => this.#questions.run(both)], signal);
+  }
+
+  /** A read: it changes nothing. A node that no decision has looked for yet may still report. */
+  of(node: string): AgentState {
+    return (this.#tracks.get(node) ?? this.#newTrack(node)).agentState;
+  }
+
+  /** The same for a decision that needs the node's report: from the first time on, it counts how long the node does not come. */
+  lookFor(node: string): AgentState {
+    return (this.#tracks.get(node) ?? this.#look(node)).agentState;
+  }
+
+  isSilent(node: string): boolean {
+    return this.of(node).kind === "Stale";
+  }
+
+  /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
+  assumedEnd(node: string): AssumedEnd | undefined {
+    return this.#tracks.get(node)?.assumed;
+  }
+
+  /** Nodes that want to be looked at now. */
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  /** How many of the nodes that are known have a state. */
+  count(kind: AgentState["kind"]): number {
+    return this.named(kind).length;
+  }
+
+  /** Which of them do. */
+  named(kind: AgentState["kind"]): readonly string[] {
+    return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
+  }
+
+  /** A report of the node was accepted: nothing has to be assumed any more. */
+  onReport(node: string): void {
+    this.#look(node, { isKubeletAlive: false, assumed: undefined });
+  }
+
+  /** The Node object came, changed or went. */
+  onNode(node: string): void {
+    if (!this.#hasBegun) return;
+    const uid = this.#parts.cluster.node(node)?.uid;
+    const isSame = this.#tracks.get(node)?.uid === uid;
+    this.#look(node, isSame ? {} : { uid, uidSince: this.#now, isKubeletAlive: false });
+  }
+
+  /** An agent pod came to the node or left it. */
+  onAgentPod(node: string): void {
+    if (!this.#hasBegun) return;
+    const isThere = this.#parts.cluster.hasAgentPod(node);
+    this.#look(node, { agentAwaySince: isThere ? undefined : this.#now, isKubeletAlive: false });
+  }
+
+  get #now(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+
+  #look(node: string, change: Partial<Track> = {}): Track {
+    const before = this.#tracks.get(node) ?? this.#newTrack(node);
+    const track = { ...before, ...change };
+    const sight = this.#sightOf(node, track);
+    const { agentState, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
+    const isOther = agentState.kind !== before.agentState.kind;
+    const assumed = assumedEndOf(track.assumed, { agentState, sight, nowMs: this.#parts.nowMs() });
+    const stateSince = isOther ? this.#now : before.stateSince;
+    const after = { ...track, agentState, stateSince, assumed };
+    this.#tracks.set(node, after);
+    for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
+      if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
+    }
+    this.#questions.put(node, isInQuestion);
+    const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
+    const { kind, why } = agentState;
+    if (isOther) this.#parts.logger.info({ node, agentState: kind, why }, "agent state changed");
+    if (isOther || isAboutHolds) this.#parts.onChange({ node, isAboutHolds });
+    return after;
+  }
+
+  /**
+   * A node is taken for what it would be if its report were to come in time. Its absence counts from this moment: while the watch of
+   * Nodes hangs, a node that has just joined has no object here, however long this run lasts already.
+   */
+  #newTrack(node: string): Track {
+    const since = this.#now;
+    return {
+      uid: this.#parts.cluster.node(node)?.uid,
+      uidSince: since,
+      agentAwaySince: this.#parts.cluster.hasAgentPod(node) ? undefined : since,
+      isKubeletAlive: false,
+      agentState: { kind: "Reporting", why: "" },
+      stateSince: since,
+      assumed: undefined,
+    };
+  }
+
+  #sightOf(node: string, { uidSince, agentAwaySince, isKubeletAlive }: Track): NodeSight {
+    const { cluster, fleet } = this.#parts;
+    const view = fleet.view(node);
+    return {
+      object: cluster.node(node),
+      view,
+      reportAgeMs: fleet.lastReportAgeMs(node),
+      readAgeMs: fleet.lastReadAgeMs(node),
+      objectAgeMs: this.#now - uidSince,
+      agentAwayMs: agentAwaySince === undefined ? undefined : this.#now - agentAwaySince,
+      isKubeletAlive,
+    };
+  }
+
+  /** How long what is known of a node that is gone is still kept; nothing of others. */
+  #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
+    if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
+    const isEmpty = view !== undefined && view.holds.length === 0 && view.releases.size === 0;
+    return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
+  }
+
+  #lookAgain(node: string): void {
+    if (!this.#tracks.has(node)) return;
+    const restMs = this.#restOf(this.#look(node), { view: this.#parts.fleet.view(node) });
+    if (restMs === undefined || restMs > 0) return;
+    const { cluster, fleet, onForgotten } = this.#parts;
+    onForgotten(node);
+    fleet.drop(node);
+    // As long as a status names it, that it is gone is known.
+    if (cluster.isStoredHolder(node)) this.#queue.addAfter(node, FORGET_AFTER_MS);
+    else this.#tracks.delete(node);
+  }
+}

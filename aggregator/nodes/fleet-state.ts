@@ -1,0 +1,198 @@
+import { IndexMap } from "../../common/kube/index-map.ts";
+import { SharedTexts } from "../../common/kube/shared-texts.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { finish, type Steps } from "../../common/runtime/steps.ts";
+import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
+import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
+import type { Fact } from "../core/attribution.ts";
+import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/fleet.ts";
+import { bytesOf, shareProblem, withoutEarlier } from "../core/node-share.ts";
+import type { NodeView } from "../core/node-view.ts";
+import { isClockSetBack, type OlderMessages, withOlder } from "../core/set-back.ts";
+import { changedFacts, factsIn, isSameState } from "../core/view-changes.ts";
+
+/** What one report changed. */
+export type FleetChange =
+  | {
+      readonly kind: "accepted";
+      /** What was known of the node when it was weighed. */
+      readonly known: NodeView | undefined;
+      readonly view: NodeView;
+      readonly touched: readonly Fact[];
+      /** By how much the node's boot clock turned out to have gone back; nothing when it has not. Milliseconds. */
+      readonly setBackMs?: number | undefined;
+    }
+  | { readonly kind: "stale"; readonly why: string }
+  /** To remember it would take more memory than the node may have: nothing of it counts. */
+  | { readonly kind: "too-much"; readonly why: string }
+  /** A heartbeat for a state that is not known. */
+  | { readonly kind: "unknown" };
+
+/** When a node was last heard of, on the monotonic clock. */
+interface Hearing {
+  readonly acceptedAt: number;
+  /** The end of its last complete read, at the latest. */
+  readonly readEndedAt: number;
+}
+
+/** The latest view of every node. */
+export class FleetState {
+  readonly #views = new Map<string, NodeView>();
+  readonly #heard = new Map<string, Hearing>();
+  /** Of nodes that only tell what is older than what is known: theirs may be a clock that has gone back. */
+  readonly #older = new Map<string, OlderMessages>();
+  readonly #nodesByVolume = new IndexMap();
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
+  readonly #texts = new SharedTexts();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  view(node: string): NodeView | undefined {
+    return this.#views.get(node);
+  }
+
+  /** Nodes that have reported. */
+  nodes(): readonly string[] {
+    return [...this.#views.keys()];
+  }
+
+  /** How long ago the last report was accepted, or nothing before the first. Milliseconds. */
+  lastReportAgeMs(node: string): number | undefined {
+    const heard = this.#heard.get(node);
+    return heard && this.#clock.monotonicMs() - heard.acceptedAt;
+  }
+
+  /** How long ago the last complete read ended that a report told of; not longer than in truth. Milliseconds. */
+  lastReadAgeMs(node: string): number | undefined {
+    const heard = this.#heard.get(node);
+    return heard && this.#clock.monotonicMs() - heard.readEndedAt;
+  }
+
+  /** The same of all nodes. */
+  reportAges(): readonly (readonly [node: string, ageMs: number])[] {
+    const now = this.#clock.monotonicMs();
+    return [...this.#heard].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
+  }
+
+  /** About how much memory what nodes show takes. Bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#views.size;
+  }
+
+  /** All views that have a hold or a release of one of the volumes, and now and then another one. */
+  viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
+    const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
+    return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
+  }
+
+  accept(message: NodeMessage, receipt: Receipt): FleetChange {
+    const change = finish(this.weigh(message, receipt));
+    return change.kind === "accepted" ? this.take(message, change) : change;
+  }
+
+  /** What a message changes once it is taken; until then the fleet stays as it is. */
+  *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
+    const known = this.#views.get(message.node);
+    const isSetBack = known !== undefined && this.#isSetBack(known, message);
+    const result = yield* acceptMessage(known, message, { ...receipt, isSetBack });
+    if (result.kind !== "accepted") return result;
+    yield;
+    const { view, bytes } = this.#withinShare(result.view, known);
+    const why = shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0));
+    if (why !== undefined) return { kind: "too-much", why };
+    yield;
+    // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
+    const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
+    const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
+    yield;
+    this.#texts.share(touched);
+    const setBackMs = isSetBack ? known.read.endedAt - view.read.endedAt : undefined;
+    return { kind: "accepted", known, view, touched, ...(setBackMs !== undefined && { setBackMs }) };
+  }
+
+  /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
+  take(message: NodeMessage, change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
+    const { known, view } = change;
+    if (this.#views.get(view.node) !== known)
+      return { kind: "stale", why: "another report of the node was taken meanwhile" };
+    this.#hear(message);
+    this.#put(known, view);
+    return change;
+  }
+
+  /** Notes a message that is older than what is known, and tells whether it counts all the same. */
+  #isSetBack(known: NodeView, message: NodeMessage): boolean {
+    if (known.bootId !== message.bootId || !isOlder(known, message)) return false;
+    const older = withOlder(this.#older.get(message.node), message, this.#clock.monotonicMs());
+    this.#older.set(message.node, older);
+    return isClockSetBack(older);
+  }
+
+  #hear({ node, sentAt, read }: NodeMessage): void {
+    const acceptedAt = this.#clock.monotonicMs();
+    this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - read.endedAt) });
+    this.#older.delete(node);
+  }
+
+  /** What a view takes. Before a node has too much, of what it tells no more the latest end of each volume is enough. */
+  #withinShare(view: NodeView, known: NodeView | undefined): { readonly view: NodeView; readonly bytes: number } {
+    if (known !== undefined && isSameState(known, view)) return { view, bytes: this.#bytesOf.get(view.node) ?? 0 };
+    const bytes = bytesOf(view);
+    if (shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0)) === undefined) return { view, bytes };
+    const merged = withoutEarlier(view);
+    return { view: merged, bytes: bytesOf(merged) };
+  }
+
+  #account(node: string, bytes: number): void {
+    this.#bytes += bytes - (this.#bytesOf.get(node) ?? 0);
+    if (bytes === 0) this.#bytesOf.delete(node);
+    else this.#bytesOf.set(node, bytes);
+  }
+
+  #put(known: NodeView | undefined, view: NodeView): void {
+    this.#views.set(view.node, view);
+    if (known !== undefined && isSameState(known, view)) return;
+    this.#account(view.node, bytesOf(view));
+    for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(clueOf(volume), view.node);
+    for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
+  }
+
+  /** Forgets a node that is gone for good. */
+  drop(node: string): void {
+    for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
+    this.#account(node, 0);
+    this.#views.delete(node);
+    this.#heard.delete(node);
+    this.#older.delete(node);
+  }
+
+  /** Forgets releases that can no longer change any status. */
+  settle(node: string, releaseIds: readonly string[]): void {
+    const known = this.#views.get(node);
+    if (known !== undefined && releaseIds.length > 0) this.#put(known, settle(known, releaseIds));
+  }
+}
+
+function* acceptMessage(
+  known: NodeView | undefined,
+  message: NodeMessage,
+  receipt: Receipt,
+): Steps<Acceptance | { readonly kind: "unknown" }> {
+  if (isReport(message)) return yield* acceptInSteps(known, message, receipt);
+  // What a heartbeat calls by the number of a known state may be another one by now.
+  return receipt.isSetBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
+}
+
+/** A part of the volume's identity that hardly another one has, and no string of its own: there are as many as mounts. */
+function clueOf(volume: VolumeIdentity): string {
+  if (volume.by === "name") return volume.name;
+  return volume.by === "handle" ? volume.handleHash : volumeKey(volume);
+}

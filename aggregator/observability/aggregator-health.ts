@@ -1,0 +1,82 @@
+import type { KubeClient } from "../../common/kube/client.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { type CheckResult, type Checks, degraded, PASSED } from "../../common/runtime/health.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import type { Health } from "../../common/runtime/observability.ts";
+import { pulseCheck } from "../../common/runtime/pulse.ts";
+import type { Leadership } from "../leader/leadership.ts";
+import type { Term } from "../leader/term.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import { checkWrites } from "../writing/status-writing.ts";
+import { checkNodes } from "./node-check.ts";
+import { checkStart } from "./start-check.ts";
+
+interface HealthParts {
+  readonly clock: Clock;
+  readonly client: KubeClient;
+  readonly cluster: Cluster;
+  readonly leadership: Pick<Leadership, "check" | "signs">;
+  /** The present time of leading. */
+  readonly term: () => Term | undefined;
+  readonly internalErrors: Pick<InternalErrors, "check">;
+  /** What agents see; nothing where reports are taken from this machine alone. */
+  readonly certificate?: (() => CheckResult) | undefined;
+}
+
+/** The server ends each watch after ten minutes at the latest, a write may be put off for five, and each request is given up after one. */
+const STUCK_AFTER_MS = 1_800_000;
+/** The Lease is tried every few seconds, each time for some seconds at most; giving it up waits for what was begun. */
+const ELECTION_STUCK_AFTER_MS = 600_000;
+/** A small cluster with fewer Stale nodes than this share of all is not degraded by them: their claims alone wait. */
+const SILENT_SHARE = 0.1;
+
+/** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
+export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
+  const { clock, cluster, leadership, term, internalErrors, certificate } = parts;
+  const lasting = (signs: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
+    pulseCheck(clock, { signs, longestMs });
+  const watches = Object.entries(cluster.informers).map(([resource, { signs }]) => [
+    `watch-${resource}`,
+    lasting(signs),
+  ]);
+  const watchChecks: Checks = Object.fromEntries(watches);
+  return {
+    live: {
+      ping: () => PASSED,
+      ...watchChecks,
+      "claims-queue": lasting(() => term()?.reconciler.signs),
+      "writes-queue": lasting(() => term()?.reconciler.writes.signs),
+      "volumes-queue": lasting(() => term()?.volumes.signs),
+      election: lasting(leadership.signs, ELECTION_STUCK_AFTER_MS),
+    },
+    ready: {
+      cluster: () => checkStart(parts),
+      nodes: () => withSilence(checkNodes(term()), term()),
+      "pod-watch": () => checkPodWatch(cluster),
+      writes: () => checkTerm(term()),
+      "internal-errors": () => internalErrors.check(),
+      ...(leadership.check && { leader: leadership.check }),
+      ...(certificate && { certificate }),
+    },
+  };
+}
+
+/** A watch that fails is tried again, and another replica need not do better. */
+function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): CheckResult {
+  if (arePodsCurrent()) return PASSED;
+  return degraded(
+    "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused",
+  );
+}
+
+function checkTerm(term: Term | undefined): CheckResult {
+  return term === undefined ? PASSED : checkWrites(term.reconciler.writes);
+}
+
+/** Many Stale nodes at once are no trouble of single nodes any more. */
+function withSilence(result: CheckResult, term: Term | undefined): CheckResult {
+  if (!result.ok || result.detail === undefined || term === undefined) return result;
+  const { agentStates } = term;
+  const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];
+  return silent > (silent + reporting) * SILENT_SHARE ? degraded(result.detail) : result;
+}

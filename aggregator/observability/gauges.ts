@@ -1,0 +1,127 @@
+import { registerApi, registerWatches } from "../../common/kube/api-metrics.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
+import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import { registerProcess } from "../../common/runtime/process-metrics.ts";
+import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
+import type { Term } from "../leader/term.ts";
+import { registerClaimMetrics } from "../metrics/claim-metrics.ts";
+import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
+import { registerVolumeMetrics } from "../metrics/volume-metrics.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import { registerVolumeGauges } from "../volumes/volume-reconciler.ts";
+
+interface Watched {
+  readonly clock: Clock;
+  readonly client: KubeClient;
+  readonly cluster: Cluster;
+  /** Series of single claims, too. */
+  readonly claimMetrics: boolean;
+  /** Series of single volumes, too. */
+  readonly volumeMetrics: boolean;
+  /** The present time of leading; without one there is nothing to tell of nodes and claims. */
+  readonly term: () => Term | undefined;
+  readonly protection: ProtectionMode;
+}
+
+const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
+
+/** What metrics tell of the cluster, its nodes and this process. */
+export function registerGauges(metrics: Metrics, watched: Watched): void {
+  registerProcess({ ...watched, metrics }, "aggregator");
+  registerApi({ ...watched, metrics });
+  registerWatches(metrics, watched.cluster.informers);
+  registerQueueGauges(metrics, watched);
+  registerNodeGauges(metrics, watched);
+  registerProtectionGauges(metrics, watched);
+  registerObjects(metrics, watched);
+  registerVolumeGauges(metrics, () => watched.term()?.volumes);
+  registerStorageMetrics(metrics, {
+    cluster: watched.cluster,
+    leads: () => watched.term() !== undefined,
+    earliestMs: () => earliestMs(watched),
+  });
+}
+
+function registerObjects(metrics: Metrics, { cluster, term, claimMetrics, volumeMetrics }: Watched): void {
+  if (claimMetrics) registerClaimMetrics(metrics, () => (term() === undefined ? [] : cluster.claims()));
+  if (volumeMetrics)
+    registerVolumeMetrics(metrics, {
+      volumes: () => (term() === undefined ? [] : cluster.allVolumes()),
+      phaseSince: cluster.phaseSince,
+    });
+}
+
+function earliestMs({ client, clock }: Watched): number {
+  const server = client.serverTime();
+  return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
+}
+
+function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
+  registerQueueDepths(metrics, () => {
+    const present = term();
+    if (present === undefined) return undefined;
+    const { reconciler, agentStates } = present;
+    return { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
+  });
+}
+
+/** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */
+function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
+  metrics.gauge(
+    { name: "mooring_nodes_reporting", help: "Nodes that have reported to this leader." },
+    () => term()?.fleet.size,
+  );
+  metrics.series(
+    {
+      name: "mooring_nodes",
+      help: "Nodes by what they are taken for: Reporting, their reports come or are about to; Stale, they are expected and do not come; NoAgent, no agent belongs there; Gone, they are assumed to be off for good.",
+      type: "gauge",
+      labels: ["state"],
+    },
+    () => {
+      const present = term();
+      if (present === undefined) return [];
+      return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.count(state) }));
+    },
+  );
+  metrics.series(
+    {
+      name: "mooring_node_report_age_seconds",
+      help: "How long ago the last report of a node was accepted.",
+      type: "gauge",
+      labels: ["node"],
+    },
+    () => (term()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
+  );
+}
+
+function registerProtectionGauges(metrics: Metrics, { term, protection }: Watched): void {
+  metrics.series(
+    {
+      name: "mooring_protection_mode",
+      help: "What the aggregator is told that the cluster's policies do with a deleted claim that is mounted.",
+      type: "gauge",
+      labels: ["mode"],
+    },
+    () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === protection ? 1 : 0 })),
+  );
+  metrics.gauge(
+    {
+      name: "mooring_claims_deletion_held",
+      help: "Claims that are being deleted and that nothing but protection keeps: no pod names them any more.",
+    },
+    () => term()?.reconciler.deletions.held.size,
+  );
+  metrics.gauge(
+    {
+      name: "mooring_claims_deletion_held_oldest_seconds",
+      help: "For how long the claim has been kept so that has been for longest; 0 where there is none.",
+    },
+    () => {
+      const held = term()?.reconciler.deletions.held;
+      return held && held.oldestMs / 1000;
+    },
+  );
+}

@@ -1,0 +1,32 @@
+import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
+import type { Reconciler } from "../claims/reconciler.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
+
+/** What a time of leading knows of the nodes that it waits for. */
+export interface NodesTerm {
+  /** Nodes that are to report, and have not since leading began. */
+  readonly unreported: readonly string[];
+  readonly agentStates: Pick<AgentStates, "named">;
+  readonly reconciler: Pick<Reconciler, "heldUp">;
+}
+
+const MOST_NAMES = 5;
+
+/**
+ * Ready when every node has been heard of since the start, or the time for that is over: then Stale nodes hold up only the claims that
+ * need their word, which is told but no reason not to be ready. Without a term nothing is waited for.
+ */
+export function checkNodes(term: NodesTerm | undefined): CheckResult {
+  if (term === undefined) return PASSED;
+  const { unreported } = term;
+  if (unreported.length > 0) return failed(`not heard of since the start: ${counted(unreported)}`);
+  const silent = term.agentStates.named("Stale");
+  if (silent.length === 0) return PASSED;
+  const claims = term.reconciler.heldUp;
+  return { ok: true, detail: `Stale: ${counted(silent)}; claims that wait for a node: ${claims}` };
+}
+
+function counted(nodes: readonly string[]): string {
+  const more = nodes.length > MOST_NAMES ? ` and ${nodes.length - MOST_NAMES} more` : "";
+  return `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} (${nodes.slice(0, MOST_NAMES).join(", ")}${more})`;
+}

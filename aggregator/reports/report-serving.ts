@@ -1,0 +1,70 @@
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import { keepCertificates } from "../certificates/certificate-issuer.ts";
+import { type Asked, createFileServing, createSecretServing, type Serving } from "../certificates/serving.ts";
+import { type StoredCertificates, type TrustProblem, trustProblem } from "../core/certificate-plan.ts";
+import type { ReportConfig } from "../settings/report-settings.ts";
+import { createReportAccess, type GrantAccess } from "../sources/report-access.ts";
+import { createTokenReviews } from "../sources/token-reviews.ts";
+
+/** How reports from elsewhere are taken. */
+export interface ReportServing {
+  readonly serving: Serving;
+  readonly grant: GrantAccess;
+  /** Whether agents can connect, as far as this process knows. */
+  readonly check: (asked: Asked) => CheckResult;
+  /** What the leader does about certificates. `fenced` writes only while this process leads. */
+  readonly keep: (fenced: KubeClient, signal: AbortSignal) => Promise<void>;
+}
+
+interface ServingParts extends KubeParts {
+  readonly metrics: Metrics;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/** Tokens for anybody else are not for us, and ours are of no use elsewhere. */
+const AUDIENCE = "mooring-aggregator";
+
+export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig): ReportServing {
+  const { metrics } = parts;
+  const serving =
+    certificate.kind === "files"
+      ? createFileServing(parts, certificate)
+      : createSecretServing(parts, certificate.namespace);
+  metrics.gauge(
+    { name: "mooring_certificate_expiry_timestamp_seconds", help: "When the certificate that agents see ends." },
+    () => {
+      const endsAtMs = serving.endsAtMs();
+      return endsAtMs === undefined ? undefined : endsAtMs / 1000;
+    },
+  );
+  const reviews = metrics.counter({
+    name: "mooring_token_reviews_total",
+    help: "Reviews of agents' tokens by the API server, by what it said.",
+    labels: ["outcome"],
+  });
+  let problem: TrustProblem | undefined;
+  const onStored = (stored: StoredCertificates): void => {
+    problem = trustProblem(stored);
+  };
+  return {
+    serving,
+    check: (asked) => {
+      if (problem?.isRefused) return failed(problem.why);
+      const result = serving.check(asked);
+      return problem === undefined || !result.ok ? result : degraded(problem.why);
+    },
+    grant: createReportAccess(
+      { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
+      { audience: AUDIENCE, ...agents },
+    ),
+    keep: async (fenced, signal) => {
+      if (certificate.kind === "issued")
+        await keepCertificates({ ...parts, client: fenced, onStored }, certificate, signal);
+      // From here on another process looks.
+      problem = undefined;
+    },
+  };
+}

@@ -1,0 +1,217 @@
+import { type ElectionTiming, LONGEST_DURATION_MS } from "../../common/kube/election.ts";
+import { LOG_LEVELS, type LogLevel } from "../../common/runtime/logger.ts";
+import {
+  type Address,
+  addressSetting,
+  choiceSetting,
+  countSetting,
+  describeSettings,
+  durationSetting,
+  isLoopback,
+  optionalAddress,
+  optionalText,
+  readSettings,
+  type SettingsInput,
+  type SettingsReader,
+  switchSetting,
+} from "../../common/runtime/settings.ts";
+import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
+import type { AgentAccount } from "../core/reporter.ts";
+import { UPSTREAM_SETTINGS, type UpstreamSetting } from "../core/upstream-policy.ts";
+import {
+  agentAccountIn,
+  REPORT_SETTINGS,
+  type ReportConfig,
+  readReportConfig,
+  reportProblems,
+} from "./report-settings.ts";
+
+/** Every setting of the aggregator, with its default. */
+export const AGGREGATOR_SETTINGS = {
+  kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
+  listen: addressSetting(
+    {
+      name: "api-bind-address",
+      description: "loopback address of lists, health and metrics, and of reports without --report-bind-address",
+    },
+    "127.0.0.1:9809",
+  ),
+  healthListen: optionalAddress({
+    name: "metrics-bind-address",
+    description: "a further address of health and metrics, for probes and scrapes",
+  }),
+  ...REPORT_SETTINGS,
+  nodeStaleAfter: durationSetting(
+    { name: "node-stale-after", description: "a node without a report for this long is Stale; three heartbeats" },
+    { min: 1_000, max: 3_600_000 },
+    "90s",
+  ),
+  noAgentAfter: durationSetting(
+    {
+      name: "no-agent-after",
+      description: "a node without a report and without an agent pod for this long has no agent, if its kubelet lives",
+    },
+    { min: 1_000, max: 86_400_000 },
+    "10m",
+  ),
+  nodeGoneAfter: durationSetting(
+    { name: "node-gone-after", description: "a node whose Node object has been deleted for this long is gone" },
+    { min: 1_000, max: 86_400_000 },
+    "5m",
+  ),
+  reasonDelay: durationSetting(
+    { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
+    { min: 0, max: 60_000 },
+    "5s",
+  ),
+  protection: choiceSetting(
+    {
+      name: "protection",
+      description:
+        "what the cluster's policies do with a deleted claim that is mounted (docs/protection.md): with audit and enforce a claim that is only staged says so",
+    },
+    PROTECTION_MODES,
+    "off",
+  ),
+  pauseRejectionsAt: countSetting(
+    {
+      name: "pause-rejections-at",
+      description:
+        "no pod is rejected any more after so many were, or would be, in ten minutes, or one on more than a fifth of the nodes (at least five); one namespace counts for half of that at most; 0 for never",
+    },
+    { min: 0, max: 100_000 },
+    "50",
+  ),
+  upstreamCondition: choiceSetting(
+    {
+      name: "upstream-condition",
+      description: "also write Kubernetes' own condition Unused where nobody else does; auto: on servers before 1.36",
+    },
+    UPSTREAM_SETTINGS,
+    "auto",
+  ),
+  leaderElect: switchSetting({
+    name: "leader-elect",
+    description: "let one of several replicas decide and write, by the Lease mooring-aggregator in their namespace",
+  }),
+  podName: optionalText({ name: "pod-name", description: "name of the own pod, with --leader-elect" }),
+  podNamespace: optionalText({ name: "pod-namespace", description: "namespace of the own pod, with --leader-elect" }),
+  leaseDuration: durationSetting(
+    {
+      name: "leader-elect-lease-duration",
+      description:
+        "a leader that does not renew its Lease for this long is replaced; it stops itself after two thirds of it",
+    },
+    { min: 3_000, max: LONGEST_DURATION_MS },
+    "15s",
+  ),
+  claimMetrics: switchSetting({
+    name: "claim-metrics",
+    description: "also metrics of single claims, by namespace and name, of the leader; of 20,000 claims at most",
+  }),
+  volumeMetrics: switchSetting({
+    name: "volume-metrics",
+    description: "also metrics of single volumes, by name, of the leader; of 20,000 volumes at most",
+  }),
+  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+} as const;
+
+/** What an aggregator runs with. Durations in milliseconds. */
+export interface AggregatorConfig {
+  readonly kubeconfig: string | undefined;
+  /** A loopback address. */
+  readonly listen: Address;
+  readonly healthListen: Address | undefined;
+  /** Nothing where reports are taken from this machine alone. */
+  readonly reports: ReportConfig | undefined;
+  /** Whose pods are agents. */
+  readonly agents: AgentAccount;
+  readonly nodeStaleAfterMs: number;
+  readonly noAgentAfterMs: number;
+  readonly nodeGoneAfterMs: number;
+  readonly reasonDelayMs: number;
+  readonly protection: ProtectionMode;
+  /** 0 for never. */
+  readonly pauseRejectionsAt: number;
+  readonly upstreamCondition: UpstreamSetting;
+  /** Nothing when this is the only process. */
+  readonly election: ElectionConfig | undefined;
+  readonly claimMetrics: boolean;
+  readonly volumeMetrics: boolean;
+  readonly logLevel: LogLevel;
+}
+
+/** How one of several replicas is chosen. */
+export interface ElectionConfig {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly timing: ElectionTiming;
+}
+
+/** What the command line asks for. */
+export type AggregatorCommand =
+  | { readonly kind: "help"; readonly text: string }
+  | { readonly kind: "run"; readonly config: AggregatorConfig };
+
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
+  const settings = Object.values(AGGREGATOR_SETTINGS);
+  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
+  const reader = readSettings(settings, input, [listenProblems, electionProblems, tlsProblems]);
+  const { get } = reader;
+  const config = Object.freeze({
+    kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
+    listen: get(AGGREGATOR_SETTINGS.listen),
+    healthListen: get(AGGREGATOR_SETTINGS.healthListen),
+    reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
+    agents: agentAccountIn(reader),
+    nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
+    noAgentAfterMs: get(AGGREGATOR_SETTINGS.noAgentAfter),
+    nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
+    reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
+    protection: get(AGGREGATOR_SETTINGS.protection),
+    pauseRejectionsAt: get(AGGREGATOR_SETTINGS.pauseRejectionsAt),
+    upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
+    election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
+    claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
+    volumeMetrics: get(AGGREGATOR_SETTINGS.volumeMetrics),
+    logLevel: get(AGGREGATOR_SETTINGS.logLevel),
+  });
+  return { kind: "run", config };
+}
+
+function helpText(settings: Parameters<typeof describeSettings>[0]): string {
+  return `Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.\n\n${describeSettings(settings)}`;
+}
+
+/** Lists name claims and pods, and reports are taken from whoever reaches the address: `kubectl port-forward` asks who that is. */
+function listenProblems({ get }: SettingsReader): readonly string[] {
+  const { host } = get(AGGREGATOR_SETTINGS.listen);
+  if (isLoopback(host)) return [];
+  return [
+    `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,
+  ];
+}
+
+function tlsProblems(reader: SettingsReader): readonly string[] {
+  return reportProblems(reader, reader.get(AGGREGATOR_SETTINGS.podNamespace));
+}
+
+/** The proportions of client-go's defaults: 15, 10 and 2 s. */
+function electionOf({ get }: SettingsReader): ElectionConfig {
+  const durationMs = get(AGGREGATOR_SETTINGS.leaseDuration);
+  return Object.freeze({
+    namespace: get(AGGREGATOR_SETTINGS.podNamespace) ?? "",
+    pod: get(AGGREGATOR_SETTINGS.podName) ?? "",
+    timing: { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 },
+  });
+}
+
+function electionProblems({ get }: SettingsReader): readonly string[] {
+  if (!get(AGGREGATOR_SETTINGS.leaderElect)) return [];
+  const problems =
+    get(AGGREGATOR_SETTINGS.leaseDuration) % 1_000 === 0 ? [] : ["--leader-elect-lease-duration must be whole seconds"];
+  const needed = [AGGREGATOR_SETTINGS.podName, AGGREGATOR_SETTINGS.podNamespace];
+  const missing = needed.filter((one) => get(one) === undefined);
+  return [...problems, ...missing.map(({ name }) => `--${name} is missing: --leader-elect needs it`)];
+}

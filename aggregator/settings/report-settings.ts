@@ -1,0 +1,113 @@
+import {
+  type Address,
+  durationSetting,
+  optionalAddress,
+  optionalPath,
+  optionalText,
+  type SettingsReader,
+  textSetting,
+} from "../../common/runtime/settings.ts";
+import { type IssuerConfig, LOOK_EVERY_MS } from "../certificates/certificate-issuer.ts";
+import type { AgentAccount } from "../core/reporter.ts";
+
+const HOUR_MS = 3_600_000;
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** What there is to say about reports that come from elsewhere. */
+export const REPORT_SETTINGS = {
+  reportListen: optionalAddress({
+    name: "report-bind-address",
+    description:
+      "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --api-bind-address",
+  }),
+  agentAccount: textSetting(
+    { name: "agent-account", description: "namespace/name of the service account of the agents" },
+    "mooring-agents/mooring-agent",
+  ),
+  tlsCertFile: optionalPath({
+    name: "tls-cert-file",
+    description: "certificate for --report-bind-address that somebody else keeps; without it Mooring issues its own",
+  }),
+  tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
+  tlsNames: optionalText({
+    name: "tls-names",
+    description:
+      "names and addresses of the own certificate, with commas; default: mooring-aggregator.<pod-namespace>.svc",
+  }),
+  tlsCertificateLifetime: durationSetting(
+    {
+      name: "tls-certificate-lifetime",
+      description: "how long an own certificate lasts; a third before, it is renewed",
+    },
+    { min: 6 * HOUR_MS, max: 8_760 * HOUR_MS },
+    "720h",
+  ),
+  tlsAuthorityLifetime: durationSetting(
+    { name: "tls-authority-lifetime", description: "how long an own authority lasts; a third before, it is replaced" },
+    { min: 24 * HOUR_MS, max: 87_600 * HOUR_MS },
+    "8760h",
+  ),
+} as const;
+
+/** Who brings reports, and what they see. */
+export interface ReportConfig {
+  readonly listen: Address;
+  readonly agents: AgentAccount;
+  readonly certificate:
+    | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
+    | ({ readonly kind: "issued" } & IssuerConfig);
+}
+
+/** The kubelet shows a changed ConfigMap to a pod within two minutes (its sync period and its cache). */
+const OVERLAP_MS = HOUR_MS;
+
+/** The account that `--agent-account` names. */
+export function agentAccountIn({ get }: SettingsReader): AgentAccount {
+  const [namespace = "", account = ""] = get(REPORT_SETTINGS.agentAccount).split("/");
+  return { namespace, account };
+}
+
+/** `podNamespace` is where the aggregator runs. Nothing without an address of reports. */
+export function readReportConfig(reader: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
+  const { get } = reader;
+  const listen = get(REPORT_SETTINGS.reportListen);
+  if (listen === undefined) return undefined;
+  const agents = agentAccountIn(reader);
+  const [certificateFile, keyFile] = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
+  if (certificateFile !== undefined && keyFile !== undefined)
+    return { listen, agents, certificate: { kind: "files", certificateFile, keyFile } };
+  const own = podNamespace ?? "";
+  const names = namesIn(get(REPORT_SETTINGS.tlsNames)) ?? [`mooring-aggregator.${own}.svc`];
+  const times = {
+    authorityMs: get(REPORT_SETTINGS.tlsAuthorityLifetime),
+    certificateMs: get(REPORT_SETTINGS.tlsCertificateLifetime),
+    overlapMs: OVERLAP_MS,
+  };
+  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times, lookEveryMs: LOOK_EVERY_MS };
+  return { listen, agents, certificate: { kind: "issued", ...issuer } };
+}
+
+/** What does not fit together. */
+export function reportProblems({ get }: SettingsReader, podNamespace: string | undefined): readonly string[] {
+  const problems: string[] = [];
+  const account = get(REPORT_SETTINGS.agentAccount).split("/");
+  if (account.length !== 2 || !account.every((part) => NAME.test(part)))
+    problems.push("--agent-account must be namespace/name");
+  const files = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
+  if ((files[0] === undefined) !== (files[1] === undefined))
+    problems.push("--tls-cert-file and --tls-key-file belong together");
+  if (get(REPORT_SETTINGS.reportListen) === undefined) return problems;
+  const isIssued = files[0] === undefined;
+  if (isIssued && podNamespace === undefined)
+    problems.push("--pod-namespace is missing: own certificates are kept there");
+  if (get(REPORT_SETTINGS.tlsAuthorityLifetime) < 4 * get(REPORT_SETTINGS.tlsCertificateLifetime))
+    problems.push("--tls-authority-lifetime must be at least four times --tls-certificate-lifetime");
+  const bad = (namesIn(get(REPORT_SETTINGS.tlsNames)) ?? []).filter(
+    (name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name),
+  );
+  return [...problems, ...bad.map((name) => `--tls-names: "${name}" is no name and no address`)];
+}
+
+function namesIn(text: string | undefined): readonly string[] | undefined {
+  return text?.split(",").map((name) => name.trim());
+}

@@ -1,0 +1,81 @@
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
+import { isUseHold, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { assumedUse } from "../core/assumed-ends.ts";
+import type { Fact } from "../core/attribution.ts";
+import { storedNodes } from "../core/candidates.ts";
+import { toUseEnd } from "../core/claim-facts.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import type { ProtectionMode } from "../core/deletion.ts";
+import type { NodeView } from "../core/node-view.ts";
+import type { UseEnd } from "../core/use-end.ts";
+import type { VolumeFacts } from "../core/volume-annotations.ts";
+import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { Barrier } from "../pod-watch/barrier.ts";
+import type { Cluster } from "../sources/cluster.ts";
+
+/** Where the facts of volumes come from. */
+export interface VolumeFactsParts {
+  readonly cluster: Pick<Cluster, "claim" | "nodeNames" | "podByUid" | "podName">;
+  readonly fleet: Pick<FleetState, "view" | "viewsOf">;
+  readonly barrier: Pick<Barrier, "pendingNode">;
+  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
+  readonly protection: ProtectionMode;
+}
+
+/** What is known of a volume now, for a decision: the nodes that it needs are looked out for. */
+export function volumeFacts(
+  volume: Volume,
+  statusAtEnd: ClaimStatus | undefined,
+  parts: VolumeFactsParts,
+): VolumeFacts {
+  const { barrier, cluster, fleet, agentStates, protection } = parts;
+  const identities = identitiesOf(volume.key, volume.csi);
+  const views = fleet.viewsOf(identities);
+  const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
+  const isOwn = ({ podUid }: { readonly podUid: string | undefined }): boolean =>
+    podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
+  const { held, staged } = volumeUse(
+    views.filter(({ node }) => !isOver(node)),
+    identities,
+    isOwn,
+  );
+  const used = held.map(({ node }) => node);
+  const mountedOn = readVolumeMark(volume.uid, volume.annotations?.mountedOn);
+  const isCalledSo = volumeMatcher(identities);
+  return {
+    volume,
+    claim: claimOf(volume, cluster),
+    statusAtEnd,
+    mounts: { used, all: [...new Set([...used, ...staged])] },
+    unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter((node) => isUnanswered(node, parts)),
+    isPending: barrier.pendingNode(volume) !== undefined,
+    ends: views.flatMap((view) => endsIn(view, (fact) => isCalledSo(fact.volume) && isOwn(fact), parts)),
+    isProtecting: protection !== "off",
+  };
+}
+
+function claimOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "claim">): VolumeFacts["claim"] {
+  const claim = ref && find(ref.key);
+  return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
+}
+
+/** Unknown is no absence: a node keeps the mark until it has reported, or is gone. */
+function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): boolean {
+  if (fleet.view(node) !== undefined) return false;
+  return agentStates.lookFor(node).kind !== "Gone";
+}
+
+/** The ends of a volume's use that a node tells of, or that are assumed because it is gone. */
+function endsIn(
+  { node, bootId, holds, releases }: NodeView,
+  isOwn: (fact: Fact) => boolean,
+  { cluster, agentStates }: VolumeFactsParts,
+): readonly UseEnd[] {
+  const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
+  const told = [...releases.values()].filter(isOwn).map((release) => toUseEnd(release, context));
+  const uses = holds.filter(isUseHold).filter(isOwn);
+  return [...told, ...uses.flatMap((hold) => assumedUse({ ...hold, node, bootId }, context))];
+}

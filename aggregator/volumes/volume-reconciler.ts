@@ -1,0 +1,171 @@
+import { IndexMap } from "../../common/kube/index-map.ts";
+import { WorkQueue } from "../../common/kube/work-queue.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { readCopiedUse } from "../../common/storage/volume-annotations.ts";
+import { type Fact, volumesOf } from "../core/attribution.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import type { ProtectionMode } from "../core/deletion.ts";
+import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volume-annotations.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { Barrier } from "../pod-watch/barrier.ts";
+import type { VolumeWriter } from "../sinks/volume-writer.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import { VolumeWrites } from "../writing/volume-writes.ts";
+import { volumeFacts } from "./volume-facts.ts";
+
+export interface VolumeReconcilerParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly cluster: Cluster;
+  readonly fleet: FleetState;
+  readonly barrier: Pick<Barrier, "pendingNode">;
+  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
+  readonly writer: VolumeWriter;
+  readonly internalErrors: InternalErrors;
+  readonly protection: ProtectionMode;
+}
+
+/** Writes under way at once: there are few. */
+const WIDTH = 4;
+
+/**
+ * Keeps the two annotations of PersistentVolumes: which nodes have a volume mounted that is not Bound, and the last use of a Retain volume, which
+ * would go with its claim. Level-based: a key says which volume to look at. Volumes that are Bound and have no mark cost nothing.
+ */
+export class VolumeReconciler {
+  readonly #parts: VolumeReconcilerParts;
+  readonly #queue: WorkQueue;
+  readonly #writes: VolumeWrites;
+  /** Names of the volumes that are mounted although they are not Bound. */
+  readonly #stillMounted = new Set<string>();
+  /** Names of volumes by the nodes that have not answered. */
+  readonly #waiting = new IndexMap();
+  readonly #waits = new Map<string, readonly string[]>();
+  /** What stood on claims that this leader saw go, by the names of their volumes, until their last use is copied. */
+  readonly #goneClaims = new Map<string, { readonly uid: string; readonly status: ClaimStatus }>();
+
+  constructor(parts: VolumeReconcilerParts) {
+    this.#parts = parts;
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("volumes") }, WIDTH);
+    this.#writes = new VolumeWrites(parts);
+  }
+
+  /** How many volumes are mounted although they are not Bound. */
+  get stillMounted(): number {
+    return this.#stillMounted.size;
+  }
+
+  /** Changes with each end of a work, and is nothing while none is going on. */
+  get signs(): number | undefined {
+    return this.#queue.signs;
+  }
+
+  /** Works from when everything has been listed until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void> {
+    this.enqueueAll();
+    for (const { key } of this.#parts.cluster.claims()) this.onClaim(key);
+    return this.#queue.run((name, limited) => this.#reconcile(name, limited), signal);
+  }
+
+  /** All that is not Bound, or carries a mark. */
+  enqueueAll(): void {
+    this.#queue.addAll([...this.#parts.cluster.allVolumes()].filter(isOfInterest).map(({ key }) => key));
+  }
+
+  /** The volume came, changed or went. */
+  onVolume(name: string): void {
+    const volume = this.#parts.cluster.volumeByName(name);
+    if (volume === undefined || isOfInterest(volume) || this.#isKnown(name)) this.#queue.add(name);
+  }
+
+  #isKnown(name: string): boolean {
+    return this.#stillMounted.has(name) || this.#waits.has(name) || this.#goneClaims.has(name);
+  }
+
+  /** A claim that is being deleted may leave its last use to its volume. */
+  onClaim(key: string): void {
+    const claim = this.#parts.cluster.claim(key);
+    if (claim?.isDeleting === true && claim.volume !== undefined) this.#queue.add(claim.volume);
+  }
+
+  onClaimGone({ uid, volume: name, status }: Claim): void {
+    if (name === undefined || status === undefined) return;
+    const volume = this.#parts.cluster.volumeByName(name);
+    if (volume?.reclaimPolicy !== "Retain" || volume.claim?.uid !== uid) return;
+    this.#goneClaims.set(name, { uid, status });
+    this.#queue.add(name);
+  }
+
+  /** The volumes that facts belong to. */
+  namesOf(facts: readonly Fact[]): readonly string[] {
+    return facts.flatMap(({ volume }) => volumesOf(volume, this.#parts.cluster)).map(({ key }) => key);
+  }
+
+  /** A node has reported something new of these volumes. */
+  onReport(node: string, names: readonly string[]): void {
+    for (const name of names) this.onVolume(name);
+    this.#queue.addAll(this.#waiting.get(node));
+  }
+
+  /** Another state of the node: what it shows may count as ended, or again. */
+  onAgentState(node: string): void {
+    this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.holds ?? []));
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const volume = this.#parts.cluster.volumeByName(name);
+    if (volume === undefined) return this.#forget(name);
+    const gone = this.#goneClaims.get(name);
+    const facts = volumeFacts(volume, gone?.uid === volume.claim?.uid ? gone?.status : undefined, this.#parts);
+    this.#track(name, facts);
+    const desired = desiredAnnotations(facts);
+    if (changesTo(volume, desired) === undefined && isCopied(volume, facts)) this.#goneClaims.delete(name);
+    const againMs = await this.#writes.bring(volume, desired, signal);
+    if (againMs !== undefined) this.#queue.addAfter(name, againMs);
+  }
+
+  #track(name: string, facts: VolumeFacts): void {
+    this.#stillMounted[isStillMounted(facts) ? "add" : "delete"](name);
+    for (const node of this.#waits.get(name) ?? []) this.#waiting.remove(node, name);
+    for (const node of facts.unanswered) this.#waiting.add(node, name);
+    if (facts.unanswered.length > 0) this.#waits.set(name, facts.unanswered);
+    else this.#waits.delete(name);
+  }
+
+  #forget(name: string): void {
+    this.#stillMounted.delete(name);
+    for (const node of this.#waits.get(name) ?? []) this.#waiting.remove(node, name);
+    this.#waits.delete(name);
+    this.#goneClaims.delete(name);
+    this.#writes.forget(name);
+  }
+}
+
+/** Nothing while another process leads. */
+export function registerVolumeGauges(metrics: Metrics, volumes: () => VolumeReconciler | undefined): void {
+  metrics.gauge(
+    {
+      name: "mooring_volumes_unbound_mounted",
+      help: "PersistentVolumes that a node has mounted although they are not Bound.",
+    },
+    () => volumes()?.stillMounted,
+  );
+}
+
+function isOfInterest({ phase, annotations }: Volume): boolean {
+  return phase !== "Bound" || annotations?.mountedOn !== undefined;
+}
+
+/** Nothing more is to come of the claim that went: it was unused, or its last use stands on the volume. */
+function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts): boolean {
+  if (statusAtEnd === undefined || statusAtEnd.unused) return true;
+  return claim !== undefined && readCopiedUse(claim.uid, annotations?.lastUse) !== undefined;
+}

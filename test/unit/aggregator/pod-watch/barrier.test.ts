@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
+import { Barrier } from "../../../../aggregator/pod-watch/barrier.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { nodeWith } from "../world.ts";
+
+const stops: AbortController[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop.abort();
+});
+
+/** A barrier of the leader's session `now`; node `n1` has the label `zone: z1`, and so on. */
+function closed(nodes: readonly string[]) {
+  const clock = createFakeClock();
+  const agentStates = new Map<string, AgentState["kind"]>();
+  /** What was pending for any volume when claims were told to look again. */
+  const moves: string[] = [];
+  const watch = { isCurrent: true };
+  const barrier = new Barrier(
+    {
+      clock,
+      cluster: {
+        node: (name) => ({ ...nodeWith(name), labels: { zone: name.replace("n", "z") } }),
+        arePodsCurrent: () => watch.isCurrent,
+      },
+      agentStates: { of: (node) => ({ kind: agentStates.get(node) ?? "Reporting" }) },
+      onMoved: () => moves.push(barrier.nodes().join(" ")),
+    },
+    { session: "now", nodeStaleAfterMs: 90_000 },
+  );
+  const stop = new AbortController();
+  stops.push(stop);
+  void barrier.run(stop.signal);
+  barrier.begin(nodes);
+  return { barrier, clock, agentStates, moves, watch };
+}
+
+function inZone(zone: string) {
+  const matchExpressions = [{ key: "zone", operator: "In", values: [zone] }];
+  return { nodeAffinity: JSON.stringify({ nodeSelectorTerms: [{ matchExpressions }] }) };
+}
+
+describe("a node behind the barrier", () => {
+  it.each([
+    { name: "is let through by a scan begun after it was asked", scanned: "now/1", isPending: false },
+    { name: "is not by a scan that nobody asked for", scanned: undefined, isPending: true },
+    { name: "is not by a scan that an earlier leader asked for", scanned: "then/1", isPending: true },
+    { name: "is not by what is no answer", scanned: "now/soon", isPending: true },
+  ])("$name", ({ scanned, isPending }) => {
+    const { barrier } = closed(["n1"]);
+
+    barrier.onReport("n1", scanned);
+
+    expect(barrier.isPending("n1")).toBe(isPending);
+  });
+
+  it("is asked anew when pods are listed anew: a scan from before proves nothing", () => {
+    const { barrier } = closed(["n1"]);
+    const before = barrier.question;
+    barrier.begin(["n1"]);
+
+    barrier.onReport("n1", before);
+    const early = barrier.isPending("n1");
+    barrier.onReport("n1", barrier.question);
+
+    expect([early, barrier.isPending("n1")]).toEqual([true, false]);
+  });
+
+  it("is let through after the time in which every node should have reported", async () => {
+    const { barrier, clock, moves } = closed(["n1"]);
+
+    await clock.advance(89_999);
+    const before = barrier.pendingNode({});
+    await clock.advance(2);
+
+    expect([before, barrier.pendingNode({}), moves]).toEqual(["n1", undefined, [""]]);
+  });
+
+  it("is let through where no scan can be expected of it", () => {
+    const { barrier, agentStates } = closed(["n1", "n2", "n3"]);
+
+    agentStates.set("n1", "Stale").set("n2", "Gone");
+
+    expect(barrier.nodes()).toEqual(["n3"]);
+  });
+
+  it("does not delay a volume that its labels exclude", () => {
+    const { barrier } = closed(["n1", "n2"]);
+
+    barrier.onReport("n1", "now/1");
+
+    expect(["z1", "z2"].map((zone) => barrier.pendingNode(inZone(zone)))).toEqual([undefined, "n2"]);
+  });
+
+  it("delays every volume while there are too many to tell them apart", () => {
+    const nodes = Array.from({ length: 66 }, (_, index) => `n${index}`);
+    const { barrier } = closed(nodes);
+
+    barrier.onReport("n65", "now/1");
+    const before = barrier.pendingNode(inZone("z65"));
+    barrier.onReport("n64", "now/1");
+
+    expect([before, barrier.pendingNode(inZone("z65"))]).toEqual(["n0", undefined]);
+  });
+});
+
+describe("claims that wait for the barrier", () => {
+  it("are told within a second when the leader's own watch of pods is open again", async () => {
+    const { barrier, clock, moves, watch } = closed([]);
+    await clock.advance(60_000);
+    watch.isCurrent = false;
+    barrier.onUnwatched();
+    await clock.advance(60_000);
+    const before = [...moves];
+    watch.isCurrent = true;
+    await clock.advance(1_000);
+    const then = moves.length;
+    await clock.advance(60_000);
+
+    expect([before, then, moves.length]).toEqual([[], 1, 1]);
+  });
+
+  it("are told of the first node, of the last at once, and of those between now and then", async () => {
+    const { barrier, clock, moves } = closed(["n1", "n2", "n3", "n4"]);
+    await clock.advance(1);
+    const tell = async (node: string) => {
+      barrier.onReport(node, "now/1");
+      await clock.advance(10);
+    };
+
+    await tell("n1");
+    await tell("n2");
+    const early = moves.slice();
+    await clock.advance(1_000);
+    const gathered = moves.slice(early.length);
+    await tell("n3");
+    await tell("n4");
+
+    expect([early, gathered]).toEqual([["n2 n3 n4"], ["n3 n4"]]);
+    expect(moves.at(-1)).toBe("");
+  });
+});
