@@ -2,7 +2,7 @@ import type { Informer } from "../common/kube/informer.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, degraded, failed, PASSED } from "../common/runtime/health.ts";
 import type { Health } from "../common/runtime/observability.ts";
-import { pulseCheck } from "../common/runtime/pulse.ts";
+import { watchdogCheck } from "../common/runtime/watchdog.ts";
 import type { Enforcement } from "./enforcement/enforcement.ts";
 import type { Observer } from "./observer.ts";
 import type { Journal } from "./sinks/journal.ts";
@@ -37,7 +37,7 @@ const MISSED_HEARTBEATS = 3;
 export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health, "live" | "ready"> {
   const { clock, observer, pods, sender, enforcement } = parts;
   const lasting = (signs: () => number | undefined, longestMs: number): (() => CheckResult) =>
-    pulseCheck(clock, { signs, longestMs });
+    watchdogCheck(clock, { signs, longestMs });
   return {
     live: {
       ping: () => PASSED,

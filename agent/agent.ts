@@ -32,9 +32,9 @@ import { prepareJournalDirectory } from "./sinks/journal-directory.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
 import { createReportTransport } from "./sinks/report-transport.ts";
 import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
+import { createWakeUp, type MountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
-import { createWakeUp, type WakeUp } from "./sources/wake-up.ts";
 
 /** Everything an agent touches the world through; a simulation replaces just these. */
 export interface AgentPorts {
@@ -48,7 +48,7 @@ export interface AgentPorts {
   readonly client: KubeClient;
   readonly reportTransport: ByteTransport;
   readonly mountInfo: MountInfoSource;
-  readonly wakeUp: WakeUp;
+  readonly wakeUp: MountNotifier;
   readonly journal: Journal;
   readonly nodeFacts: NodeFactsSource;
   readonly bootId: string;

@@ -9,8 +9,8 @@ import { type Changes, type DryRunFindings, explainUnreadable, processOf } from 
 import { asJson, asText } from "./core/dry-run-output.ts";
 import { DEFAULT_KUBELET_ROOT, readHolds } from "./core/holds.ts";
 import { surveyTable } from "./core/table-survey.ts";
+import { createWakeUp } from "./sources/mount-notifier.ts";
 import { createNodeFacts } from "./sources/node-facts.ts";
-import { createWakeUp } from "./sources/wake-up.ts";
 
 /** What a dry run says, and the exit code. */
 export interface DryRunResult {

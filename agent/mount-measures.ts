@@ -3,11 +3,11 @@ import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
 import type { MountRead } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
 import { type Decision, type NodeState, shownHolds } from "./core/node-state.ts";
-import type { WakeUp } from "./sources/wake-up.ts";
+import type { MountNotifier } from "./sources/mount-notifier.ts";
 
 interface MeasureParts {
   readonly metrics: Metrics;
-  readonly wakeUp: Pick<WakeUp, "mode">;
+  readonly wakeUp: Pick<MountNotifier, "mode">;
   readonly clock: Clock;
 }
 

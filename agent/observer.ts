@@ -19,20 +19,20 @@ import {
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import type { LookCost } from "./core/read-pace.ts";
-import { adopt, recollect } from "./core/restore.ts";
+import { interpretStored, mergeStored } from "./core/restore.ts";
 import { MountMeasures } from "./mount-measures.ts";
 import { ObservationLog } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
+import type { MountNotifier } from "./sources/mount-notifier.ts";
 import { readConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
-import type { WakeUp } from "./sources/wake-up.ts";
 
 interface ObserverParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly mountInfo: MountInfoSource;
-  readonly wakeUp: WakeUp;
+  readonly wakeUp: MountNotifier;
   readonly journal: Journal;
   readonly pods: Informer<NodePod>;
   readonly onAnomaly: (anomaly: Anomaly) => void;
@@ -146,12 +146,12 @@ export class Observer {
     if (!this.#hasHadJournal && this.#parts.journal.isNew?.()) this.#state = { ...this.#state, isFirstBoot: true };
     this.#hasHadJournal = true;
     if (stored === undefined || stored.run === this.#state.run) return;
-    const { kind, past } = recollect(stored, { ...this.#state, nowMs: this.#now() });
+    const { kind, past } = interpretStored(stored, { ...this.#state, nowMs: this.#now() });
     const fields = { kind, run: stored.run, holds: past.holds.size, releases: past.releases.length };
     const isDated = kind === "same-boot" || kind === "other-boot";
     if (isDated) this.#parts.logger.info(fields, "journal of an earlier run found");
     else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
-    this.#state = adopt(this.#state, past);
+    this.#state = mergeStored(this.#state, past);
     this.#hasUnseen = true;
     // What it adds is to be looked at, and told, at once.
     this.#parts.wakeUp.ask();

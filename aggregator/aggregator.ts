@@ -15,21 +15,21 @@ import type { Steps } from "../common/runtime/steps.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
 import { LISTS } from "./api/read-api.ts";
+import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
-import { Term } from "./leader/term.ts";
-import { termListener } from "./leader/term-listener.ts";
+import { termListener } from "./leader/session-listener.ts";
 import { createMeasures, type Measures } from "./metrics/measures.ts";
 import { aggregatorHealth } from "./observability/aggregator-health.ts";
 import { registerGauges } from "./observability/gauges.ts";
 import { checkStart } from "./observability/start-check.ts";
-import { toldBy, UnsettledEnds } from "./pod-watch/unsettled-ends.ts";
+import { EndedPods, toldBy } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
 import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./reports/turn-away.ts";
 import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
-import type { PodEnd } from "./sources/pods.ts";
+import type { EndedPod } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
 import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
@@ -91,7 +91,7 @@ class Aggregator {
   readonly #config: AggregatorConfig;
   readonly #ports: AggregatorPorts;
   readonly #cluster: Cluster;
-  readonly #ends = new UnsettledEnds({
+  readonly #ends = new EndedPods({
     isTold: toldBy((key) => this.#cluster.claim(key)),
     nowMs: () => this.#nowMs(),
   });
@@ -108,7 +108,7 @@ class Aggregator {
   /** Nothing where reports are taken from this machine alone. */
   readonly reporting: ReportServing | undefined;
   /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
-  #term: Term | undefined;
+  #term: LeaderSession | undefined;
   readonly #listener = termListener(() => this.#term);
   /** Nothing was left undone at the end of the last one, and nothing came since that it would have had to do. */
   #wasAtRest = false;
@@ -209,7 +209,7 @@ class Aggregator {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const term = new Term(
+    const term = new LeaderSession(
       {
         ...this.#ports,
         cluster: this.#cluster,
@@ -242,7 +242,7 @@ class Aggregator {
     while (!signal.aborted) await this.#ports.clock.sleep(3_600_000, signal);
   }
 
-  #onPodEnded(end: PodEnd): void {
+  #onPodEnded(end: EndedPod): void {
     const term = this.#term;
     // Without an election nobody else comes who would have to know.
     if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });

@@ -4,7 +4,7 @@ import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, degraded, failed, PASSED } from "../common/runtime/health.ts";
 import type { InternalErrors } from "../common/runtime/internal-errors.ts";
 import type { Health } from "../common/runtime/observability.ts";
-import { pulseCheck } from "../common/runtime/pulse.ts";
+import { watchdogCheck } from "../common/runtime/watchdog.ts";
 import { nodeProblem } from "./core/local-node.ts";
 import type { LocalNode } from "./core/objects.ts";
 import type { NodeStorage } from "./node-storage.ts";
@@ -36,9 +36,9 @@ export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "re
   return {
     live: {
       ping: () => PASSED,
-      "watch-loops": pulseCheck(clock, { signs: signsOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
-      "volume-loop": pulseCheck(clock, { signs: () => reconciler.signs, longestMs: WORK_STUCK_AFTER_MS }),
-      "pool-loop": pulseCheck(clock, { signs: () => storage.turns, longestMs: WORK_STUCK_AFTER_MS }),
+      "watch-loops": watchdogCheck(clock, { signs: signsOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
+      "volume-loop": watchdogCheck(clock, { signs: () => reconciler.signs, longestMs: WORK_STUCK_AFTER_MS }),
+      "pool-loop": watchdogCheck(clock, { signs: () => storage.turns, longestMs: WORK_STUCK_AFTER_MS }),
     },
     ready: {
       watches: () => checkWatches(followed),

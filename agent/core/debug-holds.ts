@@ -5,7 +5,7 @@ import type { KnownHold, NodeState } from "./node-state.ts";
 /** What an agent knows, as people read it: ages in milliseconds instead of stamps, paths as text. */
 export function describeHolds(state: NodeState, nowMs: number): object {
   const age = (stamp: number | undefined): number | undefined => stamp && Math.round(nowMs - stamp);
-  const describe = ({ hold, pod, mountPoint, since, seenAt, suspended, leakedSince }: KnownHold): object => ({
+  const describe = ({ hold, pod, mountPoint, since, seenAt, pendingUnmount, leakedSince }: KnownHold): object => ({
     kind: hold.kind,
     volume: volumeKey(hold.volume),
     podUid: hold.podUid,
@@ -13,7 +13,7 @@ export function describeHolds(state: NodeState, nowMs: number): object {
     mountPoint: displayPath(mountPoint),
     firstSeenAgeMs: age(since),
     lastSeenAgeMs: age(seenAt),
-    pendingUnmountAgeMs: age(suspended?.by),
+    pendingUnmountAgeMs: age(pendingUnmount?.by),
     unusedAgeMs: age(leakedSince),
   });
   return {

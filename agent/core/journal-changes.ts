@@ -58,9 +58,9 @@ function isSameHold(stored: KnownHold | undefined, known: KnownHold): boolean {
     stored.since === known.since &&
     stored.proven === known.proven &&
     stored.leakedSince === known.leakedSince &&
-    stored.suspended?.by === known.suspended?.by &&
-    stored.suspended?.podVersion === known.suspended?.podVersion &&
-    stored.suspended?.isAnomaly === known.suspended?.isAnomaly
+    stored.pendingUnmount?.by === known.pendingUnmount?.by &&
+    stored.pendingUnmount?.podVersion === known.pendingUnmount?.podVersion &&
+    stored.pendingUnmount?.isAnomaly === known.pendingUnmount?.isAnomaly
   );
 }
 

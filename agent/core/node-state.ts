@@ -22,13 +22,13 @@ export interface KnownHold {
   /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
   readonly proven: boolean;
   /** It is no longer in the mount table although its pod is not over. */
-  readonly suspended: Suspension | undefined;
+  readonly pendingUnmount: PendingUnmount | undefined;
   /** Since when nobody is known who could use it. */
   readonly leakedSince: number | undefined;
 }
 
 /** The end of a hold whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
-export interface Suspension {
+export interface PendingUnmount {
   /** End of the first complete read that did not show it; of the first after a blind span, in which it may have been back. */
   readonly by: number;
   /** The pod's resource version when it was first seen running without the mount: a later one that still says running makes it an anomaly. */
@@ -106,7 +106,7 @@ export interface Anomaly {
 
 /** How many holds the mount table shows: those that wait for the end of their pod it does not. */
 export function shownHolds({ holds }: NodeState): number {
-  return [...holds.values()].filter(({ suspended }) => suspended === undefined).length;
+  return [...holds.values()].filter(({ pendingUnmount }) => pendingUnmount === undefined).length;
 }
 
 /** The state of a run that has read nothing yet. */

@@ -1,6 +1,6 @@
 import type { Release } from "../../common/storage/node-report.ts";
 import { isUseHold, type UseHold, useKey } from "../../common/storage/volume-identity.ts";
-import { foldReleases } from "./fold.ts";
+import { compactReleases } from "./compact.ts";
 import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
 import { stagingInUse } from "./leaks.ts";
 import {
@@ -8,9 +8,9 @@ import {
   type KnownHold,
   type NodeSnapshot,
   type NodeState,
+  type PendingUnmount,
   type PodFacts,
   releaseOf,
-  type Suspension,
 } from "./node-state.ts";
 import { blindSince, hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
@@ -25,7 +25,7 @@ export function observe(
   const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
   const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot, isWatched) }));
   const kept = fates.flatMap(({ known, fate }) =>
-    fate.kind === "kept" ? [{ ...known, suspended: fate.suspended }] : [],
+    fate.kind === "kept" ? [{ ...known, pendingUnmount: fate.pendingUnmount }] : [],
   );
   const gone = fates.flatMap(({ known, fate }) => (fate.kind === "gone" ? [{ known, by: fate.by }] : []));
   const holds = withLeaks(new Map([...shown, ...kept.map((known) => [holdKey(known.hold), known] as const)]), snapshot);
@@ -48,17 +48,17 @@ export function observe(
     ...(read.incomplete === undefined ? complete : {}),
     sight: sightAfter(previous.sight, read.incomplete === undefined),
     holds,
-    releases: foldReleases([...previous.releases, ...releases]),
+    releases: compactReleases([...previous.releases, ...releases]),
     generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, holds) ? 1 : 0),
   };
   return { state, decisions: [...decisions, ...anomalies(previous, holds)] };
 }
 
-/** A hold has been suspended, or is back: the report tells of each whether the last complete read showed it. */
+/** A hold has become a pending unmount, or is back: the report tells of each whether the last complete read showed it. */
 function isShownOtherwise(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): boolean {
-  for (const [key, { suspended }] of holds) {
+  for (const [key, { pendingUnmount }] of holds) {
     const before = previous.holds.get(key);
-    if (before !== undefined && (before.suspended === undefined) !== (suspended === undefined)) return true;
+    if (before !== undefined && (before.pendingUnmount === undefined) !== (pendingUnmount === undefined)) return true;
   }
   return false;
 }
@@ -87,32 +87,33 @@ function seenHold(
     since: before?.since ?? read.endedAt,
     seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
     proven: complete || before?.proven === true,
-    suspended: undefined,
+    pendingUnmount: undefined,
     leakedSince: before?.leakedSince,
   };
 }
 
 /** What becomes of a hold that a read does not show. */
 type Fate =
-  | { readonly kind: "kept"; readonly suspended: Suspension | undefined }
+  | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
 
-function fateOf({ hold, suspended }: KnownHold, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
+function fateOf({ hold, pendingUnmount }: KnownHold, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
   const pod = hold.podUid === undefined ? undefined : pods?.get(hold.podUid);
   // A damaged read may hide the very mount that is back.
-  if (read.incomplete !== undefined) return { kind: "kept", suspended: suspended && doubted(suspended, pod) };
+  if (read.incomplete !== undefined)
+    return { kind: "kept", pendingUnmount: pendingUnmount && doubted(pendingUnmount, pod) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = hold.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
-  // A suspended end counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
-  const isEndKnown = suspended !== undefined && isWatched && !(isOver && suspended.isAnomaly);
-  const by = isEndKnown ? suspended.by : read.endedAt;
+  // A pending unmount counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
+  const isEndKnown = pendingUnmount !== undefined && isWatched && !(isOver && pendingUnmount.isAnomaly);
+  const by = isEndKnown ? pendingUnmount.by : read.endedAt;
   if (isOver) return { kind: "gone", by };
-  const end = suspended ?? { podVersion: undefined, isAnomaly: false };
-  return { kind: "kept", suspended: doubted({ ...end, by }, pod) };
+  const end = pendingUnmount ?? { podVersion: undefined, isAnomaly: false };
+  return { kind: "kept", pendingUnmount: doubted({ ...end, by }, pod) };
 }
 
-/** A suspended end, and what the watch now says of its pod: nothing as long as that does not run, or has not been listed. */
-function doubted(end: Suspension, pod: PodFacts | undefined): Suspension {
+/** A pending unmount, and what the watch now says of its pod: nothing as long as that does not run, or has not been listed. */
+function doubted(end: PendingUnmount, pod: PodFacts | undefined): PendingUnmount {
   if (pod?.isRunning !== true) return end;
   if (end.podVersion === undefined) return { ...end, podVersion: pod.resourceVersion };
   return { ...end, isAnomaly: end.isAnomaly || pod.resourceVersion !== end.podVersion };
@@ -158,12 +159,12 @@ function withLeaks(
 }
 
 function anomalies(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): readonly Decision[] {
-  return [...holds].flatMap(([key, { hold, pod, suspended }]): Decision[] => {
-    const before = previous.holds.get(key)?.suspended;
-    if (before === undefined || before.isAnomaly === suspended?.isAnomaly) return [];
+  return [...holds].flatMap(([key, { hold, pod, pendingUnmount }]): Decision[] => {
+    const before = previous.holds.get(key)?.pendingUnmount;
+    if (before === undefined || before.isAnomaly === pendingUnmount?.isAnomaly) return [];
     // A kubelet may mount and unmount several times before a pod has started.
-    if (suspended === undefined && before.podVersion === undefined) return [];
-    const why = suspended === undefined ? "remounted-while-running" : "unmounted-while-running";
+    if (pendingUnmount === undefined && before.podVersion === undefined) return [];
+    const why = pendingUnmount === undefined ? "remounted-while-running" : "unmounted-while-running";
     return [{ kind: "anomaly", hold, pod, why }];
   });
 }
@@ -172,7 +173,7 @@ function anomalies(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): 
 export function hasAbsence(state: NodeState, read: MountRead): boolean {
   if (read.incomplete !== undefined) return false;
   const seen = new Set(read.holds.map(holdKey));
-  return [...state.holds].some(([key, { suspended }]) => suspended === undefined && !seen.has(key));
+  return [...state.holds].some(([key, { pendingUnmount }]) => pendingUnmount === undefined && !seen.has(key));
 }
 
 /**
@@ -184,7 +185,7 @@ export function extendSight(
   { from, until }: { readonly from: number; readonly until: number },
 ): NodeState {
   const holds = [...state.holds].map(([key, known]): [string, KnownHold] => {
-    const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt < until;
+    const wasSeen = known.pendingUnmount === undefined && known.seenAt >= from && known.seenAt < until;
     return [key, wasSeen ? { ...known, seenAt: until } : known];
   });
   return { ...state, holds: new Map(holds) };

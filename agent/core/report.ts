@@ -49,11 +49,11 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
 }
 
 function toldHold(
-  { hold, pod, since, seenAt, suspended }: KnownHold,
+  { hold, pod, since, seenAt, pendingUnmount }: KnownHold,
   { beganAt }: ReadSpan,
 ): NodeReport["holds"][number] {
   // What was taken over from another agent the read has not shown either.
-  const isShown = suspended === undefined && seenAt >= beganAt;
+  const isShown = pendingUnmount === undefined && seenAt >= beganAt;
   const { kind, volume, podUid } = hold;
   return {
     kind,

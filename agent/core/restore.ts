@@ -1,12 +1,12 @@
 import type { BlindSpan, Release } from "../../common/storage/node-report.ts";
 import { isUseHold, useKey } from "../../common/storage/volume-identity.ts";
-import { foldReleases } from "./fold.ts";
+import { compactReleases } from "./compact.ts";
 import { sharedMarks } from "./marks.ts";
 import { initialState, type KnownHold, type NodeState, releaseOf } from "./node-state.ts";
 import { blindSince, withBlindSpan } from "./sight.ts";
 
 /** What a stored state is worth now. */
-export interface Recollection {
+export interface InterpretedState {
   readonly past: NodeState;
   /** `other-boot`: only ends by the begin of this boot are left of it; `other-clock`, `later-clock`: only ends by now. */
   readonly kind: "same-boot" | "other-boot" | "other-clock" | "later-clock";
@@ -17,7 +17,7 @@ export interface Recollection {
  * the begin of this boot. Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
  * without its disk, or that are of another clock of this boot, say no more than: before now.
  */
-export function recollect(stored: NodeState, { bootId, clock, nowMs }: Now): Recollection {
+export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now): InterpretedState {
   if (stored.bootId !== bootId) return { kind: "other-boot", past: fromOtherBoot(stored, { bootId, clock }) };
   const ended = { clock, nowMs };
   if (stored.clock !== clock) return { kind: "other-clock", past: endedByNow(stored, ended) };
@@ -25,7 +25,7 @@ export function recollect(stored: NodeState, { bootId, clock, nowMs }: Now): Rec
   const { read } = stored;
   // A proven hold was shown by the last complete read, whose stamp is stored more often than the hold's own.
   const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => {
-    const wasShown = known.proven && known.suspended === undefined;
+    const wasShown = known.proven && known.pendingUnmount === undefined;
     return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, read?.beganAt ?? 0) } : known];
   });
   return { kind: "same-boot", past: { ...stored, holds: new Map(holds) } };
@@ -52,7 +52,7 @@ function fromOtherBoot(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">)
 function endedByNow(stored: NodeState, { clock, nowMs }: Omit<Now, "bootId">): NodeState {
   const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => [
     key,
-    { ...known, since: nowMs, seenAt: 0, suspended: undefined, leakedSince: undefined },
+    { ...known, since: nowMs, seenAt: 0, pendingUnmount: undefined, leakedSince: undefined },
   ]);
   return {
     ...initialState(stored.bootId, { run: stored.run, clock }),
@@ -69,8 +69,8 @@ function datedAnew({ after: _, ...release }: Release, by: number): Release {
 
 function latestStamp({ holds, releases, read, blind, marks }: NodeState): number {
   let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, marks.at(-1)?.at ?? 0);
-  for (const { since, seenAt, suspended, leakedSince } of holds.values())
-    latest = Math.max(latest, since, seenAt, suspended?.by ?? 0, leakedSince ?? 0);
+  for (const { since, seenAt, pendingUnmount, leakedSince } of holds.values())
+    latest = Math.max(latest, since, seenAt, pendingUnmount?.by ?? 0, leakedSince ?? 0);
   for (const { by } of releases) latest = Math.max(latest, by);
   return latest;
 }
@@ -79,14 +79,14 @@ function latestStamp({ holds, releases, read, blind, marks }: NodeState): number
  * The state together with what an earlier run left, or another one that was there at the same time. Whatever the next complete read does not
  * show of it has ended by then. What this run knows itself goes before.
  */
-export function adopt(state: NodeState, past: NodeState): NodeState {
+export function mergeStored(state: NodeState, past: NodeState): NodeState {
   const releases = new Map([...past.releases, ...state.releases].map((release) => [release.id, release]));
   const left = state.sight === "none" ? past.holds : missedHolds(state, past);
   return {
     ...state,
     isFirstBoot: past.isFirstBoot,
     holds: new Map([...left, ...state.holds]),
-    releases: foldReleases([...releases.values()]),
+    releases: compactReleases([...releases.values()]),
     marks: sharedMarks(state.marks, past.marks),
     generation: Math.max(state.generation, past.generation) + 1,
     ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
@@ -102,10 +102,10 @@ function missedHolds(state: NodeState, past: NodeState): ReadonlyMap<string, Kno
   const readAt = state.read?.endedAt ?? 0;
   return new Map(
     missed.map(([key, known]) => {
-      const { suspended } = known;
+      const { pendingUnmount } = known;
       // It may have been back before this run began to watch; the last complete read lacked it, and does not tell of it after a restart.
-      const again = suspended && { ...suspended, by: Math.max(suspended.by, readAt) };
-      return [key, { ...known, proven: false, suspended: again }];
+      const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, readAt) };
+      return [key, { ...known, proven: false, pendingUnmount: again }];
     }),
   );
 }

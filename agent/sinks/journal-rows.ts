@@ -32,7 +32,7 @@ const holdBody = v.strictObject({
   since: stamp,
   seenAt: stamp,
   proven: v.boolean(),
-  suspended: v.optional(v.strictObject({ by: stamp, podVersion: v.optional(v.string()), isAnomaly: v.boolean() })),
+  pendingUnmount: v.optional(v.strictObject({ by: stamp, podVersion: v.optional(v.string()), isAnomaly: v.boolean() })),
   leakedSince: v.optional(stamp),
 });
 
@@ -105,12 +105,12 @@ function decodeHead(body: string): v.InferOutput<typeof headBody> {
 }
 
 function decodeHold({ body }: Row): KnownHold {
-  const { kind, volume, podUid, pod, suspended, leakedSince, ...rest } = decode(holdBody, body);
+  const { kind, volume, podUid, pod, pendingUnmount, leakedSince, ...rest } = decode(holdBody, body);
   return {
     hold: { kind, volume, podUid },
     pod,
     root: undefined,
-    suspended: suspended && { ...suspended, podVersion: suspended.podVersion },
+    pendingUnmount: pendingUnmount && { ...pendingUnmount, podVersion: pendingUnmount.podVersion },
     leakedSince,
     ...rest,
   };

@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
+import { FLEET_WINDOW_MS, nextPause, type RejectionPause, type WrongPod } from "../core/circuit-breaker.ts";
 import type { Pod } from "../core/cluster-objects.ts";
-import { FLEET_WINDOW_MS, type FleetHold, nextHold, type WrongPod } from "../core/fleet-brake.ts";
 
 interface RejectionsParts {
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export class Rejections {
   readonly #rejected = new Map<string, WrongPod>();
   /** Pods that wait, by node and UID, for as long as they do. */
   readonly #waiting = new Map<string, ReadonlyMap<string, WrongPod>>();
-  #held: FleetHold | undefined;
+  #held: RejectionPause | undefined;
   #judgedAt = Number.NEGATIVE_INFINITY;
   #newSince = 0;
 
@@ -95,7 +95,7 @@ export class Rejections {
     // Who waited on a node that is no more waits no longer, and nobody reports that.
     for (const node of this.#waiting.keys()) if (!nodes.has(node)) this.#waiting.delete(node);
     const scene = { recent: this.#recent(nowMs()), nodes: nodes.size, nowMs: nowMs() };
-    const held = nextHold(this.#held, scene, this.#limit);
+    const held = nextPause(this.#held, scene, this.#limit);
     if (held !== undefined && this.#held === undefined)
       logger.warn({ why: held.why }, "agents are told to reject no pod");
     if (held === undefined && this.#held !== undefined) logger.info({}, "agents may reject pods again");

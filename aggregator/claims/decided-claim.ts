@@ -1,6 +1,6 @@
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
-import { notBefore, type Unseen } from "../core/claim-gap.ts";
+import { notBefore, type Unobserved } from "../core/claim-gap.ts";
 import { desiredClaimStatus } from "../core/claim-status.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { Volume } from "../core/cluster-objects.ts";
@@ -14,7 +14,7 @@ interface DecidingParts {
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
   /** When a claim with this volume may have been used without anybody seeing it. */
-  readonly unseenOf: (volume: Volume | undefined) => Unseen;
+  readonly unseenOf: (volume: Volume | undefined) => Unobserved;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly words: NodeWords;
@@ -36,7 +36,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
     nowMs: nowMs(),
   });
   const stagedOn = parts.isProtecting === true ? facts.stagedOn : undefined;
-  return { claim, ...facts, stagedOn, unseen: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
+  return { claim, ...facts, stagedOn, unobserved: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
 }
 
 /** What is to be written of it. */

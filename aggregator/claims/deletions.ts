@@ -14,7 +14,7 @@ import type { Cluster } from "../sources/cluster.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import { type DeletionSight, HeldDeletions } from "../writing/held-deletions.ts";
 import { RemovedClaims } from "../writing/removed-claims.ts";
-import type { ClaimMemories } from "./claim-memories.ts";
+import type { ClaimStates } from "./claim-states.ts";
 
 interface DeletionParts {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ interface DeletionParts {
   readonly cluster: Pick<Cluster, "podsOf" | "podName">;
   readonly fleet: Pick<FleetState, "view">;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
-  readonly memories: Pick<ClaimMemories, "evidence">;
+  readonly memories: Pick<ClaimStates, "evidence">;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly internalErrors: InternalErrors;
   readonly protection?: ProtectionMode | undefined;

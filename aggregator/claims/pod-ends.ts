@@ -1,17 +1,17 @@
 import { claimKeysOf, refersTo } from "../core/references.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import type { PodEnd } from "../sources/pods.ts";
-import type { ClaimMemories } from "./claim-memories.ts";
+import type { EndedPod } from "../sources/pods.ts";
+import type { ClaimStates } from "./claim-states.ts";
 
 interface PodEndParts {
   readonly cluster: Pick<Cluster, "claim" | "knewClaim">;
-  readonly memories: Pick<ClaimMemories, "noteEnd">;
+  readonly memories: Pick<ClaimStates, "noteEnd">;
   readonly enqueue: (claimKey: string) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
 
-type DatedEnd = PodEnd & { readonly seenAtMs: number };
+type DatedEnd = EndedPod & { readonly seenAtMs: number };
 
 /** An end of a pod, and the UIDs of the claims of one name that were told of it. */
 interface RecentEnd {
@@ -45,7 +45,7 @@ export class PodEnds {
   }
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
-  onPodEnded(end: PodEnd): void {
+  onPodEnded(end: EndedPod): void {
     const ended = { ...end, seenAtMs: end.seenAtMs ?? this.#parts.nowMs() };
     if (this.#early === undefined) this.#note(ended);
     else if (end.pod.claims.length > 0) this.#early.push(ended);

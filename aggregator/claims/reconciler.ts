@@ -10,7 +10,7 @@ import { assumedUse } from "../core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/attribution.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, toUseEnd } from "../core/claim-facts.ts";
-import type { Unseen } from "../core/claim-gap.ts";
+import type { Unobserved } from "../core/claim-gap.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "../core/claim-write.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../core/deletion.ts";
@@ -22,14 +22,14 @@ import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { ClaimStatusWriter } from "../sinks/claim-status-writer.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import type { PodEnd } from "../sources/pods.ts";
+import type { EndedPod } from "../sources/pods.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import { ClaimWrites } from "../writing/claim-writes.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
-import { AwaitedWords } from "./awaited-words.ts";
-import { ClaimMemories } from "./claim-memories.ts";
+import { ClaimStates } from "./claim-states.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import { Deletions } from "./deletions.ts";
+import { PendingNodes } from "./pending-nodes.ts";
 import { PodEnds } from "./pod-ends.ts";
 import { ReportAnswers } from "./report-answers.ts";
 
@@ -51,7 +51,7 @@ export interface ReconcilerParts {
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
   /** When a claim with this volume may have been used without anybody seeing it. */
-  readonly unseenOf: (volume: Volume | undefined) => Unseen;
+  readonly unseenOf: (volume: Volume | undefined) => Unobserved;
   /** What the cluster's policies do; nothing unless told. */
   readonly protection?: ProtectionMode | undefined;
   /** A claim is gone while a node has it mounted. */
@@ -71,9 +71,9 @@ export class Reconciler {
   readonly deletions: Deletions;
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
-  readonly #memories: ClaimMemories;
+  readonly #memories: ClaimStates;
   readonly #podEnds: PodEnds;
-  readonly #awaited = new AwaitedWords();
+  readonly #awaited = new PendingNodes();
   readonly #words: NodeWords;
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
@@ -89,7 +89,7 @@ export class Reconciler {
       agentStateOf: (node) => agentStates.of(node).kind,
       assumedEnd: (node) => agentStates.assumedEnd(node),
     };
-    this.#memories = new ClaimMemories(parts, this.#words);
+    this.#memories = new ClaimStates(parts, this.#words);
     parts.unstored.follow(() => this.#memories.open);
     const { nowMs } = parts;
     this.#podEnds = new PodEnds({ ...parts, memories: this.#memories, enqueue: (key) => this.enqueue(key) });
@@ -184,7 +184,7 @@ export class Reconciler {
   }
 
   /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
-  onPodEnded(end: PodEnd): void {
+  onPodEnded(end: EndedPod): void {
     this.#podEnds.onPodEnded(end);
   }
 
@@ -269,7 +269,7 @@ export class Reconciler {
     const evidence = this.#memories.settle(claim);
     const facts = this.#factsOf(evidence);
     this.#memories.witness(facts, evidence);
-    for (const { node } of facts.awaited) this.#parts.agentStates.lookFor(node);
+    for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     return facts;
   }
 

@@ -2,13 +2,13 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
 import type { NodeRelease, NodeView } from "../core/node-view.ts";
 import { versionToReach } from "../core/references.ts";
-import type { AwaitedWords } from "./awaited-words.ts";
-import type { ClaimMemories } from "./claim-memories.ts";
+import type { ClaimStates } from "./claim-states.ts";
+import type { PendingNodes } from "./pending-nodes.ts";
 
 interface AnswersParts {
   readonly errors: ErrorRecorder;
-  readonly memories: ClaimMemories;
-  readonly awaited: AwaitedWords;
+  readonly memories: ClaimStates;
+  readonly awaited: PendingNodes;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly cluster: {
     /** False while claims or volumes have to be listed anew. */

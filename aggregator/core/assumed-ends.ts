@@ -1,9 +1,9 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { useKey } from "../../common/storage/volume-identity.ts";
-import { storedNodes } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import type { BlindTime, NodeRelease, NodeView } from "./node-view.ts";
+import { storedNodes } from "./pending-nodes.ts";
 import { type UseEnd, widthOf } from "./use-end.ts";
 
 /** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */

@@ -3,7 +3,7 @@ import type { ClaimEntry } from "../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
-import { type Awaited, waitsToBeUnused } from "./claim-status.ts";
+import { type PendingNode, waitsToBeUnused } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isEligible } from "./eligibility.ts";
 import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
@@ -21,7 +21,7 @@ export interface ClaimSight {
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
-  readonly awaited: readonly Awaited[];
+  readonly pendingNodes: readonly PendingNode[];
   /** Pods are not watched at present, and it waits for that. */
   readonly isUnwatched?: boolean | undefined;
   /** It is being deleted, and nothing but protection keeps it. */
@@ -31,7 +31,7 @@ export interface ClaimSight {
 }
 
 /** In use when either side says so: what is written may be behind what is known, and a stale node says nothing. */
-export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "awaited">): UseStatus {
+export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "pendingNodes">): UseStatus {
   const { status, phase } = claim;
   if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
   if (references.length > 0 || status?.reason === "Referenced") return "Referenced";
@@ -48,7 +48,7 @@ export function writtenStatus({ status, phase }: Claim): UseStatus {
 
 /** One claim of the list. */
 export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
-  const { claim, use, references, awaited, isUnwatched = false } = sight;
+  const { claim, use, references, pendingNodes, isUnwatched = false } = sight;
   const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
   const known = useStatusOf(sight);
   const holders = use.held.map(({ node }) => node);
@@ -72,10 +72,16 @@ export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
       mountedOn: mountedOnOf(use.held, words),
       stagedOn: capped(use.staged, (node) => ({ node, state: words.stateOf(node) })),
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
-      pendingNodes: capped(oncePerNode(awaited), (one) => pendingNodeOf(one, words)),
+      pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, words)),
       podsUnwatched: isUnwatched,
     },
-    pending: waitsToBeUnused({ isEligible: isEligible(claim), holders, references, awaited, isUnwatched }),
+    pending: waitsToBeUnused({
+      isEligible: isEligible(claim),
+      holders,
+      references,
+      pendingNodes,
+      isUnwatched,
+    }),
     kubernetes: kubernetesOf(upstream),
     disagrees: known === "Mounted" && saidByKubernetes(upstream)?.unused === true,
   };
@@ -94,14 +100,14 @@ function conditionOf({ status }: Claim): ClaimEntry["condition"] {
 }
 
 /** A node may be pending for several reasons, the nearest first. */
-function oncePerNode(awaited: readonly Awaited[]): readonly Awaited[] {
-  const nodes = new Map(awaited.toReversed().map((one) => [one.node, one]));
+function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode[] {
+  const nodes = new Map(pendingNodes.toReversed().map((one) => [one.node, one]));
   return [...nodes.values()].toReversed();
 }
 
 const WHY = { "pod-ended": "pod-ended", "was-mounted": "was-mounted", attached: "attached", unwatched: "unobserved" };
 
-function pendingNodeOf({ node, isSilent, why }: Awaited, { isKnown }: NodeWords) {
+function pendingNodeOf({ node, isSilent, why }: PendingNode, { isKnown }: NodeWords) {
   const due = isKnown(node) ? "ScanDue" : "Unreported";
   return { node, state: isSilent ? "Stale" : due, why: why === undefined ? "start" : WHY[why] };
 }

@@ -1,11 +1,11 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { earliestSinceMs } from "../../common/storage/claim-status.ts";
 import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
-import { awaitedOf, isBarred } from "./candidates.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import { isEligible } from "./eligibility.ts";
 import type { NodeRelease } from "./node-view.ts";
+import { isBarred, pendingNodesOf } from "./pending-nodes.ts";
 import type { UseEnd } from "./use-end.ts";
 
 /** A claim with everything that decides its status. */
@@ -25,7 +25,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     isDisbelieved: claim.isDisbelieved,
     holders: [...new Set(present.map(({ node }) => node))],
     references,
-    awaited: awaitedOf(evidence, fleet),
+    pendingNodes: pendingNodesOf(evidence, fleet),
     isUnwatched: !fleet.arePodsCurrent && isBarred(claim),
     ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
     blindEnd: blindEndOf(evidence, fleet),

@@ -1,20 +1,20 @@
 import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts";
-import { spanOf, type UnseenTime } from "./blind-gap.ts";
 import { gapMessage, idleMessage } from "./claim-messages.ts";
 import { endOf } from "./use-end.ts";
+import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
 /** What nobody saw of a claim. */
-export interface Unseen {
-  readonly times: readonly UnseenTime[];
+export interface Unobserved {
+  readonly times: readonly UnobservedTime[];
   /** The end of a gap of which nodes have still to tell: what is dated before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
 }
 
 /** The same for a claim of which an earlier leader had found out that it is not unused for longer, and could not store it. */
-export function notBefore(unseen: Unseen, sinceMs: number | undefined): Unseen {
-  if (sinceMs === undefined) return unseen;
+export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): Unobserved {
+  if (sinceMs === undefined) return unobserved;
   const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false, gapEndedMs: sinceMs, hasBegin: true };
-  return { ...unseen, times: [...unseen.times, time] };
+  return { ...unobserved, times: [...unobserved.times, time] };
 }
 
 /** A time in the future is none, beyond what clocks are not sure of. Milliseconds. */
@@ -35,26 +35,26 @@ export function withGap(
   status: ClaimStatus | undefined,
   {
     stored,
-    unseen: all,
+    unobserved: all,
     nowMs,
   }: {
     readonly stored: ClaimStatus | undefined;
-    readonly unseen: Unseen;
+    readonly unobserved: Unobserved;
     readonly nowMs: number;
   },
 ): ClaimStatus | undefined {
-  const unseen = untilNow(all, nowMs);
+  const unobserved = untilNow(all, nowMs);
   const known = stored?.unused === true ? stored.blindGap : undefined;
   const isForged = isToCome(known, nowMs);
   const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
-  if (isTooSoon(seen, unseen)) return undefined;
+  if (isTooSoon(seen, unobserved)) return undefined;
   const base = seen ?? (stored && withoutGap(stored));
   if (base?.unused !== true) return seen;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
-  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unseen, usedSinceMs });
+  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unobserved, usedSinceMs });
   if (gap === undefined) return seen;
   const told = tell(base, gap);
-  if (isTooSoon(told, unseen)) return undefined;
+  if (isTooSoon(told, unobserved)) return undefined;
   const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
 }
@@ -64,13 +64,13 @@ function isToCome(gap: BlindGap | undefined, nowMs: number): boolean {
 }
 
 /** Without what a clock dated that was set back since: it would move with each decision, until it has come. */
-function untilNow(unseen: Unseen, nowMs: number): Unseen {
-  const times = unseen.times.filter(({ toMs }) => toMs <= nowMs + FUTURE_MS);
-  return times.length === unseen.times.length ? unseen : { ...unseen, times };
+function untilNow(unobserved: Unobserved, nowMs: number): Unobserved {
+  const times = unobserved.times.filter(({ toMs }) => toMs <= nowMs + FUTURE_MS);
+  return times.length === unobserved.times.length ? unobserved : { ...unobserved, times };
 }
 
 /** Written now it might have to be taken back soon, and until then it would be a lie. */
-function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unseen): boolean {
+function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unobserved): boolean {
   return openUntilMs !== undefined && status?.unused === true && status.sinceMs < openUntilMs;
 }
 
@@ -79,21 +79,21 @@ function gapAfter(
   sinceMs: number,
   {
     known,
-    unseen,
+    unobserved,
     usedSinceMs = Number.POSITIVE_INFINITY,
   }: {
     readonly known: BlindGap | undefined;
-    readonly unseen: Unseen;
+    readonly unobserved: Unobserved;
     /** Of a claim that was in use until now. Rounded up. */
     readonly usedSinceMs: number | undefined;
   },
 ): BlindGap | undefined {
-  const isAfter = ({ toMs, isBefore }: UnseenTime): boolean =>
+  const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
     toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
   // Where nobody is known to have watched before, what was first seen in this time has no gap behind it.
-  const isAbout = ({ hasBegin, gapEndedMs }: UnseenTime): boolean =>
+  const isAbout = ({ hasBegin, gapEndedMs }: UnobservedTime): boolean =>
     hasBegin || sinceMs < gapEndedMs || (known !== undefined && known.fromMs < gapEndedMs);
-  const found = unseen.times
+  const found = unobserved.times
     .filter((time) => isAfter(time) && isAbout(time))
     .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));
   const isKnownStill = known !== undefined && toSeconds(known.toMs) >= toSeconds(sinceMs);

@@ -1,5 +1,5 @@
 import { type ClaimStatus, type LastUse, MAX_NODES, type MountedOn } from "../../common/storage/claim-status.ts";
-import { type Unseen, withGap, withoutGap } from "./claim-gap.ts";
+import { type Unobserved, withGap, withoutGap } from "./claim-gap.ts";
 import {
   awaitedMessage,
   END_UNKNOWN,
@@ -14,7 +14,7 @@ import {
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer is needed before a claim may count as unused. */
-export interface Awaited {
+export interface PendingNode {
   readonly node: string;
   /** It should have answered long ago. */
   readonly isSilent: boolean;
@@ -35,7 +35,7 @@ export interface ClaimFacts {
   readonly holders: readonly string[];
   /** Pods that name the claim and are not over. */
   readonly references: readonly string[];
-  readonly awaited: readonly Awaited[];
+  readonly pendingNodes: readonly PendingNode[];
   /** Pods are not watched at present: one that is not known may use the claim. */
   readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
@@ -46,7 +46,7 @@ export interface ClaimFacts {
   /** Nodes on which the volume is still staged, or mounted; nothing where nobody asks. */
   readonly stagedOn?: readonly string[] | undefined;
   /** When it may have been used without anybody seeing it; nothing where somebody watched all the time. */
-  readonly unseen?: Unseen | undefined;
+  readonly unobserved?: Unobserved | undefined;
   /** No time of the claim is earlier: by then it had been made. Nothing where that is not known. */
   readonly earliestMs?: number | undefined;
   readonly nowMs: number;
@@ -88,17 +88,17 @@ function withStaged(status: ClaimStatus | undefined, facts: ClaimFacts): ClaimSt
 }
 
 /** What is stored stays until the nodes have reported on which the volume may be staged. */
-function stagedBy({ stored, stagedOn, awaited }: ClaimFacts): string | undefined {
+function stagedBy({ stored, stagedOn, pendingNodes }: ClaimFacts): string | undefined {
   if (stagedOn === undefined) return undefined;
   if (stagedOn.length > 0) return stagedMessage(stagedOn);
-  return awaited.length > 0 ? stored?.staged : undefined;
+  return pendingNodes.length > 0 ? stored?.staged : undefined;
 }
 
 function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
   const known = knownOf(facts);
   if (facts.holders.length > 0) return mounted(facts, known);
   if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts, known);
-  if (facts.awaited.length > 0 || facts.isUnwatched) return awaiting(facts, known);
+  if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts, known);
   return unused(facts, known);
 }
 
@@ -110,19 +110,19 @@ export function waitsToBeUnused({
   isEligible,
   holders,
   references,
-  awaited,
+  pendingNodes,
   isUnwatched = false,
-}: Pick<ClaimFacts, "isEligible" | "holders" | "awaited" | "isUnwatched"> & {
+}: Pick<ClaimFacts, "isEligible" | "holders" | "pendingNodes" | "isUnwatched"> & {
   readonly references: readonly unknown[];
 }): boolean {
-  const silent = new Set(awaited.filter(({ isSilent }) => isSilent).map(({ node }) => node));
+  const silent = new Set(pendingNodes.filter(({ isSilent }) => isSilent).map(({ node }) => node));
   const isUsed = references.length > 0 || holders.some((node) => !silent.has(node));
-  return isEligible && (awaited.length > 0 || isUnwatched) && !isUsed;
+  return isEligible && (pendingNodes.length > 0 || isUnwatched) && !isUsed;
 }
 
 /** What stands there names the nodes that have to be asked: it stays until they have answered, also after another start. */
-function isHolderAwaited({ stored, awaited }: ClaimFacts): boolean {
-  return stored?.reason === "Mounted" && awaited.some(({ why }) => why === "was-mounted");
+function isHolderAwaited({ stored, pendingNodes }: ClaimFacts): boolean {
+  return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
 }
 
 /** What is stored, as far as it can be believed, and what is learnt beside it. */
@@ -181,9 +181,9 @@ function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
 }
 
 /** Nodes that are said to have it mounted, and that are Stale. */
-function silentHolders({ holders, awaited }: ClaimFacts, mountedOn: MountedOn | undefined): readonly string[] {
+function silentHolders({ holders, pendingNodes }: ClaimFacts, mountedOn: MountedOn | undefined): readonly string[] {
   const named = new Set([...holders, ...(mountedOn?.nodes ?? [])]);
-  return awaited.filter(({ node, isSilent }) => isSilent && named.has(node)).map(({ node }) => node);
+  return pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)).map(({ node }) => node);
 }
 
 /**
@@ -191,13 +191,13 @@ function silentHolders({ holders, awaited }: ClaimFacts, mountedOn: MountedOn | 
  * asked after a start: they have dropped out, and their releases are settled.
  */
 function mountedOnOf(
-  { holders, awaited }: ClaimFacts,
+  { holders, pendingNodes }: ClaimFacts,
   { known, ends }: { readonly known: MountedOn | undefined; readonly ends: readonly UseEnd[] },
 ): MountedOn {
-  const open = new Set([...awaited, ...ends].map(({ node }) => node));
+  const open = new Set([...pendingNodes, ...ends].map(({ node }) => node));
   const kept = known?.nodes.filter((node) => open.has(node)) ?? [];
   const nodes = [...new Set([...holders, ...kept])].sort();
-  const more = nodes.length > MAX_NODES || (known?.more === true && awaited.length > 0);
+  const more = nodes.length > MAX_NODES || (known?.more === true && pendingNodes.length > 0);
   const isNews = holders.some((node) => known?.nodes.includes(node) !== true) && !(known?.more && more);
   return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
 }
@@ -221,12 +221,12 @@ function inUseSince(stored: ClaimStatus | undefined, nowMs: number): number {
 /** The status stays until the nodes have answered; of those that should have long ago, the message tells. */
 function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const { stored } = known;
-  const silent = facts.awaited.filter(({ isSilent }) => isSilent);
+  const silent = facts.pendingNodes.filter(({ isSilent }) => isSilent);
   if (stored === undefined) {
     // A node may be silent for good: what nobody may believe is not left standing there for so long.
     return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, known, silentMessage(silent)) : undefined;
   }
-  const pods = facts.awaited.filter(({ pod }) => pod !== undefined);
+  const pods = facts.pendingNodes.filter(({ pod }) => pod !== undefined);
   // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
   const isHeldUp = silent.length > 0 && facts.references.length === 0;
   if (!stored.unused) return isHeldUp ? heldUp(facts, stored, silent) : undefined;
@@ -237,7 +237,7 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
 }
 
 /** As the leader before said it that had reports of the nodes: a change of leader is no reason to write. */
-function heldUp(facts: ClaimFacts, stored: ClaimStatus, silent: readonly Awaited[]): ClaimStatus {
+function heldUp(facts: ClaimFacts, stored: ClaimStatus, silent: readonly PendingNode[]): ClaimStatus {
   const { mountedOn } = stored;
   const holders = silentHolders(facts, mountedOn);
   const isLeft = mountedOn !== undefined && holders.length === silent.length;
@@ -250,11 +250,11 @@ function notKnown({ nowMs }: ClaimFacts, { stored, lastUse }: Known, message: st
   return { unused: false, reason: "Referenced", message, sinceMs, mountedOn: undefined, lastUse };
 }
 
-const ALL_SEEN: Unseen = { times: [] };
+const ALL_SEEN: Unobserved = { times: [] };
 
 function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
-  const { stored, unseen = ALL_SEEN, nowMs } = facts;
-  return withGap(asIfWatched(facts, known), { stored, unseen, nowMs });
+  const { stored, unobserved = ALL_SEEN, nowMs } = facts;
+  return withGap(asIfWatched(facts, known), { stored, unobserved, nowMs });
 }
 
 /** The status of an idle claim by all that was seen. */

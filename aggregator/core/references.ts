@@ -1,9 +1,9 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { AgentState, AssumedEnd } from "./agent-state.ts";
 import type { Pod } from "./cluster-objects.ts";
-import { isUpTo } from "./coverage.ts";
 import type { NodeRelease, NodeView } from "./node-view.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
+import { isUpTo } from "./watch-history.ts";
 
 /** A pod that named a claim and is over: finished, or gone from the API. */
 export interface EndedReference {

@@ -6,10 +6,10 @@ import { type CheckResult, failed, type Passed } from "../../common/runtime/heal
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { type Coverage, isUpTo } from "../core/coverage.ts";
-import type { Backlog } from "../pod-watch/backlog.ts";
-import { PodCoverage } from "../pod-watch/pod-coverage.ts";
-import type { UnsettledEnds } from "../pod-watch/unsettled-ends.ts";
+import { isUpTo, type WatchHistory } from "../core/watch-history.ts";
+import type { Backlog } from "../pod-watch/checkpoint.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
+import { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { ElectionConfig } from "../settings/config.ts";
 import { LeaderLabel } from "../sinks/leader-label.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -26,7 +26,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
   readonly signs: () => number | undefined;
   /** What pods were watched. */
-  readonly coverage: Pick<PodCoverage, "gaps" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface Leadership {
 interface LeadershipParts extends KubeParts, Backlog {
   readonly metrics: Metrics;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
-  readonly ends: UnsettledEnds;
+  readonly ends: EndedPods;
   readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -48,7 +48,7 @@ const CATCH_UP_LIMIT_MS = 1_000;
 /** The one process that there is, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
   const { client, metrics } = parts;
-  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
+  const coverage = new PodWatchHistory({ ...parts, time: client.serverTime });
   registerLeader(metrics, () => true);
   return {
     isLeading: () => true,
@@ -71,7 +71,7 @@ const HESITATION = 1.25;
 export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
   const { client, random, metrics } = parts;
   const { namespace, pod, timing } = config;
-  const coverage = new PodCoverage({ ...parts, time: client.serverTime });
+  const coverage = new PodWatchHistory({ ...parts, time: client.serverTime });
   const leases = createLeaseStore(client, { namespace, name: LEASE_NAME, fieldManager: LEASE_NAME });
   const elector = new Elector(
     { ...parts, leases },
@@ -134,7 +134,7 @@ function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
 
 function registerElection(
   { metrics, client }: Pick<LeadershipParts, "metrics" | "client">,
-  { elector, coverage }: { readonly elector: Elector; readonly coverage: PodCoverage },
+  { elector, coverage }: { readonly elector: Elector; readonly coverage: PodWatchHistory },
 ): void {
   metrics.gauge(
     { name: "mooring_lease_renewal_age_seconds", help: "How long ago the leader was last seen to renew its Lease." },
@@ -163,7 +163,7 @@ function checkElection(
     label,
     timing,
     coverage: { coverage },
-  }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"]; readonly coverage: PodCoverage },
+  }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"]; readonly coverage: PodWatchHistory },
 ): CheckResult {
   const { isLeading, holder, heldSince, renewalAgeMs, problem } = elector.view();
   const reason = problem === undefined ? "" : `: ${problem}`;
@@ -177,7 +177,7 @@ function checkElection(
   return passed(holder === "" ? "nobody leads at the moment" : `${holder} leads since ${heldSince}`);
 }
 
-function watchedSince({ sinceMs }: Coverage): string {
+function watchedSince({ sinceMs }: WatchHistory): string {
   return `, pods are watched without a gap since ${formatMillisecondsUp(sinceMs)}`;
 }
 

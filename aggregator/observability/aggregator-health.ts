@@ -3,9 +3,9 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { type CheckResult, type Checks, degraded, PASSED } from "../../common/runtime/health.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Health } from "../../common/runtime/observability.ts";
-import { pulseCheck } from "../../common/runtime/pulse.ts";
+import { watchdogCheck } from "../../common/runtime/watchdog.ts";
+import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
-import type { Term } from "../leader/term.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { checkWrites } from "../writing/status-writing.ts";
 import { checkNodes } from "./node-check.ts";
@@ -17,7 +17,7 @@ interface HealthParts {
   readonly cluster: Cluster;
   readonly leadership: Pick<Leadership, "check" | "signs">;
   /** The present time of leading. */
-  readonly term: () => Term | undefined;
+  readonly term: () => LeaderSession | undefined;
   readonly internalErrors: Pick<InternalErrors, "check">;
   /** What agents see; nothing where reports are taken from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
@@ -34,7 +34,7 @@ const SILENT_SHARE = 0.1;
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
   const { clock, cluster, leadership, term, internalErrors, certificate } = parts;
   const lasting = (signs: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
-    pulseCheck(clock, { signs, longestMs });
+    watchdogCheck(clock, { signs, longestMs });
   const watches = Object.entries(cluster.informers).map(([resource, { signs }]) => [
     `watch-${resource}`,
     lasting(signs),
@@ -69,12 +69,12 @@ function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): Che
   );
 }
 
-function checkTerm(term: Term | undefined): CheckResult {
+function checkTerm(term: LeaderSession | undefined): CheckResult {
   return term === undefined ? PASSED : checkWrites(term.reconciler.writes);
 }
 
 /** Many Stale nodes at once are no trouble of single nodes any more. */
-function withSilence(result: CheckResult, term: Term | undefined): CheckResult {
+function withSilence(result: CheckResult, term: LeaderSession | undefined): CheckResult {
   if (!result.ok || result.detail === undefined || term === undefined) return result;
   const { agentStates } = term;
   const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];

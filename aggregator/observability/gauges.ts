@@ -5,7 +5,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
-import type { Term } from "../leader/term.ts";
+import type { LeaderSession } from "../leader/leader-session.ts";
 import { registerClaimMetrics } from "../metrics/claim-metrics.ts";
 import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
 import { registerVolumeMetrics } from "../metrics/volume-metrics.ts";
@@ -21,7 +21,7 @@ interface Watched {
   /** Series of single volumes, too. */
   readonly volumeMetrics: boolean;
   /** The present time of leading; without one there is nothing to tell of nodes and claims. */
-  readonly term: () => Term | undefined;
+  readonly term: () => LeaderSession | undefined;
   readonly protection: ProtectionMode;
 }
 

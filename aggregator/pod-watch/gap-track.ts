@@ -1,8 +1,8 @@
 import type { AgentState } from "../core/agent-state.ts";
-import { type AgentSight, type GapWord, type NodeWord, wordOn } from "../core/blind-gap.ts";
 import type { Node } from "../core/cluster-objects.ts";
-import { type CoverageGap, isUpTo } from "../core/coverage.ts";
 import type { LeaseRenewal } from "../core/kubelet-lease.ts";
+import { type AgentSight, type GapWord, type NodeWord, wordOn } from "../core/watch-gap.ts";
+import { isUpTo, type WatchGap } from "../core/watch-history.ts";
 
 /** What a gap is judged by, now. */
 export interface GapView {
@@ -20,13 +20,13 @@ export interface GapLimits {
 }
 
 /** Two that became one are another one. */
-export function keyOf({ fromMs, toMs }: CoverageGap): string {
+export function keyOf({ fromMs, toMs }: WatchGap): string {
   return `${fromMs ?? ""}/${toMs}`;
 }
 
 /** A gap, and what nodes have told of it. */
 export class GapTrack {
-  readonly gap: CoverageGap;
+  readonly gap: WatchGap;
   /** The nodes that were there. */
   readonly nodes: ReadonlySet<string>;
   readonly #view: GapView;
@@ -38,7 +38,7 @@ export class GapTrack {
   readonly #told = new Map<string, NodeWord>();
   #isReady = false;
 
-  constructor(gap: CoverageGap, view: GapView, limits: GapLimits) {
+  constructor(gap: WatchGap, view: GapView, limits: GapLimits) {
     this.gap = gap;
     this.nodes = new Set(gap.openNodes ?? view.nodeNames());
     this.#view = view;

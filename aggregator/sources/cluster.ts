@@ -9,13 +9,13 @@ import type { BindingMode } from "../core/bind-latency.ts";
 import { ClassLabels } from "../core/class-labels.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
-import type { PodWatch } from "../core/coverage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import type { StorageTotals } from "../core/storage-totals.ts";
+import type { PodWatch } from "../core/watch-history.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
-import { createPods, type PodEnd, type PodListener, type Pods } from "./pods.ts";
+import { createPods, type EndedPod, type PodListener, type Pods } from "./pods.ts";
 import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
 import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 
@@ -44,7 +44,7 @@ export interface Cluster extends Directory {
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
   /** Finished pods that are still there. */
-  readonly finishedPods: () => readonly PodEnd[];
+  readonly finishedPods: () => readonly EndedPod[];
   /** The watch of all pods: since when nothing was missed. Nothing before the first list. */
   readonly podsWatchedSince: () => PodWatch | undefined;
   /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */

@@ -4,11 +4,11 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { ClaimRef } from "../core/attribution.ts";
 import type { Pod } from "../core/cluster-objects.ts";
-import type { PodWatch } from "../core/coverage.ts";
 import { KnownClaims } from "../core/known-claims.ts";
 import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
+import type { PodWatch } from "../core/watch-history.ts";
 import { KeptPod, PodValues } from "./kept-pod.ts";
 import { podProjection } from "./projections.ts";
 
@@ -34,13 +34,13 @@ export interface Pods {
   /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
   readonly nameOf: (uid: string) => string;
   /** Finished pods that are still there: of each nobody knows here for how long it has been over. */
-  readonly finished: () => readonly PodEnd[];
+  readonly finished: () => readonly EndedPod[];
   /** Since when nothing was missed; nothing before the first list. */
   readonly watchedSince: () => PodWatch | undefined;
 }
 
 /** A pod that finished or vanished. */
-export interface PodEnd {
+export interface EndedPod {
   readonly pod: Pod;
   /** A resource version at which it was over. */
   readonly gone: string;
@@ -53,7 +53,7 @@ export interface PodEnd {
 /** Whom the pods tell. */
 export interface PodListener {
   readonly onClaim: (key: string) => void;
-  readonly onPodEnded: (end: PodEnd) => void;
+  readonly onPodEnded: (end: EndedPod) => void;
   /** All pods have been listed, for the first time or anew. */
   readonly onPodsListed: () => void;
   /** A pod has come to light, or come to a node. */
@@ -125,7 +125,7 @@ function tellNew(change: StoreChange<StoredPod>, listener: PodListener): void {
   if (isNewlyPlaced(change)) listener.onPodPlaced(change.object);
 }
 
-function toFinished(pod: StoredPod): PodEnd {
+function toFinished(pod: StoredPod): EndedPod {
   return { pod, gone: pod.resourceVersion, wasOver: true };
 }
 
@@ -157,7 +157,7 @@ function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => Sto
  * How the pod ended, when this change ended it. A deletion can be the first to show that the pod had finished, so what counts is
  * whether it was live before; what is first seen finished came and went between two lists, unless the first one shows it.
  */
-function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): PodEnd | undefined {
+function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): EndedPod | undefined {
   const { object: pod } = change;
   if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
   if (change.kind === "added") return { pod, gone: pod.resourceVersion, wasOver: isFirstList };

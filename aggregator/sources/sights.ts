@@ -26,7 +26,7 @@ export interface SightSources {
 
 /** A claim as it is seen now. */
 export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHeld }: SightSources): ClaimSight {
-  const { claim, holders, references, awaited, isUnwatched } = facts;
+  const { claim, holders, references, pendingNodes, isUnwatched } = facts;
   const { volume } = claim;
   const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
   const use = volumeUse(viewsOf(identities), identities, (hold) =>
@@ -39,7 +39,7 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
     // Of a node that is gone the last report says nothing any more.
     use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
     references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
-    awaited,
+    pendingNodes,
     isUnwatched,
     isDeletionHeld: isDeletionHeld(claim),
   };

@@ -15,9 +15,9 @@ import {
 import { isUnchanged, nextAttempts, type Trouble } from "../core/write-back-off.ts";
 import type { ClaimStatusWriter, WriteResult } from "../sinks/claim-status-writer.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
-import { Disagreements } from "./disagreements.ts";
 import { ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
+import { UnusedWhileMounted } from "./unused-while-mounted.ts";
 import { WriteMemories } from "./write-memories.ts";
 import { type MissingRight, WriteRights } from "./write-rights.ts";
 
@@ -65,7 +65,7 @@ interface Attempt {
  * before it is made.
  */
 export class ClaimWrites {
-  readonly disagreements: Disagreements;
+  readonly disagreements: UnusedWhileMounted;
   readonly #parts: ClaimWritesParts;
   readonly #queue: WorkQueue;
   readonly #rights: WriteRights;
@@ -79,7 +79,7 @@ export class ClaimWrites {
     this.#rights = new WriteRights(parts, (key) => this.#queue.add(key));
     this.#memories = new WriteMemories(parts.clock, limits.reasonDelayMs);
     this.#failures = new ServerFailures(parts, WORKERS);
-    this.disagreements = new Disagreements(parts);
+    this.disagreements = new UnusedWhileMounted(parts);
   }
 
   /** Claims that want to be written now. */

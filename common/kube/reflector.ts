@@ -2,11 +2,11 @@ import { follow } from "../runtime/deadline.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
-import { createInterruptions, type Interruptions } from "./interruptions.ts";
 import { isAhead, isForgotten, isLost, list, verifyPosition } from "./list.ts";
 import { OpenWatch } from "./open-watch.ts";
 import { isOlder } from "./resource-version.ts";
 import { createRestarts, type Restarts } from "./restarts.ts";
+import { createRetryLog, type RetryLog } from "./retry-log.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
 import { versionOf, type WatchEvent } from "./watch-stream.ts";
 
@@ -87,7 +87,7 @@ class Reflection<T extends { readonly key: string }> {
   readonly #parts: KubeParts;
   readonly #collection: Collection;
   readonly #sink: ReflectorSink<T>;
-  readonly #interruptions: Interruptions;
+  readonly #interruptions: RetryLog;
   /** Ends the present list or watch, for the collection to be listed anew. */
   #interruption = new AbortController();
   /** What a list from a cache has to show; nothing before the first one. */
@@ -105,7 +105,7 @@ class Reflection<T extends { readonly key: string }> {
 
   constructor(parts: KubeParts, collection: Collection, sink: ReflectorSink<T>) {
     this.#parts = { ...parts, logger: parts.logger.child({ path: collection.path }) };
-    this.#interruptions = createInterruptions(this.#parts);
+    this.#interruptions = createRetryLog(this.#parts);
     this.#collection = collection;
     this.#sink = sink;
     this.open = new OpenWatch(parts.clock);

@@ -4,7 +4,7 @@ import { type ErrorRecorder, InternalErrors } from "../runtime/internal-errors.t
 import type { Logger } from "../runtime/logger.ts";
 import type { Random } from "../runtime/random.ts";
 import { type BackOff, type BackOffLimits, createBackOff } from "./back-off.ts";
-import { DueTimes } from "./due-times.ts";
+import { TimerHeap } from "./timer-heap.ts";
 
 interface WorkQueueParts {
   readonly clock: Clock;
@@ -65,7 +65,7 @@ export class WorkQueue {
   /** Wanted keys that go before all others, in their order. */
   readonly #urgent = new Set<string>();
   /** Keys that wait for their time, in milliseconds of the monotonic clock. */
-  readonly #due = new DueTimes();
+  readonly #due = new TimerHeap();
   readonly #backOffs = new Map<string, BackOff>();
   readonly #marks = new Set<Mark>();
   #ended = 0;

@@ -19,7 +19,7 @@ export function knownHold(n: number, fields: Partial<KnownHold> & { readonly kin
     since: 11,
     seenAt: 20,
     proven: true,
-    suspended: undefined,
+    pendingUnmount: undefined,
     leakedSince: undefined,
     ...rest,
   };
@@ -86,7 +86,7 @@ function anyHold(): fc.Arbitrary<KnownHold> {
       since: fc.double({ min: 0, max: 20, noNaN: true }),
       proven: fc.boolean(),
       leakedSince: fc.option(fc.nat(20), { nil: undefined }),
-      suspended: fc.option(
+      pendingUnmount: fc.option(
         fc.record({
           by: fc.nat(20),
           podVersion: fc.option(fc.constant("7"), { nil: undefined }),

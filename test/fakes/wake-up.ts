@@ -1,8 +1,8 @@
-import type { WakeUp } from "../../agent/sources/wake-up.ts";
+import type { MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import type { FakeClock } from "./clock.ts";
 
 /** A wake-up that a test gives the changes of the mount table to. */
-export interface FakeWakeUp extends WakeUp {
+export interface FakeWakeUp extends MountNotifier {
   /** The mount table changed. */
   readonly change: () => void;
 }
@@ -11,7 +11,7 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
   const pending = { changed: false, asked: false };
   let wake = (): void => {};
   let changedAt = clock.monotonicMs();
-  let unchanged: ReturnType<WakeUp["unchanged"]>;
+  let unchanged: ReturnType<MountNotifier["unchanged"]>;
   const note = (what: "changed" | "asked") => (): void => {
     pending[what] = true;
     wake();

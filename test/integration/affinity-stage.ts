@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { runAgent } from "../../agent/agent.ts";
 import { readAgentCommand } from "../../agent/config.ts";
 import { createMemoryJournal } from "../../agent/sinks/journal.ts";
-import type { WakeUp } from "../../agent/sources/wake-up.ts";
+import type { MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import type { ByteTransport, HttpRequest } from "../../common/kube/transport.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
@@ -285,7 +285,7 @@ async function startAgent(
 }
 
 /** The mount table does not change here. */
-function idleWakeUp(sleep: (ms: number, signal: AbortSignal) => Promise<void>): WakeUp {
+function idleWakeUp(sleep: (ms: number, signal: AbortSignal) => Promise<void>): MountNotifier {
   return {
     mode: "timer",
     ask: () => {},

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type MountRead, type RootRule, readHolds } from "../../agent/core/holds.ts";
-import { createWakeUp, type WakeUp } from "../../agent/sources/wake-up.ts";
+import { createWakeUp, type MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen, type Route } from "../../common/runtime/http-server.ts";
@@ -106,7 +106,7 @@ describe("the mount table of a mount namespace", () => {
   });
 });
 
-function pollOf({ mountInfo }: MountNamespace): WakeUp {
+function pollOf({ mountInfo }: MountNamespace): MountNotifier {
   const logger = createFakeLogger();
   const wakeUp = createWakeUp(mountInfo, { clock, logger });
   onTestFinished(() => wakeUp.close());

@@ -19,7 +19,7 @@ const random = createSystemRandom();
 const randomSeeds = Array.from({ length: hunted || 1 }, () => Math.floor(random.fraction() * 1e9));
 const seeds = hunted > 0 ? randomSeeds : [1, ...randomSeeds];
 
-/** As common/kube/interruptions.ts waits. A timer or a turn of the event loop can take some milliseconds of real time. */
+/** As common/kube/retry-log.ts waits. A timer or a turn of the event loop can take some milliseconds of real time. */
 const PACE = { firstMs: 200, maxMs: 30_000, toleranceMs: 5 * SPEED };
 /** Gaps whose ceiling is shorter say nothing: they take few milliseconds of real time. */
 const CLEAR_MS = 40 * SPEED;

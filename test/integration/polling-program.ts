@@ -1,5 +1,5 @@
 // A program under test: it polls the mount table of this machine, and ends in the way that its argument names.
-import { createWakeUp } from "../../agent/sources/wake-up.ts";
+import { createWakeUp } from "../../agent/sources/mount-notifier.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import { runProcess } from "../../common/runtime/lifecycle.ts";

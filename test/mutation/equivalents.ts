@@ -16,12 +16,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "agent/core/observe.ts",
-    before: "const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt < until;",
-    after: "const wasSeen = known.suspended === undefined && known.seenAt >= from && known.seenAt <= until;",
+    before: "const wasSeen = known.pendingUnmount === undefined && known.seenAt >= from && known.seenAt < until;",
+    after: "const wasSeen = known.pendingUnmount === undefined && known.seenAt >= from && known.seenAt <= until;",
     why: "what was seen just then is said to be seen just then",
   },
   {
-    file: "agent/core/fold.ts",
+    file: "agent/core/compact.ts",
     before: 'const namespace = pod?.split("/")[0] ?? "";',
     after: 'const namespace = pod?.split("/")[0] ?? "Stryker was here!";',
     why: "only compared with others: no namespace is called like that",

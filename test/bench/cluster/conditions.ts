@@ -41,7 +41,7 @@ const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
   stored: undefined,
   holders: [],
   references: [],
-  awaited: [],
+  pendingNodes: [],
   ends: [],
   blindEnd: undefined,
 };

@@ -9,11 +9,11 @@ import {
 } from "../../../agent/sources/affinity-objects.ts";
 import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
-import { reachOf } from "../../../aggregator/core/blind-gap.ts";
 import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/claim-status.ts";
-import { readCoverage, writeCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
+import { reachOf } from "../../../aggregator/core/watch-gap.ts";
 import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
 import { podProjection, projectVolume } from "../../../aggregator/sources/projections.ts";
+import { readCoverage, writeCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import { readIdentity } from "../../../common/kube/identity.ts";
 import { projectLease } from "../../../common/kube/lease.ts";
 import { retryAfterMs } from "../../../common/kube/retry-after.ts";
@@ -147,12 +147,12 @@ const USE = endWith({ byMs: NOW - 60_000 });
 const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 /** What may become known of a claim whose stored status somebody has written. */
 const CHANGES: readonly Partial<ClaimFacts>[] = [
-  ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], awaited: [SILENT] }],
+  ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
-  ...[{ blindEnd: "unknown" } as const, { blindEnd: USE }, { awaited: [SILENT] }, { earliestMs: NOW + 5_000 }],
+  ...[{ blindEnd: "unknown" } as const, { blindEnd: USE }, { pendingNodes: [SILENT] }, { earliestMs: NOW + 5_000 }],
   {
     ends: [USE],
-    unseen: {
+    unobserved: {
       times: [{ toMs: NOW - 1, fromMs: NOW - 9_000, gapEndedMs: NOW - 1, hasBegin: true, isBefore: false }],
     },
   },

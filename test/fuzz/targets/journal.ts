@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeState } from "../../../agent/core/node-state.ts";
 import { reportOf } from "../../../agent/core/report.ts";
-import { recollect } from "../../../agent/core/restore.ts";
+import { interpretStored } from "../../../agent/core/restore.ts";
 import { DamagedFile, headRow, type Row, RowDigest, stateIn } from "../../../agent/sinks/journal-rows.ts";
 import { createSqliteJournal, JOURNAL_FILE } from "../../../agent/sinks/sqlite-journal.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
@@ -17,7 +17,7 @@ import { type FuzzTarget, inputOf, promise, utf8Of } from "../target.ts";
 
 const SUSPENDED = { by: 21, podVersion: "7", isAnomaly: true };
 const FULL = nodeState({
-  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { suspended: SUSPENDED })),
+  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { pendingUnmount: SUSPENDED })),
   releases: [releaseOf(4), releaseOf(5, 40)],
   marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
@@ -28,7 +28,7 @@ const noPause = (): undefined => undefined;
 function takeState(stored: NodeState): void {
   const now = { bootId: "boot-1", clock: "monotonic-raw", nowMs: 100 };
   for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
-    const { past } = recollect(stored, place);
+    const { past } = interpretStored(stored, place);
     const read = { beganAt: place.nowMs, endedAt: place.nowMs };
     const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], marks: [] };
     const report = reportOf(
@@ -58,7 +58,18 @@ export const journalRows: FuzzTarget = {
   name: "journal-rows",
   about: "the rows of a journal, from whoever may write into its directory",
   seeds: [inputOf(ROWS.map(rowLine).join("\n"))],
-  words: ["head", "hold", "release", "suspended", "leakedSince", "blind", "marks", "generation", "mountPoint", "\t"],
+  words: [
+    "head",
+    "hold",
+    "release",
+    "pendingUnmount",
+    "leakedSince",
+    "blind",
+    "marks",
+    "generation",
+    "mountPoint",
+    "\t",
+  ],
   take: async (input) => {
     const rows = utf8Of(input).split("\n").map(rowIn);
     const digest = new RowDigest();

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
-import { createWakeUp } from "../../../agent/sources/wake-up.ts";
+import { createWakeUp } from "../../../agent/sources/mount-notifier.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { isReport } from "../../../common/storage/node-report.ts";
 import { settle } from "../../fakes/clock.ts";

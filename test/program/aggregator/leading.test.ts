@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/coverage-annotation.ts";
+import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import type { ReportAnswer } from "../../../common/storage/node-report.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";

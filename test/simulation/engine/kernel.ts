@@ -1,4 +1,4 @@
-import type { WakeReason, WakeUp } from "../../../agent/sources/wake-up.ts";
+import type { MountNotifier, WakeReason } from "../../../agent/sources/mount-notifier.ts";
 import type { MountInfoText } from "../../../common/mounts/core/mount-info.ts";
 import type { MountInfoSource } from "../../../common/mounts/mount-info-file.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
@@ -37,16 +37,16 @@ export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable
   return { needsAgreement: table.needsAgreement === true, read: () => life.call("read mount table", read) };
 }
 
-/** As `agent/sources/wake-up.ts`: polls last at most so long, and each that finds nothing widens the time without a change. */
+/** As `agent/sources/mount-notifier.ts`: polls last at most so long, and each that finds nothing widens the time without a change. */
 const POLL_MS = 1_000;
 const FALLBACK_MS = 2_000;
 
 /** Wakes by the changes of a table as poll(2) does, or by a timer where there is none. */
-export function tableWakeUp(life: Life, table: KernelTable): WakeUp {
+export function tableWakeUp(life: Life, table: KernelTable): MountNotifier {
   return table.onChange === undefined ? new Timer(life) : new Poll(life, table.onChange);
 }
 
-class Poll implements WakeUp {
+class Poll implements MountNotifier {
   readonly mode = "poll";
   readonly #life: Life;
   readonly #stop: () => void;
@@ -54,7 +54,7 @@ class Poll implements WakeUp {
   #changed: number | undefined;
   #asked = false;
   #changedAt: number;
-  #unchanged: ReturnType<WakeUp["unchanged"]>;
+  #unchanged: ReturnType<MountNotifier["unchanged"]>;
   #wake = (): void => {};
 
   constructor(life: Life, onChange: (listener: () => void) => () => void) {
@@ -72,7 +72,7 @@ class Poll implements WakeUp {
     this.#wake();
   };
 
-  readonly unchanged = (): ReturnType<WakeUp["unchanged"]> => this.#unchanged;
+  readonly unchanged = (): ReturnType<MountNotifier["unchanged"]> => this.#unchanged;
 
   readonly close = (): void => this.#stop();
 
@@ -122,7 +122,7 @@ class Poll implements WakeUp {
   }
 }
 
-class Timer implements WakeUp {
+class Timer implements MountNotifier {
   readonly mode = "timer";
   readonly #life: Life;
   #asked = new AbortController();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
+import type { WatchGap } from "../../../aggregator/core/watch-history.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
 import {
@@ -24,7 +24,7 @@ const BOOT = NOON - 1_440 * MIN;
 const GAP = gapOf(1, 11);
 const IDLE = statusWith({ unused: true, reason: "Unmounted", message: "as it was" });
 
-function gapOf(from: number | undefined, to: number, fields: Partial<CoverageGap> = {}): CoverageGap {
+function gapOf(from: number | undefined, to: number, fields: Partial<WatchGap> = {}): WatchGap {
   const fromMs = from === undefined ? undefined : NOON + from * MIN;
   return { fromMs, toMs: NOON + to * MIN, leasesAt: "500", openNodes: undefined, ...fields };
 }
@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 interface Scene extends HarnessOptions {
-  readonly gaps?: readonly CoverageGap[];
+  readonly gaps?: readonly WatchGap[];
   /** Of n1; newer than anything before the gap unless told. */
   readonly leaseVersion?: string;
 }

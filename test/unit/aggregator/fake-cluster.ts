@@ -6,7 +6,7 @@ import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
 import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
-import type { PodEnd } from "../../../aggregator/sources/pods.ts";
+import type { EndedPod } from "../../../aggregator/sources/pods.ts";
 import type { Stored } from "../../../common/kube/store.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
@@ -66,7 +66,7 @@ export class FakeCluster implements Cluster {
   };
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
-  readonly finishedPods = (): readonly PodEnd[] =>
+  readonly finishedPods = (): readonly EndedPod[] =>
     [...this.pods.values()]
       .filter(({ isTerminal }) => isTerminal)
       .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));

@@ -1,9 +1,9 @@
 import type { Reconciler } from "../../../aggregator/claims/reconciler.ts";
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
-import { type CoverageGap, settleGaps } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
+import { settleGaps, type WatchGap } from "../../../aggregator/core/watch-history.ts";
 import { createMeasures } from "../../../aggregator/metrics/measures.ts";
 import type { AgentStates } from "../../../aggregator/nodes/agent-states.ts";
 import type { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
@@ -68,7 +68,7 @@ export class Harness {
   /** How often the Leases were listed. */
   leaseLists = 0;
   /** Times in which no aggregator watched pods, of which not all nodes have told. */
-  gaps: readonly CoverageGap[] = [];
+  gaps: readonly WatchGap[] = [];
   /** Resource versions of kubelets' Leases. */
   readonly leaseVersions = new Map<string, string>();
   readonly unstored = new UnstoredClaims(this.cluster);

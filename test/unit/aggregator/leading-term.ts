@@ -1,9 +1,9 @@
 import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
-import type { CoverageGap } from "../../../aggregator/core/coverage.ts";
 import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
-import { Term, type TermParts } from "../../../aggregator/leader/term.ts";
-import { termListener } from "../../../aggregator/leader/term-listener.ts";
-import type { SeenEnd } from "../../../aggregator/pod-watch/unsettled-ends.ts";
+import type { WatchGap } from "../../../aggregator/core/watch-history.ts";
+import { LeaderSession, type LeaderSessionParts } from "../../../aggregator/leader/leader-session.ts";
+import { termListener } from "../../../aggregator/leader/session-listener.ts";
+import type { SeenEndedPod } from "../../../aggregator/pod-watch/ended-pods.ts";
 import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
@@ -28,17 +28,17 @@ import type { FakeCluster } from "./fake-cluster.ts";
 export const WIDTH_MS = 40;
 
 interface LeadingOptions {
-  readonly gaps?: readonly CoverageGap[];
+  readonly gaps?: readonly WatchGap[];
   readonly clock?: FakeClock;
   readonly protection?: ProtectionMode;
 }
 
 /** What a time of leading is made of; what is left out is as quiet as can be. */
-interface LeadingParts extends Partial<Omit<TermParts, "client" | "coverage" | "writing">> {
+interface LeadingParts extends Partial<Omit<LeaderSessionParts, "client" | "coverage" | "writing">> {
   readonly clock: FakeClock;
   readonly logger: Logger;
-  readonly writing: Pick<TermParts["writing"], "writer"> & Partial<TermParts["writing"]>;
-  readonly coverage: Partial<TermParts["coverage"]>;
+  readonly writing: Pick<LeaderSessionParts["writing"], "writer"> & Partial<LeaderSessionParts["writing"]>;
+  readonly coverage: Partial<LeaderSessionParts["coverage"]>;
   readonly config: Partial<AggregatorConfig>;
   readonly serverTime?: () => ServerTime;
   /** What it asks the API server itself: kubelets' Leases. */
@@ -58,7 +58,7 @@ export function createLeading(
 ) {
   const { clock, logger, serverTime = () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }) } = parts;
   const client = { ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }), serverTime };
-  const term = new Term(
+  const term = new LeaderSession(
     {
       ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       unstored: new UnstoredClaims(cluster),
@@ -81,7 +81,7 @@ export function createLeading(
     term,
     listener: termListener(() => term),
     /** `ends` are those that were seen before. */
-    begin: async (ends: readonly SeenEnd[] = []): Promise<void> => {
+    begin: async (ends: readonly SeenEndedPod[] = []): Promise<void> => {
       running = term.run(ends, stop.signal);
       await settle();
     },
@@ -103,7 +103,7 @@ function defaults(): AggregatorConfig {
 /** A time of leading that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
 export async function lead(
   cluster: FakeCluster,
-  ends: readonly SeenEnd[] = [],
+  ends: readonly SeenEndedPod[] = [],
   { gaps = [], clock = createFakeClock(), protection = "off" }: LeadingOptions = {},
 ) {
   const statuses: ClaimStatus[] = [];
@@ -154,6 +154,6 @@ function volumesOf(cluster: FakeCluster, onVolume: (name: string) => void) {
 }
 
 /** A report is taken without a pause. Unless it says otherwise, its scan began after whatever the leader has asked for. */
-export function tell(term: Term, report: NodeMessage): ReportOutcome {
+export function tell(term: LeaderSession, report: NodeMessage): ReportOutcome {
   return finish(term.onReport({ scanned: `${term.session}/1000000`, ...report }));
 }

@@ -239,7 +239,7 @@ describe("a node that the volume is attached to", () => {
 
     expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted" });
     expect(statusOf(harness, "shop/copy")).toMatchObject({ unused: true });
-    expect(harness.reconciler.claimFacts("shop/copy")).toMatchObject({ holders: [], awaited: [] });
+    expect(harness.reconciler.claimFacts("shop/copy")).toMatchObject({ holders: [], pendingNodes: [] });
   });
 });
 

@@ -15,7 +15,7 @@ const WORDS: NodeWords = {
 
 /** What the aggregator really answers, as it comes over the wire. */
 function lineOf(sight: Partial<ClaimSight> = {}): string {
-  const none = { use: { held: [], staged: [] }, references: [], awaited: [] };
+  const none = { use: { held: [], staged: [] }, references: [], pendingNodes: [] };
   return JSON.stringify(claimEntryOf({ claim: claimOf({ name: "a" }), ...none, ...sight }, WORDS));
 }
 
@@ -81,7 +81,7 @@ describe("readClaimEntry", () => {
   it("knows which nodes are pending", () => {
     const claim = claimOf({ name: "a", status: statusOf("Mounted", 5) });
 
-    expect(useIn({ claim, awaited: [{ node: "n1", isSilent: true, why: "pod-ended" }] })).toMatchObject({
+    expect(useIn({ claim, pendingNodes: [{ node: "n1", isSilent: true, why: "pod-ended" }] })).toMatchObject({
       isPending: true,
       nodes: ["node-a"],
       live: { pendingNodes: { items: [{ node: "n1", state: "Stale", why: "pod-ended" }] } },

@@ -41,15 +41,15 @@ describe("partsFor", () => {
   it.each([
     { name: "all when nothing is asked for", asked: [], parts: PARTS.map(({ mutate }) => mutate) },
     { name: "a folder", asked: ["agent/core"], parts: [["agent/core/**/*.ts"]] },
-    { name: "one file of a folder", asked: ["agent/core/fold.ts"], parts: [["agent/core/fold.ts"]] },
+    { name: "one file of a folder", asked: ["agent/core/compact.ts"], parts: [["agent/core/compact.ts"]] },
     {
       name: "files of two folders",
-      asked: ["common/storage/claim.ts", "agent/core/fold.ts", "agent/core/holds.ts"],
-      parts: [["agent/core/fold.ts", "agent/core/holds.ts"], ["common/storage/claim.ts"]],
+      asked: ["common/storage/claim.ts", "agent/core/compact.ts", "agent/core/holds.ts"],
+      parts: [["agent/core/compact.ts", "agent/core/holds.ts"], ["common/storage/claim.ts"]],
     },
     {
       name: "a folder and one of its files: the folder",
-      asked: ["agent/core/fold.ts", "agent/core"],
+      asked: ["agent/core/compact.ts", "agent/core"],
       parts: [["agent/core/**/*.ts"]],
     },
   ])("takes $name", ({ asked, parts }) => {
@@ -58,8 +58,8 @@ describe("partsFor", () => {
 
   it.each([
     { asked: ["agent/core"], names: ["agent/core"] },
-    { asked: ["agent/core/fold.ts"], names: ["agent/core/fold.ts"] },
-    { asked: ["agent/core/fold.ts", "agent/core/holds.ts"], names: ["agent/core, 2 files"] },
+    { asked: ["agent/core/compact.ts"], names: ["agent/core/compact.ts"] },
+    { asked: ["agent/core/compact.ts", "agent/core/holds.ts"], names: ["agent/core, 2 files"] },
   ])("names what was asked for: $names", ({ asked, names }) => {
     expect(partsFor(asked).map(({ name }) => name)).toEqual(names);
   });

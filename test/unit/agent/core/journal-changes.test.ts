@@ -3,7 +3,7 @@ import { changesSince, STAMP_EVERY_MS } from "../../../../agent/core/journal-cha
 import type { KnownHold, NodeState } from "../../../../agent/core/node-state.ts";
 import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
 
-const suspended = { by: 19, podVersion: "7", isAnomaly: false };
+const pendingUnmount = { by: 19, podVersion: "7", isAnomaly: false };
 const first = releaseOf(1);
 const stored = nodeState({ holds: holdsOf(knownHold(1), knownHold(2)), releases: [first, releaseOf(2)] });
 
@@ -45,18 +45,22 @@ describe("changesSince: a hold", () => {
     { name: "that began anew", hold: { since: 12 } },
     { name: "that a complete read has shown now", before: { proven: false }, hold: {} },
     { name: "that nobody is known to use", hold: { leakedSince: 20 } },
-    { name: "that is suspended", hold: { suspended } },
-    { name: "that is back", before: { suspended }, hold: {} },
-    { name: "that ended later than was thought", before: { suspended }, hold: { suspended: { ...suspended, by: 20 } } },
+    { name: "that is a pending unmount", hold: { pendingUnmount } },
+    { name: "that is back", before: { pendingUnmount }, hold: {} },
+    {
+      name: "that ended later than was thought",
+      before: { pendingUnmount },
+      hold: { pendingUnmount: { ...pendingUnmount, by: 20 } },
+    },
     {
       name: "whose pod has been listed",
-      before: { suspended: { ...suspended, podVersion: undefined } },
-      hold: { suspended },
+      before: { pendingUnmount: { ...pendingUnmount, podVersion: undefined } },
+      hold: { pendingUnmount },
     },
     {
       name: "that turns out to be an anomaly",
-      before: { suspended },
-      hold: { suspended: { ...suspended, isAnomaly: true } },
+      before: { pendingUnmount },
+      hold: { pendingUnmount: { ...pendingUnmount, isAnomaly: true } },
     },
   ])("$name is stored anew, alone, and need not wait for the disk", ({ before, hold }) => {
     const known = { ...stored, holds: holdsOf(knownHold(1, before), knownHold(2)) };
@@ -106,9 +110,12 @@ describe("changesSince: one thing comes as another goes", () => {
       changes: { holds: holdsOf(known3), droppedReleases: [first.id] },
     },
     {
-      name: "a hold that is suspended and a release that is told",
-      state: { holds: holdsOf({ ...known1, suspended }, known2), releases: [...stored.releases, releaseOf(3)] },
-      changes: { holds: holdsOf({ ...known1, suspended }), releases: [releaseOf(3)] },
+      name: "a hold that is a pending unmount and a release that is told",
+      state: {
+        holds: holdsOf({ ...known1, pendingUnmount }, known2),
+        releases: [...stored.releases, releaseOf(3)],
+      },
+      changes: { holds: holdsOf({ ...known1, pendingUnmount }), releases: [releaseOf(3)] },
     },
     {
       name: "a release and another release",

@@ -78,7 +78,7 @@ describe("reportOf", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
     const [[key, known] = ["", undefined]] = mounted.holds;
     const end = { by: 15, podVersion: "1", isAnomaly: false };
-    const holds = new Map(known && [[key, { ...known, seenAt: 12, suspended: end }]]);
+    const holds = new Map(known && [[key, { ...known, seenAt: 12, pendingUnmount: end }]]);
 
     const report = reportOf(IDENTITY, { ...mounted, holds, marks: [{ at: 9, ms: 1_000 }] }, 20);
 

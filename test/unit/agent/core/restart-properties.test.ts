@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { forget, initialState, loseSight, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
-import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import type { BlindSpan } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
@@ -115,8 +115,8 @@ class World {
     const fresh = initialState(this.#boot.id, { run: `run-${this.#runs}`, clock: CLOCK });
     const stored = this.#stored.at(-1 - older);
     const past =
-      stored && recollect(stored, { bootId: this.#boot.id, clock: CLOCK, nowMs: this.now - this.#boot.at }).past;
-    this.state = past === undefined ? fresh : adopt(fresh, past);
+      stored && interpretStored(stored, { bootId: this.#boot.id, clock: CLOCK, nowMs: this.now - this.#boot.at }).past;
+    this.state = past === undefined ? fresh : mergeStored(fresh, past);
   }
 
   /** A read takes a unit of time, and nothing happens in it. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { initialState, type KnownHold, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
-import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import type { BlindSpan } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
@@ -14,8 +14,8 @@ const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRu
 
 /** A run that starts now, with what the journal gave it, after one complete read at 100 that shows the volumes of these pods. */
 function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {
-  const { past } = recollect(stored, { ...NOW, nowMs: 90 });
-  return look(adopt(initialState("boot-1", { run: "run-2" }), past), 100, { shows: [], pods: new Map(), ...now });
+  const { past } = interpretStored(stored, { ...NOW, nowMs: 90 });
+  return look(mergeStored(initialState("boot-1", { run: "run-2" }), past), 100, { shows: [], pods: new Map(), ...now });
 }
 
 interface Shown {
@@ -75,8 +75,8 @@ describe("after a restart in the same boot", () => {
       releases: [],
     },
     {
-      name: "a suspended end counts from the first read: meanwhile it may have been mounted again",
-      stored: { holds: holdsOf(knownHold(1, { suspended: { by: 21, podVersion: "7", isAnomaly: false } })) },
+      name: "a pending unmount counts from the first read: meanwhile it may have been mounted again",
+      stored: { holds: holdsOf(knownHold(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } })) },
       releases: ["u1 20-101"],
     },
     {
@@ -93,9 +93,9 @@ describe("after a restart in the same boot", () => {
     expect(intervals(afterRead(nodeState(stored), now))).toEqual(releases);
   });
 
-  it("a suspended end that was told by nobody ends with the pod, also across the restart", () => {
+  it("a pending unmount that was told by nobody ends with the pod, also across the restart", () => {
     const stored = nodeState({
-      holds: holdsOf(knownHold(1, { suspended: { by: 21, podVersion: "7", isAnomaly: false } })),
+      holds: holdsOf(knownHold(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } })),
     });
 
     const first = afterRead(stored, { pods: RUNNING });
@@ -137,7 +137,7 @@ describe("in another boot", () => {
       knownHold(1, { seenAt: 5_000 }),
       knownHold(1, { kind: "subpath" }),
       knownHold(2, { kind: "staging" }),
-      knownHold(3, { suspended: { by: 21, podVersion: "7", isAnomaly: true } }),
+      knownHold(3, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: true } }),
     ),
     releases: [releaseOf(4, 4_000)],
   });
@@ -173,18 +173,18 @@ describe("a journal that is ahead of the clock", () => {
     { name: "the last read", stored: { read: { beganAt: 1_000, endedAt: 1_000.1 } } },
     { name: "a hold", stored: { holds: holdsOf(knownHold(1, { seenAt: 1_001 })) } },
     {
-      name: "a suspended end",
-      stored: { holds: holdsOf(knownHold(1, { suspended: { by: 1_001, podVersion: "7", isAnomaly: true } })) },
+      name: "a pending unmount",
+      stored: { holds: holdsOf(knownHold(1, { pendingUnmount: { by: 1_001, podVersion: "7", isAnomaly: true } })) },
     },
     { name: "a release", stored: { releases: [releaseOf(2, 1_001)] } },
     { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
     { name: "a mark", stored: { marks: [{ at: 1_001, ms: 5 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
-    expect(recollect(nodeState(stored), NOW).kind).toBe("later-clock");
+    expect(interpretStored(nodeState(stored), NOW).kind).toBe("later-clock");
   });
 
   it("is like one of another clock of the same boot, which the earlier agent could read and this one cannot", () => {
-    const { kind, past } = recollect(nodeState({ releases: [releaseOf(2)] }), { ...NOW, clock: "monotonic" });
+    const { kind, past } = interpretStored(nodeState({ releases: [releaseOf(2)] }), { ...NOW, clock: "monotonic" });
 
     expect(kind).toBe("other-clock");
     expect(intervals(past)).toEqual(["u2 ?-1000"]);
@@ -192,7 +192,7 @@ describe("a journal that is ahead of the clock", () => {
   });
 
   it("is none whose latest stamp is now", () => {
-    expect(recollect(nodeState({ read: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
+    expect(interpretStored(nodeState({ read: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
   });
 
   it("loses no use: each ended by now, or by the read that does not show it, and none knows since when", () => {
@@ -214,7 +214,7 @@ describe("what another agent leaves behind while this one watches", () => {
   /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
   const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, blind: [{ to: 11 }] });
   const past = nodeState({ read: { beganAt: 40, endedAt: 41 }, blind: [{ to: 5 }] });
-  const suspended = { by: 30, podVersion: "7", isAnomaly: false };
+  const pendingUnmount = { by: 30, podVersion: "7", isAnomaly: false };
 
   it.each<{
     readonly name: string;
@@ -240,20 +240,20 @@ describe("what another agent leaves behind while this one watches", () => {
       releases: ["u1 25-35", "u1 40-101"],
     },
     {
-      name: "a suspended end counts from a read of this run, which lacked it",
-      left: [knownHold(1, { suspended })],
+      name: "a pending unmount counts from a read of this run, which lacked it",
+      left: [knownHold(1, { pendingUnmount })],
       releases: ["u1 20-51"],
     },
   ])("$name", ({ left, released, releases }) => {
     const state = { ...own, releases: released === undefined ? [] : [releaseOf(1, released)] };
 
-    const next = look(adopt(state, { ...past, holds: holdsOf(...left) }), 100, { shows: [], pods: new Map() });
+    const next = look(mergeStored(state, { ...past, holds: holdsOf(...left) }), 100, { shows: [], pods: new Map() });
 
     expect(intervals(next)).toEqual(releases);
   });
 
   it("what both know is as this one knows it", () => {
-    const state = adopt(
+    const state = mergeStored(
       { ...own, holds: holdsOf(knownHold(1, { since: 11, seenAt: 50 })) },
       { ...past, holds: holdsOf(knownHold(1, { since: 3, seenAt: 40 })) },
     );
@@ -305,30 +305,33 @@ describe("what another agent leaves behind while this one watches", () => {
       blind: [{ to: 11 }],
     },
   ])("$name", ({ past: left, own: blind, blind: expected }) => {
-    expect(adopt({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
+    expect(mergeStored({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
   });
 
   it("its marks date stamps, too", () => {
     const marks = [{ at: 30, ms: 1_030 }];
     const left = [{ at: 20, ms: 1_020 }];
 
-    expect(adopt({ ...own, marks }, { ...past, marks: left }).marks).toEqual([...left, ...marks]);
+    expect(mergeStored({ ...own, marks }, { ...past, marks: left }).marks).toEqual([...left, ...marks]);
   });
 
   it("its releases are told, too, and none twice", () => {
-    const state = adopt({ ...own, releases: [releaseOf(1)] }, { ...past, releases: [releaseOf(1), releaseOf(2)] });
+    const state = mergeStored(
+      { ...own, releases: [releaseOf(1)] },
+      { ...past, releases: [releaseOf(1), releaseOf(2)] },
+    );
 
     expect(state.releases.map(({ podUid }) => podUid)).toEqual(["u1", "u2"]);
     expect(state.generation).toBeGreaterThan(own.generation);
   });
 });
 
-describe("recollect", () => {
+describe("interpretStored", () => {
   it("dates no hold of another agent by a read that did not show it", () => {
     const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
-    const both = adopt(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt: 20 })) }));
+    const both = mergeStored(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt: 20 })) }));
 
-    expect([...recollect(both, NOW).past.holds.values()]).toMatchObject([{ seenAt: 20 }]);
+    expect([...interpretStored(both, NOW).past.holds.values()]).toMatchObject([{ seenAt: 20 }]);
   });
 
   it.each([
@@ -338,20 +341,23 @@ describe("recollect", () => {
   ])("marks $name", ({ now, marks }) => {
     const stored = nodeState({ marks: [{ at: 20, ms: 1_020 }] });
 
-    expect(recollect(stored, { ...NOW, ...now }).past.marks).toEqual(marks);
+    expect(interpretStored(stored, { ...NOW, ...now }).past.marks).toEqual(marks);
   });
 
-  it("says nothing more of a suspended hold than what is stored: the last complete read lacked it", () => {
-    const suspended = { by: 31, podVersion: "7", isAnomaly: false };
-    const stored = nodeState({ holds: holdsOf(knownHold(1, { suspended })), read: { beganAt: 70, endedAt: 71 } });
+  it("says nothing more of a pending unmount than what is stored: the last complete read lacked it", () => {
+    const pendingUnmount = { by: 31, podVersion: "7", isAnomaly: false };
+    const stored = nodeState({
+      holds: holdsOf(knownHold(1, { pendingUnmount })),
+      read: { beganAt: 70, endedAt: 71 },
+    });
 
-    const { past } = recollect(stored, NOW);
+    const { past } = interpretStored(stored, NOW);
 
-    expect([...past.holds.values()]).toEqual([knownHold(1, { suspended })]);
+    expect([...past.holds.values()]).toEqual([knownHold(1, { pendingUnmount })]);
   });
 
   it("goes on in another boot as the run that left it, on the clock that there is now", () => {
-    const { past } = recollect(nodeState(), { bootId: "boot-2", clock: "monotonic", nowMs: 5 });
+    const { past } = interpretStored(nodeState(), { bootId: "boot-2", clock: "monotonic", nowMs: 5 });
 
     expect(past).toMatchObject({ bootId: "boot-2", clock: "monotonic", run: "run-1" });
   });
@@ -364,13 +370,14 @@ describe("adopt", () => {
   ])("makes a state of a higher generation $name: an aggregator that knows either asks for the whole", (row) => {
     const { own, past, generation } = row;
 
-    expect(adopt(nodeState({ generation: own }), nodeState({ generation: past })).generation).toBe(generation);
+    expect(mergeStored(nodeState({ generation: own }), nodeState({ generation: past })).generation).toBe(generation);
   });
 
   it("drops a use of the past whose end this run has read, and keeps one that was seen after it", () => {
     const own = nodeState({ releases: [releaseOf(1, 30)] });
 
-    const holds = (seenAt: number) => adopt(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt })) })).holds.size;
+    const holds = (seenAt: number) =>
+      mergeStored(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt })) })).holds.size;
 
     expect([holds(29), holds(30), holds(31)]).toEqual([0, 0, 1]);
   });

@@ -7,7 +7,7 @@ import { anyNodeState, essence, holdsOf, knownHold, nodeState, releaseOf } from 
 import { JournalFolder } from "./journal-folder.ts";
 
 const FULL = nodeState({
-  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { suspended: SUSPENDED() })),
+  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { pendingUnmount: SUSPENDED() })),
   releases: [releaseOf(4), releaseOf(5, 40)],
   marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });

@@ -98,7 +98,7 @@ describe("the nodes that are written of a mounted claim", () => {
     readonly name: string;
     readonly known: MountedOn;
     readonly holders: readonly string[];
-    readonly awaited?: string;
+    readonly pendingNodes?: string;
     readonly written: MountedOn;
   }>([
     {
@@ -117,7 +117,7 @@ describe("the nodes that are written of a mounted claim", () => {
       name: "stay as they are where they were too many and a node has not told yet",
       known: { nodes: ["n1"], more: true },
       holders: ["n9"],
-      awaited: "n5",
+      pendingNodes: "n5",
       written: { nodes: ["n1"], more: true },
     },
     {
@@ -126,11 +126,12 @@ describe("the nodes that are written of a mounted claim", () => {
       holders: ["n9"],
       written: { nodes: ["n9"], more: false },
     },
-  ])("$name", ({ known, holders, awaited, written }) => {
-    const asked = awaited === undefined ? [] : [{ node: awaited, isSilent: false, why: "was-mounted" } as const];
+  ])("$name", ({ known, holders, pendingNodes, written }) => {
+    const asked =
+      pendingNodes === undefined ? [] : [{ node: pendingNodes, isSilent: false, why: "was-mounted" } as const];
     const stored = mountedStatus([], { mountedOn: known });
 
-    const status = desiredClaimStatus(factsWith({ stored, holders, awaited: asked }));
+    const status = desiredClaimStatus(factsWith({ stored, holders, pendingNodes: asked }));
 
     expect(status?.mountedOn).toEqual(written);
   });
@@ -138,18 +139,18 @@ describe("the nodes that are written of a mounted claim", () => {
 
 describe("the message while a node is awaited where a pod ended", () => {
   const stored = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON });
-  const awaited = { node: "n1", why: "pod-ended", pod: "shop/web-7" } as const;
+  const pendingNodes = { node: "n1", why: "pod-ended", pod: "shop/web-7" } as const;
 
   it("names the pod while the node may still tell", () => {
-    const status = desiredClaimStatus(factsWith({ stored, awaited: [{ ...awaited, isSilent: false }] }));
+    const status = desiredClaimStatus(factsWith({ stored, pendingNodes: [{ ...pendingNodes, isSilent: false }] }));
 
     expect(status).toMatchObject({ unused: false, reason: "Referenced", sinceMs: NOW });
     expect(status?.message).toContain("shop/web-7");
   });
 
   it("is another one when the node is Stale, and names it", () => {
-    const waiting = desiredClaimStatus(factsWith({ stored, awaited: [{ ...awaited, isSilent: false }] }));
-    const silent = desiredClaimStatus(factsWith({ stored, awaited: [{ ...awaited, isSilent: true }] }));
+    const waiting = desiredClaimStatus(factsWith({ stored, pendingNodes: [{ ...pendingNodes, isSilent: false }] }));
+    const silent = desiredClaimStatus(factsWith({ stored, pendingNodes: [{ ...pendingNodes, isSilent: true }] }));
 
     expect(silent?.message).toContain("n1");
     expect(silent?.message).not.toBe(waiting?.message);

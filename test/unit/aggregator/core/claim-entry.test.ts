@@ -12,7 +12,7 @@ const WORDS: NodeWords = {
 };
 
 function sightOf(fields: Partial<ClaimSight> = {}): ClaimSight {
-  return { claim: claimWith(), use: { held: [], staged: [] }, references: [], awaited: [], ...fields };
+  return { claim: claimWith(), use: { held: [], staged: [] }, references: [], pendingNodes: [], ...fields };
 }
 
 function mountedOn(...nodes: readonly string[]): ClaimSight["use"] {
@@ -89,27 +89,39 @@ describe("disagrees, in a claim's entry", () => {
 });
 
 describe("pending, in a claim's entry", () => {
-  const awaited = [{ node: "n1", isSilent: true }];
+  const pendingNodes = [{ node: "n1", isSilent: true }];
 
   it.each([
-    { name: "a node has not answered", sight: { awaited }, expected: true },
+    { name: "a node has not answered", sight: { pendingNodes }, expected: true },
     { name: "no node is pending", sight: {}, expected: false },
-    { name: "the node that has it mounted is stale itself", sight: { awaited, use: mountedOn("n1") }, expected: true },
-    { name: "one that has it mounted is not", sight: { awaited, use: mountedOn("n1", "n2") }, expected: false },
     {
-      name: "the node that has it mounted has to scan again",
-      sight: { awaited: [{ node: "n1", isSilent: false }], use: mountedOn("n1") },
-      expected: false,
-    },
-    { name: "it is mounted elsewhere anyhow", sight: { awaited, use: mountedOn("n2") }, expected: false },
-    { name: "a pod refers to it anyhow", sight: { awaited, references: [podWith()] }, expected: false },
-    {
-      name: "the claim that is being deleted may be kept by our condition",
-      sight: { awaited, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }) },
+      name: "the node that has it mounted is stale itself",
+      sight: { pendingNodes, use: mountedOn("n1") },
       expected: true,
     },
-    { name: "the claim is being deleted", sight: { awaited, claim: claimWith({ isDeleting: true }) }, expected: false },
-    { name: "the claim has lost its volume", sight: { awaited, claim: claimWith({ phase: "Lost" }) }, expected: false },
+    { name: "one that has it mounted is not", sight: { pendingNodes, use: mountedOn("n1", "n2") }, expected: false },
+    {
+      name: "the node that has it mounted has to scan again",
+      sight: { pendingNodes: [{ node: "n1", isSilent: false }], use: mountedOn("n1") },
+      expected: false,
+    },
+    { name: "it is mounted elsewhere anyhow", sight: { pendingNodes, use: mountedOn("n2") }, expected: false },
+    { name: "a pod refers to it anyhow", sight: { pendingNodes, references: [podWith()] }, expected: false },
+    {
+      name: "the claim that is being deleted may be kept by our condition",
+      sight: { pendingNodes, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }) },
+      expected: true,
+    },
+    {
+      name: "the claim is being deleted",
+      sight: { pendingNodes, claim: claimWith({ isDeleting: true }) },
+      expected: false,
+    },
+    {
+      name: "the claim has lost its volume",
+      sight: { pendingNodes, claim: claimWith({ phase: "Lost" }) },
+      expected: false,
+    },
   ])("is $expected when $name", ({ sight, expected }) => {
     expect(claimEntryOf(sightOf(sight), WORDS).pending).toBe(expected);
   });
@@ -126,7 +138,7 @@ describe("claimEntryOf", () => {
       { node: "n1", pods: [{ uid: "pod-1", name: "shop/web-0" }] },
       { node: "n9", pods: [{ uid: "pod-9", name: undefined }] },
     ];
-    const awaited = [
+    const pendingNodes = [
       { node: "n9", isSilent: true, why: "pod-ended" },
       { node: "n9", isSilent: true, why: "attached" },
       { node: "n5", isSilent: false },
@@ -136,7 +148,7 @@ describe("claimEntryOf", () => {
     const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
 
     const item = claimEntryOf(
-      sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], awaited }),
+      sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], pendingNodes }),
       WORDS,
     );
 
@@ -241,9 +253,9 @@ describe("claimEntryOf", () => {
 
   it("counts what is too much to name", () => {
     const nodes = Array.from({ length: 40 }, (_, index) => `n${index}`);
-    const awaited = nodes.map((node) => ({ node, isSilent: false }));
+    const pendingNodes = nodes.map((node) => ({ node, isSilent: false }));
 
-    const { live } = claimEntryOf(sightOf({ use: mountedOn(...nodes), awaited }), WORDS);
+    const { live } = claimEntryOf(sightOf({ use: mountedOn(...nodes), pendingNodes }), WORDS);
 
     expect([live.mountedOn.items.length, live.mountedOn.omitted]).toEqual([32, 8]);
     expect([live.pendingNodes.items.length, live.pendingNodes.omitted]).toEqual([32, 8]);

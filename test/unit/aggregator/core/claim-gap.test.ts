@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { UnseenTime } from "../../../../aggregator/core/blind-gap.ts";
-import { notBefore, type Unseen } from "../../../../aggregator/core/claim-gap.ts";
+import { notBefore, type Unobserved } from "../../../../aggregator/core/claim-gap.ts";
 import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
+import type { UnobservedTime } from "../../../../aggregator/core/watch-gap.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { endWith, factsWith, lastUseWith, NOW } from "./decisions.ts";
@@ -18,12 +18,12 @@ const IDLE = statusWith({
 const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: "Never seen" });
 
 /** Minutes past noon; the gap ended with it unless told. */
-function time(from: number, to: number, fields: Partial<UnseenTime> = {}): UnseenTime {
+function time(from: number, to: number, fields: Partial<UnobservedTime> = {}): UnobservedTime {
   const [fromMs, toMs] = [NOON + from * MIN, NOON + to * MIN];
   return { fromMs, toMs, isBefore: false, gapEndedMs: toMs, hasBegin: true, ...fields };
 }
 
-function unseenIn(...times: readonly UnseenTime[]): Unseen {
+function unseenIn(...times: readonly UnobservedTime[]): Unobserved {
   return { times };
 }
 
@@ -38,12 +38,12 @@ function write(status: ClaimStatus | undefined): ClaimStatus {
   return read;
 }
 
-function decide(stored: ClaimStatus | undefined, unseen: Unseen, fields: Partial<ClaimFacts> = {}) {
-  return desiredClaimStatus(factsWith({ stored, unseen, ...fields }));
+function decide(stored: ClaimStatus | undefined, unobserved: Unobserved, fields: Partial<ClaimFacts> = {}) {
+  return desiredClaimStatus(factsWith({ stored, unobserved, ...fields }));
 }
 
 describe("a gap of which nodes have still to tell", () => {
-  const open: Unseen = { times: [], openUntilMs: NOON + 3 * MIN };
+  const open: Unobserved = { times: [], openUntilMs: NOON + 3 * MIN };
   const inUse = mountedStatus(["n1"]);
 
   it.each([
@@ -173,12 +173,12 @@ describe("an idle claim that may have been used while nobody watched", () => {
   });
 
   it("keeps a gap that ended within the second of its time when its last user is learnt", () => {
-    const unseen = time(1, 3, { toMs: NOON + 3 * MIN + 1 });
-    const moved = write(decide(NEVER, unseenIn(unseen)));
+    const unobserved = time(1, 3, { toMs: NOON + 3 * MIN + 1 });
+    const moved = write(decide(NEVER, unseenIn(unobserved)));
 
     const status = decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] });
 
-    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN + 1_000, blindGap: { toMs: unseen.toMs } });
+    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN + 1_000, blindGap: { toMs: unobserved.toMs } });
   });
 
   it("is left alone when its gap has only just ended", () => {
@@ -235,11 +235,11 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
   });
 
   it("has such a time also when that ended just after it came into use", () => {
-    const unseen = time(1, 3, { ...before, toMs: NOON + 3 * MIN + 500 });
+    const unobserved = time(1, 3, { ...before, toMs: NOON + 3 * MIN + 500 });
 
-    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn(unseen), ended);
+    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn(unobserved), ended);
 
-    expect(status).toMatchObject({ blindGap: { toMs: unseen.toMs } });
+    expect(status).toMatchObject({ blindGap: { toMs: unobserved.toMs } });
   });
 
   it.each([
@@ -283,11 +283,11 @@ describe("times in which nobody watched, in any order and number", () => {
       fc.property(beginnings, fc.array(fc.array(unseenTime)), (beginning, rounds) => {
         let stored = beginning;
         for (const times of rounds) {
-          const unseen = unseenIn(...times);
-          const status = decide(stored, unseen);
+          const unobserved = unseenIn(...times);
+          const status = decide(stored, unobserved);
           const written = status === undefined ? stored : write(status);
           expect(written?.sinceMs).toBeGreaterThanOrEqual(stored?.sinceMs ?? 0);
-          const again = decide(written, unseen);
+          const again = decide(written, unobserved);
           expect(again === undefined || isSameStatus(written, again)).toBe(true);
           expect(written?.message.match(/nobody watched/g)?.length ?? 0).toBeLessThanOrEqual(1);
           stored = written;

@@ -59,7 +59,7 @@ const stored: fc.Arbitrary<ClaimStatus> = fc
     mountedOn: rest.reason === "Mounted" ? { nodes, more } : undefined,
   }));
 
-const awaited = fc.record({
+const pendingNodes = fc.record({
   node,
   isSilent: fc.boolean(),
   why: fc.constantFrom("pod-ended" as const, "was-mounted" as const, "attached" as const, undefined),
@@ -78,7 +78,7 @@ const facts: fc.Arbitrary<Known> = fc
     stored: fc.option(stored, { nil: undefined }),
     holders: fc.uniqueArray(node, { maxLength: 2 }),
     references: fc.uniqueArray(fc.constantFrom("shop/a", "shop/b"), { maxLength: 2 }),
-    awaited: fc.array(awaited, { maxLength: 3 }),
+    pendingNodes: fc.array(pendingNodes, { maxLength: 3 }),
     ends: fc.uniqueArray(end, { maxLength: 5, selector: ({ id }) => id }),
     blindEnd: fc.oneof(fc.constant(undefined), fc.constant("unknown" as const), end),
     rest: fc.boolean(),
@@ -182,14 +182,14 @@ describe("whatever the facts are", () => {
 
   it("it never turns unused while a node has to answer", () => {
     holds((known) => {
-      if (known.awaited.length > 0 && known.stored?.unused !== true)
+      if (known.pendingNodes.length > 0 && known.stored?.unused !== true)
         expect(decided(known)?.unused ?? false).toBe(false);
     });
   });
 
   it("what nobody may believe does not stay, unless a node may still answer in time", () => {
     holds((known) => {
-      const isSoon = known.awaited.length > 0 && !known.awaited.some(({ isSilent }) => isSilent);
+      const isSoon = known.pendingNodes.length > 0 && !known.pendingNodes.some(({ isSilent }) => isSilent);
       if (known.isDisbelieved && !isSoon) expect(decided(known)).toBeDefined();
     });
   });
@@ -197,7 +197,7 @@ describe("whatever the facts are", () => {
   it("the last use is the latest that is known, once it is unused", () => {
     holds((known) => {
       const status = decided(known);
-      if (status?.unused !== true || known.awaited.length > 0) return;
+      if (status?.unused !== true || known.pendingNodes.length > 0) return;
       const uses = known.ends.filter(({ wasUse, id }) => wasUse && id !== known.stored?.lastUse?.releaseId);
       for (const { byMs } of uses) expect(status.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
     });
@@ -205,10 +205,10 @@ describe("whatever the facts are", () => {
 
   it("what is decided does not depend on the order of what is known", () => {
     holds((known) => {
-      const { holders, references, awaited: nodes, ends } = known;
+      const { holders, references, pendingNodes: nodes, ends } = known;
       const turned = {
         ...{ ...known, holders: holders.toReversed(), references: references.toReversed() },
-        ...{ awaited: nodes.toReversed(), ends: ends.toReversed() },
+        ...{ pendingNodes: nodes.toReversed(), ends: ends.toReversed() },
       };
 
       expect(desiredClaimStatus(turned)).toEqual(desiredClaimStatus(known));

@@ -28,7 +28,7 @@ describe("desiredClaimStatus", () => {
       name: "a pod that names it counts, whoever else is awaited, unless what stands there names the nodes to ask",
       facts: {
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: false, why: "was-mounted" }],
+        pendingNodes: [{ node: "n1", isSilent: false, why: "was-mounted" }],
         stored: unusedStatus,
       },
       status: { unused: false, reason: "Referenced" },
@@ -37,7 +37,7 @@ describe("desiredClaimStatus", () => {
       name: "a pod that names it counts once all nodes that had it mounted have told",
       facts: {
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-9" }],
+        pendingNodes: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-9" }],
         stored: mountedStatus(["n2"]),
       },
       status: { unused: false, reason: "Referenced" },
@@ -57,7 +57,7 @@ describe("desiredClaimStatus", () => {
       facts: {
         holders: ["n1"],
         references: ["shop/web-0"],
-        awaited: [{ node: "n2", isSilent: true }],
+        pendingNodes: [{ node: "n2", isSilent: true }],
         ends: [endWith()],
         stored: unusedStatus,
       },
@@ -65,7 +65,7 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "a reference counts more than awaited nodes and ends",
-      facts: { references: ["shop/web-0"], awaited: [{ node: "n2", isSilent: true }], ends: [endWith()] },
+      facts: { references: ["shop/web-0"], pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()] },
       status: {
         unused: false,
         reason: "Referenced",
@@ -74,17 +74,17 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "an awaited node counts more than ends: a claim without a status gets none yet",
-      facts: { awaited: [{ node: "n2", isSilent: true }], ends: [endWith()] },
+      facts: { pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()] },
       status: undefined,
     },
     {
       name: "nor does one with a status that nobody may believe, while the node may still answer",
-      facts: { awaited: [{ node: "n2", isSilent: false }], isDisbelieved: true },
+      facts: { pendingNodes: [{ node: "n2", isSilent: false }], isDisbelieved: true },
       status: undefined,
     },
     {
       name: "a status that nobody may believe does not stay for as long as a node is Stale",
-      facts: { awaited: [{ node: "n2", isSilent: true, why: "attached" }], isDisbelieved: true },
+      facts: { pendingNodes: [{ node: "n2", isSilent: true, why: "attached" }], isDisbelieved: true },
       status: {
         ...{ unused: false, reason: "Referenced", sinceMs: NOW },
         message: "Not known to be unused: no report from n2 (the volume is attached to it)",
@@ -92,18 +92,18 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "a status that nobody may believe stays while the claim is not bound",
-      facts: { isEligible: false, awaited: [{ node: "n2", isSilent: true }], isDisbelieved: true },
+      facts: { isEligible: false, pendingNodes: [{ node: "n2", isSilent: true }], isDisbelieved: true },
       status: undefined,
     },
     {
       name: "a claim that is awaited from nodes that may still answer stays as it is",
-      facts: { awaited: [{ node: "n2", isSilent: false }], stored: mountedStatus(["n2"]) },
+      facts: { pendingNodes: [{ node: "n2", isSilent: false }], stored: mountedStatus(["n2"]) },
       status: undefined,
     },
     {
       name: "a Stale node is named in the message, once and in order, and nothing else changes",
       facts: {
-        awaited: ["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })),
+        pendingNodes: ["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })),
         stored: mountedStatus(["n2"], { message: "Mounted on n2", lastUse: lastUseWith() }),
       },
       status: {
@@ -119,7 +119,7 @@ describe("desiredClaimStatus", () => {
       name: "of a node that shows a mount that no pod tells of it it is said that it is Stale, beside one that reports",
       facts: {
         holders: ["n1", "n2"],
-        awaited: [
+        pendingNodes: [
           { node: "n1", isSilent: false, why: "pod-ended" },
           { node: "n2", isSilent: true, why: "was-mounted" },
           { node: "n3", isSilent: true, why: "attached" },
@@ -137,7 +137,7 @@ describe("desiredClaimStatus", () => {
       facts: {
         holders: ["n1"],
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
         stored: mountedStatus(["n1"]),
       },
       status: { message: "In use: mounted on node n1" },
@@ -145,7 +145,7 @@ describe("desiredClaimStatus", () => {
     {
       name: "what an earlier leader wrote of a Stale node that it had reports of stays",
       facts: {
-        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
         stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
       },
       status: { message: leftMountedMessage(ON_N1, ["n1"]) },
@@ -153,7 +153,7 @@ describe("desiredClaimStatus", () => {
     {
       name: "but not when another node is Stale as well",
       facts: {
-        awaited: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
+        pendingNodes: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
         stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
       },
       status: {
@@ -162,7 +162,7 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "a later end moves the time of an unused claim, whoever else is awaited",
-      facts: { awaited: [{ node: "n2", isSilent: true }], ends: [endWith()], stored: unusedStatus },
+      facts: { pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()], stored: unusedStatus },
       status: { unused: true, reason: "Unmounted", sinceMs: NOON + 1_000 },
     },
     {
@@ -347,13 +347,13 @@ describe("desiredClaimStatus", () => {
       name: "a pod that named it has ended on a node that has not answered: a claim that counted as unused no longer does",
       facts: {
         stored: { ...unusedStatus, lastUse: lastUseWith() },
-        awaited: [{ node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
+        pendingNodes: [{ node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
       },
       status: { unused: false, reason: "Referenced", sinceMs: NOW, lastUse: lastUseWith() },
     },
     {
       name: "a node that falls silent changes nothing of a claim that counts as unused",
-      facts: { stored: unusedStatus, awaited: [{ node: "n2", isSilent: true, why: "attached" }] },
+      facts: { stored: unusedStatus, pendingNodes: [{ node: "n2", isSilent: true, why: "attached" }] },
       status: undefined,
     },
     {
@@ -404,7 +404,7 @@ describe("desiredClaimStatus", () => {
       name: "mounted by what is stored, on a node that has not been heard of since a start: it stays, though a pod names it",
       facts: {
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: false, why: "was-mounted" }],
+        pendingNodes: [{ node: "n1", isSilent: false, why: "was-mounted" }],
         stored: mountedStatus(["n1"]),
       },
       status: undefined,
@@ -413,7 +413,7 @@ describe("desiredClaimStatus", () => {
       name: "the same on a node that should have been heard of long ago: nobody waits for it while a pod names the claim",
       facts: {
         references: ["shop/web-0"],
-        awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }],
+        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
         stored: mountedStatus(["n1"]),
       },
       status: undefined,
@@ -452,7 +452,7 @@ describe("desiredClaimStatus", () => {
       name: "a node that has not been heard of since a start stays, and so does one whose release is not settled",
       facts: {
         holders: ["n1"],
-        awaited: [{ node: "n4", isSilent: true }],
+        pendingNodes: [{ node: "n4", isSilent: true }],
         ends: [endWith({ node: "n3" })],
         stored: mountedStatus(["n2", "n3", "n4"]),
       },

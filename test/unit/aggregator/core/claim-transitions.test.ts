@@ -25,14 +25,14 @@ const CASES = {
   "a pod that never used it is over": { ends: [visitWith()] },
   "its node is gone": { ends: [nodeGoneWith()] },
   "nothing is known": {},
-  "a Stale node has to answer": { awaited: [{ node: "n2", isSilent: true }] },
+  "a Stale node has to answer": { pendingNodes: [{ node: "n2", isSilent: true }] },
   "the node is back and has it mounted": { holders: ["n1"], references: ["shop/web-0"], isNodeBack: true },
   "the node is back and a pod names it": { references: ["shop/web-0"], isNodeBack: true },
   "the node is back and tells an earlier end": { ends: [endWith({ byMs: NOON - 500 })], isNodeBack: true },
   "the node is back and tells a later end": { ends: [endWith()], isNodeBack: true },
   "the node is back and knows nothing": { isNodeBack: true },
   "the node is back and another one tells an end": { ends: [endWith({ node: "n2" })], isNodeBack: true },
-  "the node is back and has to answer": { awaited: [{ node: "n1", isSilent: true }], isNodeBack: true },
+  "the node is back and has to answer": { pendingNodes: [{ node: "n1", isSilent: true }], isNodeBack: true },
 } as const satisfies Record<string, Partial<ClaimFacts>>;
 
 const TIMES = { now: NOW, noon: NOON, "the end": NOON + 1_000 } as const;

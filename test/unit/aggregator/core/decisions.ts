@@ -13,7 +13,7 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
     stored: undefined,
     holders: [],
     references: [],
-    awaited: [],
+    pendingNodes: [],
     ends: [],
     blindEnd: undefined,
     nowMs: NOW,

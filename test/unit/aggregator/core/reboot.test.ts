@@ -3,7 +3,7 @@ import type { MountRead } from "../../../../agent/core/holds.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
-import { adopt, recollect } from "../../../../agent/core/restore.ts";
+import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
@@ -52,7 +52,7 @@ function firstBoot(): NodeState {
 /** After the reboot the pod ran again, under its UID; the agent started when it was over and unmounted. */
 function secondBoot(): NodeState {
   const now = { bootId: "boot-2", clock: "", nowMs: (STARTED - REBOOT) * SECOND };
-  const state = adopt(initialState("boot-2"), recollect(firstBoot(), now).past);
+  const state = mergeStored(initialState("boot-2"), interpretStored(firstBoot(), now).past);
   const read = readAt(STARTED - REBOOT, { isMounted: false });
   return observe(state, { read, podsResourceVersion: String(STARTED), pods: new Map() }).state;
 }

@@ -35,8 +35,11 @@ const NEWS: readonly (readonly [string, Partial<ClaimFacts>])[] = [
   ["a later end", { ends: [endWith({ byMs: NOON + 120_000 })] }],
   ["an earlier end", { ends: [endWith({ byMs: NOON + 1 })] }],
   ["a pod that came and went", { ends: [visitWith({ byMs: NOON + 120_000 })] }],
-  ["that a node is Stale", { awaited: [{ node: "n1", isSilent: true, why: "was-mounted" }] }],
-  ["that nobody watched", { unseen: { times: [{ ...GAP, isBefore: true, gapEndedMs: GAP.toMs, hasBegin: true }] } }],
+  ["that a node is Stale", { pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }] }],
+  [
+    "that nobody watched",
+    { unobserved: { times: [{ ...GAP, isBefore: true, gapEndedMs: GAP.toMs, hasBegin: true }] } },
+  ],
 ];
 
 describe.each(STORED)("a claim that is stored as %s", (_, stored) => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { PodWatch } from "../../../../aggregator/core/coverage.ts";
+import type { PodWatch } from "../../../../aggregator/core/watch-history.ts";
 import { createElectedLeadership, createSoleLeadership } from "../../../../aggregator/leader/leadership.ts";
-import { UnsettledEnds } from "../../../../aggregator/pod-watch/unsettled-ends.ts";
+import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../../aggregator/sinks/leader-label.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import type { HttpRequest } from "../../../../common/kube/transport.ts";
@@ -61,7 +61,7 @@ function elected(server: Server) {
     metrics,
     logger: createFakeLogger(),
     random: createFixedRandom(0.5),
-    ends: new UnsettledEnds({ isTold: () => true, nowMs: () => NOON }),
+    ends: new EndedPods({ isTold: () => true, nowMs: () => NOON }),
     unstored: NONE_UNSTORED,
   };
   const cluster = { podsWatchedSince: () => server.watch, podsReached: () => server.reached?.() };
@@ -187,7 +187,7 @@ describe("leadership without an election", () => {
     const clock = createFakeClock();
     const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
     const parts = { clock, client, metrics, logger: createFakeLogger(), ...NO_BACKLOG, nowMs: clock.wallMs };
-    const ends = new UnsettledEnds({ isTold: () => true, nowMs: () => NOON });
+    const ends = new EndedPods({ isTold: () => true, nowMs: () => NOON });
     const watch = { sinceVersion: "7", sinceMs: NOON };
     const cluster = { podsWatchedSince: () => watch, podsReached: () => "7" };
     const leadership = createSoleLeadership({ ...parts, ends, unstored: NONE_UNSTORED, cluster });

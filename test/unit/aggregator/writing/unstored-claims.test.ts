@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { UnstoredClaim } from "../../../../aggregator/core/coverage.ts";
+import type { UnstoredClaim } from "../../../../aggregator/core/watch-history.ts";
 import { UnstoredClaims } from "../../../../aggregator/writing/unstored-claims.ts";
 import { ApiError } from "../../../../common/kube/client.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";

@@ -1,0 +1,66 @@
+import { waitsToBeUnused } from "../core/claim-status.ts";
+
+/** Which nodes a claim waited for when it was last decided. */
+interface Wait {
+  readonly nodes: readonly string[];
+  /** Its status waits, too: it is not merely a message that will change. */
+  readonly isHeldUp: boolean;
+}
+
+/** Which claims wait for which nodes to report. */
+export class PendingNodes {
+  readonly #waits = new Map<string, Wait>();
+  readonly #byNode = new Map<string, Set<string>>();
+  readonly #behindBarrier = new Set<string>();
+
+  /** A claim was decided: it waits for these nodes, and for no others any more. */
+  put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
+    this.forget(claimKey);
+    const { pendingNodes } = facts;
+    if (facts.isUnwatched) this.#behindBarrier.add(claimKey);
+    if (pendingNodes.length === 0) return;
+    const nodes = pendingNodes.filter(({ why }) => why !== undefined).map(({ node }) => node);
+    this.#waits.set(claimKey, { nodes, isHeldUp: waitsToBeUnused(facts) });
+    if (nodes.length < pendingNodes.length) this.#behindBarrier.add(claimKey);
+    for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
+  }
+
+  forget(claimKey: string): void {
+    for (const node of this.#waits.get(claimKey)?.nodes ?? []) {
+      const keys = this.#byNode.get(node);
+      keys?.delete(claimKey);
+      if (keys?.size === 0) this.#byNode.delete(node);
+    }
+    this.#behindBarrier.delete(claimKey);
+    this.#waits.delete(claimKey);
+  }
+
+  /** Some claim waits for the node. */
+  isAwaited(node: string): boolean {
+    return this.#byNode.has(node);
+  }
+
+  /** Keys of the claims that wait for the node. */
+  waitingFor(node: string): readonly string[] {
+    return [...(this.#byNode.get(node) ?? [])];
+  }
+
+  /** The same. Until they are decided again nobody waits for the node. */
+  heard(node: string): readonly string[] {
+    const keys = this.waitingFor(node);
+    this.#byNode.delete(node);
+    return keys;
+  }
+
+  /** Keys of the claims that waited for the barrier. Until they are decided again they do not. */
+  takeBehindBarrier(): readonly string[] {
+    const keys = [...this.#behindBarrier];
+    this.#behindBarrier.clear();
+    return keys;
+  }
+
+  /** How many claims have a status that waits for a node. */
+  get heldUp(): number {
+    return [...this.#waits.values()].filter(({ isHeldUp }) => isHeldUp).length;
+  }
+}

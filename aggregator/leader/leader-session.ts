@@ -1,0 +1,291 @@
+import type { KubeClient } from "../../common/kube/client.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Route } from "../../common/runtime/http-server.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import type { Steps } from "../../common/runtime/steps.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
+import { countWaiting } from "../affinity/waiting-pods.ts";
+import { ReadApi } from "../api/read-api.ts";
+import { Reconciler } from "../claims/reconciler.ts";
+import { bindLatency } from "../core/bind-latency.ts";
+import type { Unobserved } from "../core/claim-gap.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import type { NodeView } from "../core/node-view.ts";
+import { newUnmounts } from "../core/unmount-latency.ts";
+import { type Measures, queuesOf } from "../metrics/measures.ts";
+import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
+import { FleetState } from "../nodes/fleet-state.ts";
+import { Barrier } from "../pod-watch/barrier.ts";
+import type { SeenEndedPod } from "../pod-watch/ended-pods.ts";
+import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
+import { WatchGaps } from "../pod-watch/watch-gaps.ts";
+import { NOT_COUNTED, NOT_DATED } from "../reports/turn-away.ts";
+import { isOfOtherSession, WholeReports } from "../reports/whole-reports.ts";
+import type { AggregatorConfig } from "../settings/config.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import { createNodeLeases } from "../sources/node-leases.ts";
+import type { ReportOutcome, TurnedAway } from "../sources/report-server.ts";
+import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
+import type { ClaimWarnings } from "../writing/claim-warnings.ts";
+import type { StatusWriting } from "../writing/status-writing.ts";
+import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+
+export interface LeaderSessionParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly client: KubeClient;
+  readonly cluster: Cluster;
+  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
+    readonly warnings: Pick<ClaimWarnings, "tell">;
+  };
+  /** Since when pods have been watched, by whomever. */
+  readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
+  readonly unstored: UnstoredClaims;
+  readonly clusterUid: () => string | undefined;
+  readonly internalErrors: InternalErrors;
+  /** Nothing where nobody measures. */
+  readonly measures?: Measures;
+  /** Which pods of a node wait for a volume that excludes it. */
+  readonly onWaiting: (node: string, podUids: readonly string[]) => void;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * One time of leading: what nodes said, what was made of it, and what is written. It begins with what the API server has and with the
+ * ends of pods that nobody has dealt with, and nothing of it outlives it: who leads again begins anew.
+ */
+export class LeaderSession {
+  /** Agents name it in their reports. */
+  readonly session: string;
+  readonly fleet: FleetState;
+  readonly agentStates: AgentStates;
+  readonly reconciler: Reconciler;
+  readonly volumes: VolumeReconciler;
+  readonly #gaps: WatchGaps;
+  readonly #parts: LeaderSessionParts;
+  readonly #api: ReadApi;
+  readonly #barrier: Barrier;
+  readonly #whole: WholeReports;
+  /** Nodes whose last report told too much. */
+  readonly #refused = new Set<string>();
+  /** Which pods of which nodes wait is being found out. */
+  #isCounting = false;
+
+  constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
+    const { cluster, clock, nowMs } = parts;
+    this.#parts = parts;
+    this.session = parts.random.id();
+    this.fleet = new FleetState(clock);
+    this.agentStates = this.#newAgentStates(config);
+    const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
+    const { agentStates, fleet, session } = this;
+    const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
+    this.#barrier = barrier;
+    const { writer, volumeWriter, warnings, policy } = parts.writing;
+    const gaps = this.#newGaps(config);
+    this.#gaps = gaps;
+    const unseenOf = (volume: Volume | undefined): Unobserved => gaps.unobservedOf(volume);
+    const onDecision = (): void => parts.coverage.join();
+    const { protection } = config;
+    const onRemoved = parts.measures?.removedWhileMounted;
+    const seen = { fleet, barrier, agentStates, onDecision, unseenOf, nowMs, protection, onRemoved };
+    const deciding = { ...parts, ...queuesOf(parts), ...seen };
+    this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
+    this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, agentStates, writer: volumeWriter, protection });
+    const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
+    this.#whole = new WholeReports({ ...parts, nodes: () => cluster.nodeNames().length, isAwaited });
+    this.#api = new ReadApi({
+      ...parts,
+      cluster,
+      fleet,
+      agentStateOf: (node) => agentStates.of(node),
+      isOver: (node) => agentStates.assumedEnd(node) !== undefined,
+      claimFacts: (key) => this.reconciler.claimFacts(key),
+      unreported: () => this.unreported.length,
+      isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
+    });
+  }
+
+  #newAgentStates(config: AggregatorConfig): AgentStates {
+    const { client, cluster, nowMs } = this.#parts;
+    const parts = {
+      ...this.#parts,
+      ...queuesOf(this.#parts),
+      cluster,
+      nowMs,
+      fleet: this.fleet,
+      leases: createNodeLeases(client),
+      onChange: (change: AgentStateChange) => {
+        this.reconciler.onAgentState(change);
+        this.volumes.onAgentState(change.node);
+      },
+      onForgotten: (node: string) => this.reconciler.onForgotten(node),
+    };
+    return new AgentStates(parts, config);
+  }
+
+  #newGaps(config: AggregatorConfig): WatchGaps {
+    const parts = {
+      ...this.#parts,
+      leases: createNodeLeases(this.#parts.client),
+      agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
+      isAtRest: () => this.reconciler.isAtRest,
+      mark: () => this.reconciler.mark(),
+      onChange: () => this.reconciler.enqueueAll(),
+    };
+    return new WatchGaps(parts, config);
+  }
+
+  /** Lists that are read over HTTP. */
+  routes(signal: AbortSignal): readonly Route[] {
+    return this.#api.routes(signal);
+  }
+
+  /** Nodes that are to report, and have not since leading began. */
+  get unreported(): readonly string[] {
+    return this.#barrier.nodes().filter((node) => this.fleet.view(node) === undefined);
+  }
+
+  /** Works until the signal is aborted. `ends` are those of pods that may not have been dealt with; everything has been listed. */
+  async run(ends: readonly SeenEndedPod[], signal: AbortSignal): Promise<void> {
+    const { cluster, logger } = this.#parts;
+    this.agentStates.begin();
+    const counted = this.#countWaiting(signal);
+    this.#barrier.begin(this.agentStates.expected());
+    const known = new Set(ends.map(({ pod }) => pod.uid));
+    // What is over and still there may have been over for long, unless its end was seen.
+    for (const end of cluster.finishedPods()) if (!known.has(end.pod.uid)) this.reconciler.onPodEnded(end);
+    for (const end of ends) this.reconciler.onPodEnded(end);
+    this.reconciler.enqueueAll();
+    logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
+    await runTogether(
+      [
+        (limited) => this.reconciler.run(limited),
+        (limited) => this.volumes.run(limited),
+        (limited) => this.agentStates.run(limited),
+        (limited) => counted.then(() => this.#barrier.run(limited)),
+        (limited) => this.#gaps.run(limited),
+      ],
+      signal,
+    );
+  }
+
+  /** Agents would be told to go on that their own leader had told to hold, so none is answered before. */
+  async #countWaiting(signal: AbortSignal): Promise<void> {
+    this.#isCounting = true;
+    if (await countWaiting(this.#parts, signal)) this.#isCounting = false;
+  }
+
+  /** Pods were listed anew: what came and went meanwhile was not seen. */
+  onPodsListed(): void {
+    this.#barrier.begin(this.agentStates.expected());
+  }
+
+  /** The claim came or changed. */
+  onClaim(key: string): void {
+    this.reconciler.onClaim(key);
+    this.volumes.onClaim(key);
+  }
+
+  onClaimGone(claim: Claim): void {
+    this.reconciler.onClaimGone(claim);
+    this.volumes.onClaimGone(claim);
+  }
+
+  /** Why no report is taken yet, whoever sends it. */
+  notReady(): TurnedAway | undefined {
+    if (this.#isCounting) return NOT_COUNTED;
+    return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
+  }
+
+  /** A bind that was seen now: of an earlier one nobody knows when it was. */
+  onClaimBound(claim: Claim): void {
+    const { cluster, measures, nowMs } = this.#parts;
+    const latency = bindLatency(
+      { claim, mode: cluster.storage.bindingOf(claim.storageClass), pods: cluster.podsOf(claim.key) },
+      nowMs(),
+    );
+    if (latency !== undefined) measures?.bound(latency);
+  }
+
+  /** Takes one that was not turned away, in steps: that of a full node would hold the event loop for too long. */
+  *onReport(report: NodeMessage): Steps<ReportOutcome> {
+    const { client, cluster } = this.#parts;
+    const time = client.serverTime();
+    if (time === undefined) return NOT_DATED;
+    if (isOfOtherSession(report, this.session)) return this.#whole.ask(report);
+    const nodeBootId = cluster.node(report.node)?.bootId;
+    const isOfSession = report.session === this.session;
+    const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
+    const change = yield* this.fleet.weigh(report, receipt);
+    if (change.kind === "stale") return this.#stale(report.node, change);
+    if (change.kind === "too-much") return this.#tooMuch(report, change);
+    if (change.kind === "unknown") return this.#whole.ask(report);
+    yield;
+    // Before anything is changed: a report in which a bug shows is refused as a whole.
+    const effects = {
+      reach: this.reconciler.answers.awaitedVersion(change.view),
+      keys: this.reconciler.keysOf(change.touched),
+      volumes: this.volumes.namesOf(change.touched),
+      unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
+      misfits: cluster.misfits(report.node),
+    };
+    yield;
+    const taken = this.fleet.take(report, change);
+    if (taken.kind === "stale") return this.#stale(report.node, taken);
+    this.#refused.delete(report.node);
+    if (change.setBackMs !== undefined) this.#noteSetBack(report.node, change.setBackMs);
+    runAll([
+      () => this.#gaps.onReport(report, receipt, change.setBackMs !== undefined),
+      () => change.touched.length > 0 && this.#api.onReport(change.view),
+      () => this.#parts.measures?.unmounted(effects.unmounts),
+      () => this.agentStates.onReport(report.node),
+      () => this.reconciler.onTouched(report.node, effects.keys),
+      () => this.volumes.onReport(report.node, effects.volumes),
+      () => this.#barrier.onReport(report.node, report.scanned),
+      () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
+    ]);
+    yield;
+    const { reach, misfits } = effects;
+    const nowMs = time.latestMs - time.widthMs;
+    return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
+  }
+
+  #noteSetBack(node: string, setBackMs: number): void {
+    const fields = { node, setBackMs: Math.round(setBackMs) };
+    this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
+  }
+
+  #stale(node: string, outcome: Extract<ReportOutcome, { readonly kind: "stale" }>): ReportOutcome {
+    this.#parts.logger.info({ node, why: outcome.why }, "stale report dropped");
+    return outcome;
+  }
+
+  #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
+    const isAsked = this.#barrier.isPending(view.node) || this.#gaps.isAwaited(view.node);
+    const scan = isAsked ? this.#barrier.question : undefined;
+    const settled = this.reconciler.answers.settled(view);
+    this.fleet.settle(view.node, settled);
+    return { kind: "accepted", answer: { forget: [...settled], ...(scan && { scan }), ...told } };
+  }
+
+  /** What the node told before may have become settled meanwhile: then there is room for its next report. */
+  #tooMuch(
+    { node, bootId, sentAt }: NodeMessage,
+    outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>,
+  ): ReportOutcome {
+    const view = this.fleet.view(node);
+    // Nothing of it counts, but so much time has passed on its node.
+    if (view?.bootId === bootId) this.fleet.settle(node, this.reconciler.answers.settled({ ...view, sentAt }));
+    if (!this.#refused.has(node))
+      this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
+    this.#refused.add(node);
+    return outcome;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
+import type { DesiredClaim } from "../core/claim-write.ts";
+import type { ClaimWarnings } from "./claim-warnings.ts";
+
+/**
+ * Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: for so long it is no news that
+ * they disagree.
+ */
+const GRACE_MS = 10_000;
+
+interface Disagreement {
+  readonly uid: string;
+  readonly sinceMs: number;
+  isTold: boolean;
+}
+
+/** Claims that Kubernetes calls unused while a node has them mounted. */
+export class UnusedWhileMounted {
+  readonly #clock: Clock;
+  readonly #warnings: Pick<ClaimWarnings, "tell">;
+  readonly #known = new Map<string, Disagreement>();
+
+  constructor({ clock, warnings }: { readonly clock: Clock; readonly warnings: Pick<ClaimWarnings, "tell"> }) {
+    this.#clock = clock;
+    this.#warnings = warnings;
+  }
+
+  /** How many there are that do not pass by themselves. */
+  get size(): number {
+    return [...this.#known.values()].filter(({ isTold }) => isTold).length;
+  }
+
+  /** Compares; answers after how many milliseconds to compare again, if that is needed. */
+  compare(decision: DesiredClaim): number | undefined {
+    const { claim } = decision;
+    const nodes = nodesAgainst(decision);
+    if (nodes === undefined) {
+      this.#known.delete(claim.key);
+      return undefined;
+    }
+    const found = this.#of(claim);
+    const restMs = found.sinceMs + GRACE_MS - this.#clock.monotonicMs();
+    if (restMs > 0) return restMs;
+    if (!found.isTold) this.#warnings.tell(claim, { kind: "unused-while-mounted", nodes });
+    found.isTold = true;
+    return undefined;
+  }
+
+  forget({ key, uid }: Claim): void {
+    if (this.#known.get(key)?.uid === uid) this.#known.delete(key);
+  }
+
+  #of({ key, uid }: Claim): Disagreement {
+    const known = this.#known.get(key);
+    if (known?.uid === uid) return known;
+    const fresh = { uid, sinceMs: this.#clock.monotonicMs(), isTold: false };
+    this.#known.set(key, fresh);
+    return fresh;
+  }
+}
+
+/** The nodes that have the claim mounted although Kubernetes, and not we in its place, calls it unused. */
+function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
+  const status = desired ?? claim.status;
+  const isContradicted = isEligible && saidByKubernetes(claim.upstream)?.unused === true;
+  return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { createWakeUp, type WakeReason } from "../../../../agent/sources/mount-notifier.ts";
+import { createFakeClock, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+
+function setUp() {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  const wakeUp = createWakeUp("/no/such/mountinfo", { clock, logger });
+  const stop = new AbortController();
+  const reasons: WakeReason[] = [];
+  const wait = (ms: number): void => {
+    void wakeUp.wait(ms, stop.signal).then((reason) => reasons.push(reason));
+  };
+  return { clock, logger, wakeUp, stop, reasons, wait };
+}
+
+describe("a wake-up that cannot poll", () => {
+  it("says so once and goes by the clock", () => {
+    const { logger, wakeUp } = setUp();
+
+    expect(wakeUp.mode).toBe("timer");
+    expect(logger.messages("warn")).toEqual(["mount table cannot be polled, reading it by timer"]);
+  });
+
+  it.each([
+    { name: "looks for changes every two seconds of a long wait", ms: 30_000, passes: [2_000], reason: "mounts" },
+    { name: "ends a short wait by the timer", ms: 1_500, passes: [1_500], reason: "timer" },
+    { name: "ends a wait of nothing at once", ms: 0, passes: [0], reason: "timer" },
+    { name: "does not look earlier", ms: 30_000, passes: [1_999], reason: undefined },
+  ] as const)("$name", async ({ ms, passes, reason }) => {
+    const { clock, reasons, wait } = setUp();
+
+    wait(ms);
+    for (const pass of passes) await clock.advance(pass);
+
+    expect(reasons[0]).toBe(reason);
+  });
+
+  it("ends the present wait when it is asked", async () => {
+    const { wakeUp, reasons, wait } = setUp();
+
+    wait(30_000);
+    wakeUp.ask();
+    await settle();
+
+    expect(reasons).toEqual(["asked"]);
+  });
+
+  it("ends the next wait when it is asked between two, however often, and only that one", async () => {
+    const { wakeUp, reasons, wait } = setUp();
+
+    wakeUp.ask();
+    wakeUp.ask();
+    wait(30_000);
+    await settle();
+    wait(30_000);
+    await settle();
+
+    expect(reasons).toEqual(["asked"]);
+  });
+
+  it("gives a question away without a wait, once", async () => {
+    const { clock, wakeUp, reasons, wait } = setUp();
+
+    wakeUp.ask();
+    expect([wakeUp.takeQuestion(), wakeUp.takeQuestion()]).toEqual([true, false]);
+    wait(30);
+    await clock.advance(30);
+
+    expect(reasons).toEqual(["timer"]);
+  });
+
+  it("ends when it is stopped, before or during a wait", async () => {
+    const { stop, reasons, wait } = setUp();
+
+    wait(30_000);
+    stop.abort();
+    await settle();
+    wait(30_000);
+    await settle();
+
+    expect(reasons).toHaveLength(2);
+  });
+});

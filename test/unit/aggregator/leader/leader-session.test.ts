@@ -1,0 +1,318 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { LeaderSession } from "../../../../aggregator/leader/leader-session.ts";
+import type { SeenEndedPod } from "../../../../aggregator/pod-watch/ended-pods.ts";
+import { finish } from "../../../../common/runtime/steps.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { lastUseWith } from "../core/decisions.ts";
+import { FakeCluster } from "../fake-cluster.ts";
+import { lead, tell, WIDTH_MS } from "../leading-term.ts";
+import {
+  claimWith,
+  holdOf,
+  mountedStatus,
+  NOON,
+  nodeWith,
+  podWith,
+  releaseOf,
+  reportWith,
+  statusWith,
+  volumeWith,
+} from "../world.ts";
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+
+/** A session that ends with its test. */
+async function leading(...args: Parameters<typeof lead>) {
+  const session = await lead(...args);
+  cleanUps.push(session.stop);
+  return session;
+}
+
+function clusterWith(claim: Claim): FakeCluster {
+  const cluster = new FakeCluster();
+  cluster.byKey.set(claim.key, claim);
+  cluster.volumes.set("pv-1", volumeWith());
+  return cluster;
+}
+
+function heartbeatOf(node: string) {
+  const { holds: _, releases: __, ...heartbeat } = reportWith({ node });
+  return heartbeat;
+}
+
+describe("a time of leading", () => {
+  it("begins with the ends that were seen while another one led, at the time at which they were seen", async () => {
+    const pod = podWith({ node: undefined, hasStarted: false });
+    const end: SeenEndedPod = { pod, gone: "300", wasOver: false, seenAtMs: NOON - 10_000 };
+
+    const { statuses } = await leading(clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) })), [
+      end,
+    ]);
+
+    expect(statuses).toMatchObject([{ unused: true, reason: "NoPodUsing", sinceMs: NOON - 10_000 }]);
+  });
+
+  it.each([
+    { name: "whose word it waits for when its pod's end is known", gone: ["300"], unused: 0 },
+    { name: "that may be the one on which a pod ended that nobody knows of", gone: [], unused: 0 },
+  ])("waits for a Stale node $name", async ({ gone, unused }) => {
+    const cluster = clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const ends = gone.map((version) => ({ pod: podWith(), gone: version, wasOver: false, seenAtMs: NOON - 10_000 }));
+
+    const { clock, statuses } = await leading(cluster, ends);
+    await clock.advance(180_000);
+
+    expect(statuses.filter((status) => status.unused)).toHaveLength(unused);
+  });
+
+  it.each([
+    { name: "mounted", status: mountedStatus(["n1"]) },
+    { name: "staged", status: statusWith({ unused: true, reason: "NoPodUsing", staged: "Staged on n1" }) },
+  ])(
+    "does not take a copy of what its node told an earlier leader for the node's own word: a $name claim",
+    async ({ status }) => {
+      const cluster = clusterWith(claimWith({ status }));
+      cluster.nodes.set("n1", nodeWith("n1"));
+      const { term, statuses, clock } = await leading(cluster, [], { protection: "enforce" });
+
+      const copies = ["", "an-earlier-session"].map((session) => tell(term, { ...reportWith(), session }));
+      await clock.advance(20_000);
+      const before = [...statuses];
+      const own = tell(term, { ...reportWith(), session: term.session });
+      await clock.advance(20_000);
+
+      expect(copies).toEqual([{ kind: "unknown" }, { kind: "unknown" }]);
+      expect(before).toEqual([]);
+      expect(own.kind).toBe("accepted");
+      expect(statuses.map(({ unused, staged }) => [unused, staged])).toEqual([[true, undefined]]);
+    },
+  );
+
+  it("does not move what an earlier leader wrote of pods that are still there, finished", async () => {
+    const cluster = clusterWith(
+      claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 60_000 }) }),
+    );
+    cluster.pods.set("pod-1", podWith({ isTerminal: true, node: undefined }));
+
+    const { clock, statuses } = await leading(cluster);
+    await clock.advance(120_000);
+
+    expect(statuses).toEqual([]);
+  });
+
+  it.each([
+    {
+      name: "in what it would change",
+      breakIn: (cluster: FakeCluster) => {
+        cluster.onMisfits = () => {
+          throw new TypeError("a bug");
+        };
+      },
+      isTaken: false,
+    },
+    {
+      name: "in one of those who are told of it",
+      breakIn: (cluster: FakeCluster, { agentStates }: LeaderSession) => {
+        agentStates.onReport = () => {
+          throw new TypeError("a bug");
+        };
+        cluster.onMisfits = () => {};
+      },
+      isTaken: true,
+    },
+  ])("takes all of a report or nothing where a bug shows $name", async ({ breakIn, isTaken }) => {
+    const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, sinceMs: NOON - 60_000 }) }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { term, statuses, clock } = await leading(cluster);
+    breakIn(cluster, term);
+
+    expect(() => tell(term, reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
+    await clock.advance(20_000);
+
+    // What the fleet has taken the claim was told of, too.
+    expect(term.fleet.view("n1") !== undefined).toBe(isTaken);
+    expect(statuses.map(({ reason }) => reason)).toEqual(isTaken ? ["Mounted"] : []);
+  });
+
+  it("leaves alone a claim in whose evidence a bug shows, names it, and goes on with the others and with the reports of their nodes", async () => {
+    const release = releaseOf("pod-1", { after: 900, by: 950 });
+    const lastUse = lastUseWith({ releaseId: release.id });
+    const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, reason: "Unmounted", lastUse }) }));
+    const bad = claimWith({ name: "bad", uid: "claim-bad", volume: "pv-bad" });
+    cluster.byKey.set(bad.key, bad);
+    cluster.volumes.set("pv-bad", volumeWith({ key: "pv-bad", claim: { key: bad.key, uid: bad.uid } }));
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { podsOf } = cluster;
+    let isBroken = true;
+    cluster.podsOf = (key) => {
+      if (isBroken && key === bad.key) throw new TypeError("a bug");
+      return podsOf(key);
+    };
+    const { term, statuses, internalErrors, clock } = await leading(cluster);
+
+    const volume = { by: "name", name: "pv-bad" } as const;
+    const releases = [release, { ...releaseOf("pod-2", { after: 900, by: 960 }), volume }];
+    const outcome = tell(term, reportWith({ holds: [holdOf("pod-3")], releases }));
+    await clock.advance(20_000);
+    const named = internalErrors.check();
+    const written = statuses.map(({ reason }) => reason);
+    isBroken = false;
+    await clock.advance(120_000);
+
+    expect(outcome).toMatchObject({ kind: "accepted", answer: { forget: [release.id] } });
+    expect(named).toMatchObject({ detail: expect.stringContaining("claims: shop/bad") });
+    expect(written).toEqual(["Mounted"]);
+    expect(statuses.map(({ reason }) => reason)).toContain("Unmounted");
+  });
+
+  it("takes a report in steps, and drops it where another one of the node was taken between two of them", async () => {
+    const { term } = await leading(clusterWith(claimWith()));
+    const [early, late] = [1, 2].map((at) =>
+      reportWith({ generation: at, read: { beganAt: 999 + at, endedAt: 1_000 } }),
+    );
+    const steps = term.onReport(early ?? reportWith());
+    steps.next();
+
+    const taken = tell(term, late ?? reportWith());
+    const outcome = finish(steps);
+
+    expect(taken.kind).toBe("accepted");
+    expect(outcome).toMatchObject({ kind: "stale", why: "another report of the node was taken meanwhile" });
+    expect(term.fleet.view("n1")?.generation).toBe(2);
+  });
+
+  it("ends with its signal, also when it waits for nodes", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const { term } = await leading(cluster);
+
+    expect(term.unreported).toEqual(["n1"]);
+  });
+
+  it("asks at once those nodes for all they know whose word a claim waits for, and the others once there is time for all", async () => {
+    const cluster = clusterWith(claimWith({ status: mountedStatus(["n9"]) }));
+    // Of so many that their whole states take five seconds; the randomness here is always one half.
+    const names = Array.from({ length: 1_000 }, (_, index) => `other-${index}`);
+    for (const name of names) cluster.nodes.set(name, nodeWith(name));
+    const { term, clock } = await leading(cluster);
+    const asked = (): number => names.filter((name) => tell(term, heartbeatOf(name)).kind === "unknown").length;
+
+    const [holder, atOnce] = [tell(term, heartbeatOf("n9")).kind, asked()];
+    await clock.advance(5_000);
+
+    expect([holder, atOnce, asked()]).toEqual(["unknown", 0, 1_000]);
+  });
+
+  it("answers each report with what the API server's clock shows at least", async () => {
+    const { term, clock } = await leading(clusterWith(claimWith()));
+
+    const outcome = tell(term, reportWith());
+
+    expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
+  });
+
+  it("names the volumes that the node's agent has to look at", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.misfitsOf.set("n1", { volumes: [{ name: "pv-1", resourceVersion: "12" }], waiting: ["pod-1"] });
+    const { term } = await leading(cluster);
+
+    expect(tell(term, reportWith())).toMatchObject({
+      answer: { volumes: [{ name: "pv-1", resourceVersion: "12" }] },
+    });
+  });
+
+  it("hands on which pods wait there for a volume that excludes the node", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.misfitsOf.set("n1", { volumes: [], waiting: ["pod-1"] });
+    const { term, waiting } = await leading(cluster);
+
+    tell(term, reportWith());
+
+    expect(waiting).toEqual([["n1", "pod-1"]]);
+  });
+
+  it("knows as it begins which pods wait on all nodes, before any of them has reported", async () => {
+    const cluster = clusterWith(claimWith());
+    for (const node of ["n1", "n2"]) {
+      cluster.nodes.set(node, nodeWith(node));
+      cluster.misfitsOf.set(node, { volumes: [], waiting: [`pod-on-${node}`] });
+    }
+
+    const { waiting } = await leading(cluster);
+
+    expect(waiting).toEqual([
+      ["n1", "pod-on-n1"],
+      ["n2", "pod-on-n2"],
+    ]);
+  });
+
+  it("hands that on as one: half of it would say less than what was known before", async () => {
+    const [cluster, clock] = [clusterWith(claimWith()), createFakeClock()];
+    for (let node = 1; node <= 40; node += 1) cluster.nodes.set(`n${node}`, nodeWith(`n${node}`));
+    cluster.onMisfits = () => clock.pass(1);
+    const { waiting } = await leading(cluster, [], { clock });
+
+    const early = waiting.length;
+    await clock.advance(100);
+
+    expect([early, waiting.length]).toEqual([0, 40]);
+  });
+
+  it("takes turns with others where it takes long to know that, and answers no report before", async () => {
+    const [cluster, clock] = [clusterWith(claimWith()), createFakeClock()];
+    for (let node = 1; node <= 40; node += 1) cluster.nodes.set(`n${node}`, nodeWith(`n${node}`));
+    cluster.onMisfits = () => clock.pass(1);
+    const { term } = await leading(cluster, [], { clock });
+
+    const before = term.notReady();
+    await clock.advance(100);
+
+    expect(before).toMatchObject({ kind: "not-ready" });
+    expect(term.notReady()).toBeUndefined();
+    expect(tell(term, reportWith())).toMatchObject({ kind: "accepted" });
+  });
+
+  it("tells an agent that there are none", async () => {
+    const { term } = await leading(clusterWith(claimWith()));
+
+    expect(tell(term, reportWith())).toMatchObject({ answer: { volumes: [] } });
+  });
+
+  it("asks a node for a scan that has told only of the time before a gap ended", async () => {
+    const cluster = clusterWith(claimWith());
+    cluster.nodes.set("n1", nodeWith("n1"));
+    const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
+    const { term, clock } = await leading(cluster, [], { gaps: [gap] });
+
+    const before = tell(term, reportWith());
+    await clock.advance(5_000);
+    const after = tell(term, reportWith());
+
+    expect(before).toMatchObject({ kind: "accepted", answer: { scan: `${term.session}/1` } });
+    expect(after).not.toHaveProperty("answer.scan");
+  });
+
+  it("says so when a node's boot clock went back, and takes the node as it is", async () => {
+    const { term, clock, logger } = await leading(clusterWith(claimWith()));
+    const tellAt = (sentAt: number) => tell(term, reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
+    tellAt(7_200_000);
+
+    const outcomes = [];
+    for (let index = 0; index < 5; index += 1) {
+      clock.pass(30_000);
+      outcomes.push(tellAt(3_600_000 + index * 30_000).kind);
+    }
+
+    expect(outcomes).toEqual(["stale", "stale", "stale", "stale", "accepted"]);
+    expect(logger.lines).toContainEqual({
+      level: "warn",
+      message: "node's boot clock went back, taken as it is now",
+      fields: { node: "n1", setBackMs: 3_480_000 },
+    });
+  });
+});

@@ -1,0 +1,302 @@
+import { describe, expect, it } from "vitest";
+import type { PodWatch, UnstoredClaim, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
+import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
+import { PodWatchHistory } from "../../../../aggregator/pod-watch/pod-watch-history.ts";
+import {
+  COVERAGE_ANNOTATION,
+  readCoverage,
+  writeCoverage,
+} from "../../../../aggregator/sources/watch-history-annotation.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { NOON, podWith } from "../world.ts";
+
+const PREDECESSOR: WatchHistory = {
+  sinceMs: NOON - 60_000,
+  gaps: [],
+  reached: "100",
+  reachedAtMs: NOON - 3_000,
+  leasesAt: "90",
+};
+const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
+
+const GAP = { fromMs: NOON - 80_000, toMs: NOON - 70_000, leasesAt: undefined, openNodes: undefined };
+
+class World {
+  nowMs = NOON;
+  watch: PodWatch | undefined = { sinceVersion: "50", sinceMs: NOON - 30_000 };
+  reached: string | undefined = "100";
+  isAtRest = true;
+  /** How many things were told, and how many of them were dealt with. */
+  told = 0;
+  dealtWith = 0;
+  unstored: readonly UnstoredClaim[] | undefined = [];
+  readonly inherited: UnstoredClaim[] = [];
+  readonly logger = createFakeLogger();
+  readonly ends = new EndedPods({ isTold: () => true, nowMs: () => NOON });
+  readonly coverage = new PodWatchHistory({
+    logger: this.logger,
+    ends: this.ends,
+    unstored: { begin: (claims) => this.inherited.push(...claims), list: () => this.unstored },
+    cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
+    isAtRest: () => this.isAtRest,
+    mark: () => {
+      const marked = this.told;
+      return () => this.dealtWith >= marked;
+    },
+    time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
+  });
+
+  /** What a renewal writes after some seconds. */
+  renew(seconds: number, reached: string | undefined): ReturnType<typeof readCoverage> {
+    this.nowMs += seconds * 1_000;
+    this.reached = reached;
+    return readCoverage(this.coverage.handOver()[COVERAGE_ANNOTATION], this.nowMs);
+  }
+}
+
+describe("the coverage that is handed over", () => {
+  it("goes on from the predecessor's, with the time at which the watch had surely come that far", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+
+    const first = world.renew(2, "100");
+    const second = world.renew(2, "110");
+
+    expect(first).toEqual({ ...PREDECESSOR, unstored: [] });
+    // At the last look before it had not, or had just: that was at 12:00:02, by a clock that may be a tenth of a second ahead.
+    expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900, unstored: [] });
+  });
+
+  it("is the predecessor's word as long as nothing has been dealt with", () => {
+    const world = new World();
+    world.isAtRest = false;
+    world.coverage.begin(LEFT);
+
+    const busy = world.renew(2, "110");
+    world.isAtRest = true;
+    const quiet = world.renew(2, "110");
+
+    expect(busy).toBeUndefined();
+    expect(quiet).toMatchObject({ reached: "110" });
+  });
+
+  it("tells of decisions that are not stored, and of those that a predecessor could not store", () => {
+    const left = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR, [{ uid: "a", sinceMs: NOON - 9_000 }]) };
+    const world = new World();
+    world.coverage.begin(left);
+    world.unstored = [
+      { uid: "b", sinceMs: NOON - 5_000 },
+      { uid: "c", sinceMs: undefined },
+    ];
+
+    const handed = world.renew(2, "110");
+
+    expect(world.inherited).toEqual([{ uid: "a", sinceMs: NOON - 9_000 }]);
+    expect(handed).toMatchObject({ reached: "110", unstored: world.unstored });
+  });
+
+  it("stays what it was while more decisions are not stored than can be told of", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+    world.unstored = undefined;
+
+    const full = world.renew(2, "120");
+    world.unstored = [];
+
+    expect(full).toBeUndefined();
+    expect(world.renew(2, "120")).toMatchObject({ reached: "120" });
+  });
+
+  it("stays where it is while something waits to be dealt with", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    world.isAtRest = false;
+
+    expect(world.renew(2, "120")).toMatchObject({ reached: "110" });
+  });
+
+  it("goes on where there is always something to do: as far as it was when what was told by then was dealt with", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.isAtRest = false;
+
+    world.told = 5;
+    const first = world.renew(2, "110");
+    world.told = 9;
+    world.dealtWith = 4;
+    const second = world.renew(2, "120");
+    world.dealtWith = 5;
+    const third = world.renew(2, "130");
+    world.dealtWith = 9;
+    const fourth = world.renew(2, "140");
+
+    // What was told up to 110 was dealt with when the watch had come to 130, and what was told up to there at 140.
+    expect([first, second, third?.reached, fourth?.reached]).toEqual([undefined, undefined, "110", "130"]);
+    expect(third?.reachedAtMs).toBe(NOON - 100);
+  });
+
+  it.each([
+    { name: "no", what: "it began in time", sinceVersion: "100", left: LEFT, breaks: false },
+    { name: "yes", what: "it began after the predecessor's word", sinceVersion: "101", left: LEFT, breaks: true },
+    { name: "no", what: "nobody has left a word", sinceVersion: "101", left: {}, breaks: false },
+  ])("would be broken by this watch? $name, $what", ({ sinceVersion, left, breaks }) => {
+    const world = new World();
+    world.watch = { sinceVersion, sinceMs: NOON - 1_000 };
+
+    expect(world.coverage.wouldBreak(left)).toBe(breaks);
+  });
+
+  it("begins anew, and says so, when the own watch began after the predecessor's word", () => {
+    const world = new World();
+    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
+    world.coverage.begin(LEFT);
+
+    expect(world.renew(2, "110")).toMatchObject({
+      sinceMs: NOON - 1_000,
+      gaps: [{ fromMs: NOON - 3_000, toMs: NOON - 1_000, leasesAt: "90", openNodes: undefined }],
+      reached: "110",
+    });
+    expect(world.logger.messages("warn")).toHaveLength(1);
+  });
+
+  it("begins anew when pods had to be listed anew in the middle", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
+    world.isAtRest = false;
+    const before = world.renew(3, "130");
+    world.isAtRest = true;
+    const after = world.renew(2, "131");
+
+    expect(before).toBeUndefined();
+    expect(after).toMatchObject({
+      sinceMs: NOON + 4_000,
+      gaps: [{ fromMs: NOON - 100, toMs: NOON + 4_000 }],
+      reached: "131",
+    });
+  });
+
+  it("does not move while pods have to be listed anew", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.renew(2, "110");
+
+    expect(world.renew(2, undefined)).toMatchObject({ reached: "110" });
+  });
+
+  it("begins anew when ends that no leader has dealt with had to be dropped", () => {
+    const world = new World();
+    for (let gone = 60; gone <= 50_060; gone += 1) {
+      world.ends.note({ pod: podWith({ claims: ["data"] }), gone: String(gone), wasOver: false, seenAtMs: NOON });
+    }
+    world.coverage.begin(LEFT);
+
+    expect(world.renew(2, "50070")).toMatchObject({
+      sinceMs: NOON,
+      gaps: [{ fromMs: NOON - 3_000, toMs: NOON }],
+    });
+  });
+
+  it("lets go of ends that a leader has dealt with", () => {
+    const world = new World();
+    for (const gone of ["99", "100", "101"]) {
+      world.ends.note({ pod: podWith({ claims: ["data"] }), gone, wasOver: false, seenAtMs: NOON });
+    }
+
+    world.coverage.onHandedOver({ annotations: LEFT, resourceVersion: "91" });
+    world.coverage.onHandedOver({ annotations: { [COVERAGE_ANNOTATION]: "nonsense" }, resourceVersion: "92" });
+
+    expect(world.ends.open.map(({ gone }) => gone)).toEqual(["101"]);
+  });
+
+  it("tells of a Lease that was there a kubelet's Lease before the watch had surely come that far", () => {
+    const world = new World();
+    world.coverage.begin({});
+    const seen = (resourceVersion: string): void => world.coverage.onHandedOver({ annotations: {}, resourceVersion });
+
+    seen("95");
+    world.renew(30, "100");
+    seen("97");
+
+    // A living kubelet's may be as old as that.
+    expect(world.renew(10, "110")).toMatchObject({ reached: "110", leasesAt: undefined });
+    world.renew(1, "120");
+    expect(world.renew(1, "130")).toMatchObject({ reached: "130", leasesAt: "95" });
+    world.renew(30, "140");
+    expect(world.renew(1, "150")).toMatchObject({ reached: "150", leasesAt: "97" });
+  });
+
+  it("knows that nobody watched before where no predecessor's word is left", () => {
+    const world = new World();
+    world.coverage.begin({});
+
+    expect(world.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON - 30_000 }]);
+  });
+
+  it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
+    const world = new World();
+    world.coverage.begin({});
+    for (const reached of ["110", "120"]) {
+      world.nowMs += 2_000;
+      world.reached = reached;
+      world.coverage.update();
+    }
+
+    world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
+    world.coverage.update();
+
+    // At the last look but one, by a clock that may be a tenth of a second ahead.
+    expect(world.coverage.gaps().at(-1)).toMatchObject({ fromMs: NOON + 1_900, toMs: NOON + 9_000 });
+  });
+
+  it("begins anew, and takes no Lease from before for old, when etcd was restored from a backup", () => {
+    const world = new World();
+    world.coverage.begin(LEFT);
+    world.coverage.onHandedOver({ annotations: {}, resourceVersion: "97" });
+    const before = world.renew(2, "110");
+    world.watch = { sinceVersion: "60", sinceMs: NOON + 60_000 };
+
+    world.nowMs = NOON + 60_000;
+    const restored = world.renew(1, "60");
+    const later = world.renew(1, "61");
+
+    const gaps = [{ fromMs: before?.reachedAtMs, toMs: NOON + 60_000, leasesAt: undefined }];
+    expect(before?.reached).toBe("110");
+    expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gaps });
+    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", leasesAt: undefined, gaps });
+  });
+
+  it("hands over a gap until all nodes have told what was used meanwhile", () => {
+    const world = new World();
+    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
+    world.coverage.begin(LEFT);
+
+    world.coverage.settle(() => ["n1"]);
+    const open = world.renew(2, "110");
+    world.coverage.settle(() => []);
+
+    expect(open).toMatchObject({ gaps: [{ openNodes: ["n1"] }] });
+    expect(world.renew(2, "111")).toMatchObject({ gaps: [] });
+  });
+
+  it("knows of no gap before the first list of pods", () => {
+    const world = new World();
+    world.watch = undefined;
+    world.coverage.begin({ [COVERAGE_ANNOTATION]: writeCoverage({ ...PREDECESSOR, gaps: [GAP] }) });
+
+    expect(world.coverage.gaps()).toEqual([]);
+  });
+
+  it("says nothing before the first list of pods", () => {
+    const world = new World();
+    world.watch = undefined;
+    world.coverage.begin({});
+
+    expect(world.renew(2, undefined)).toBeUndefined();
+  });
+});
