@@ -14,8 +14,8 @@ interface HealthParts {
   readonly journal: Journal;
   readonly observer: Observer;
   readonly pods: Informer<NodePod>;
-  readonly sender: Pick<ReportSender, "acceptedAt" | "signs">;
-  readonly enforcement: Pick<Enforcement, "check" | "signs" | "internalErrors">;
+  readonly sender: Pick<ReportSender, "acceptedAt" | "progress">;
+  readonly enforcement: Pick<Enforcement, "check" | "progress" | "internalErrors">;
 }
 
 interface HealthFacts {
@@ -36,15 +36,15 @@ const MISSED_HEARTBEATS = 3;
 /** What `/livez` and `/readyz` of an agent ask. Nothing that the agent only waits for is a reason to restart it. */
 export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health, "live" | "ready"> {
   const { clock, observer, pods, sender, enforcement } = parts;
-  const lasting = (signs: () => number | undefined, longestMs: number): (() => CheckResult) =>
-    watchdogCheck(clock, { signs, longestMs });
+  const lasting = (progress: () => number | undefined, longestMs: number): (() => CheckResult) =>
+    watchdogCheck(clock, { progress, longestMs });
   return {
     live: {
       ping: () => PASSED,
       "mount-table-loop": lasting(facts.looks, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
-      "report-loop": lasting(sender.signs, STUCK_AFTER_MS * 2),
-      "pod-watch-loop": lasting(pods.signs, WATCH_STUCK_AFTER_MS),
-      "affinity-loop": lasting(enforcement.signs, WATCH_STUCK_AFTER_MS),
+      "report-loop": lasting(sender.progress, STUCK_AFTER_MS * 2),
+      "pod-watch-loop": lasting(pods.progress, WATCH_STUCK_AFTER_MS),
+      "affinity-loop": lasting(enforcement.progress, WATCH_STUCK_AFTER_MS),
     },
     ready: {
       "mount-table": () =>

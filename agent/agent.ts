@@ -170,7 +170,7 @@ class Agent {
           this.#noteAnswer(answer, sent);
           this.#observer.onAnswer(answer);
           this.#enforcement.onAnswer(answer);
-          if (answer.reach !== undefined) this.#pods.reach(answer.reach);
+          if (answer.reach !== undefined) this.#pods.ensureAtLeast(answer.reach);
         },
       },
     );

@@ -1,6 +1,6 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
-import { type Breather, createBreather } from "../common/runtime/breather.ts";
+import { createYield, type YieldToEventLoop } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
@@ -17,7 +17,7 @@ import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
 import { LISTS } from "./api/read-api.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
-import { termListener } from "./leader/session-listener.ts";
+import { sessionListener } from "./leader/session-listener.ts";
 import { createMeasures, type Measures } from "./metrics/measures.ts";
 import { aggregatorHealth } from "./observability/aggregator-health.ts";
 import { registerGauges } from "./observability/gauges.ts";
@@ -107,15 +107,15 @@ class Aggregator {
   readonly #internalErrors: InternalErrors;
   /** Nothing where reports are taken from this machine alone. */
   readonly reporting: ReportServing | undefined;
-  /** The present time of leading: when another process may lead, whatever was begun comes to nothing. */
-  #term: LeaderSession | undefined;
-  readonly #listener = termListener(() => this.#term);
+  /** The present session: when another process may lead, whatever was begun comes to nothing. */
+  #session: LeaderSession | undefined;
+  readonly #listener = sessionListener(() => this.#session);
   /** Nothing was left undone at the end of the last one, and nothing came since that it would have had to do. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
-  readonly session = (): string | undefined => this.#term?.session;
-  readonly newBreather = (steps?: number): Breather => createBreather(this.#ports.clock, undefined, steps);
+  readonly session = (): string | undefined => this.#session?.session;
+  readonly newBreather = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;
@@ -142,7 +142,7 @@ class Aggregator {
         ...ports,
         client: this.#leadership.fenced,
         nowMs: () => this.#nowMs(),
-        onPolicy: () => this.#term?.reconciler.enqueueAll(),
+        onPolicy: () => this.#session?.reconciler.enqueueAll(),
       },
       config.upstreamCondition,
     );
@@ -150,16 +150,16 @@ class Aggregator {
     this.#measures = createMeasures(ports.metrics);
     this.#internalErrors = createInternalErrors(ports, WORK);
     this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
-    registerGauges(ports.metrics, { ...ports, ...config, cluster: this.#cluster, term: () => this.#term });
-    registerRejectionGauges(ports.metrics, this.#rejections, () => this.#term !== undefined);
-    registerWriteGauges(ports.metrics, () => this.#term?.reconciler.writes);
+    registerGauges(ports.metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
+    registerRejectionGauges(ports.metrics, this.#rejections, () => this.#session !== undefined);
+    registerWriteGauges(ports.metrics, () => this.#session?.reconciler.writes);
   }
 
   #newLeadership(): Leadership {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
-    const isAtRest = (): boolean => this.#term?.reconciler.isAtRest ?? this.#wasAtRest;
-    const mark = (): (() => boolean) => this.#term?.reconciler.mark() ?? isAtRest;
+    const isAtRest = (): boolean => this.#session?.reconciler.isAtRest ?? this.#wasAtRest;
+    const mark = (): (() => boolean) => this.#session?.reconciler.mark() ?? isAtRest;
     const parts = { ...this.#ports, cluster, ends, unstored, isAtRest, mark, nowMs: () => this.#nowMs() };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
@@ -184,14 +184,14 @@ class Aggregator {
       ...this.#ports,
       cluster: this.#cluster,
       leadership: this.#leadership,
-      term: () => this.#term,
+      session: () => this.#session,
       internalErrors: this.#internalErrors,
       certificate: this.reporting && (() => this.#checkCertificate()),
     });
   }
 
   #checkCertificate(): CheckResult {
-    return this.reporting?.check({ nowMs: this.#nowMs(), leads: this.#term !== undefined }) ?? PASSED;
+    return this.reporting?.check({ nowMs: this.#nowMs(), leads: this.#session !== undefined }) ?? PASSED;
   }
 
   #checkStart(): CheckResult {
@@ -209,7 +209,7 @@ class Aggregator {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const term = new LeaderSession(
+    const session = new LeaderSession(
       {
         ...this.#ports,
         cluster: this.#cluster,
@@ -224,14 +224,14 @@ class Aggregator {
       },
       this.#config,
     );
-    this.#term = term;
-    this.#lists = term.routes(signal);
+    this.#session = session;
+    this.#lists = session.routes(signal);
     try {
       const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
-      await runTogether([(limited) => term.run(this.#ends.open, limited), this.#writing.tell, keep], signal);
+      await runTogether([(limited) => session.run(this.#ends.open, limited), this.#writing.tell, keep], signal);
     } finally {
-      this.#wasAtRest = term.reconciler.isAtRest;
-      this.#term = undefined;
+      this.#wasAtRest = session.reconciler.isAtRest;
+      this.#session = undefined;
       this.#lists = [];
     }
   }
@@ -243,25 +243,26 @@ class Aggregator {
   }
 
   #onPodEnded(end: EndedPod): void {
-    const term = this.#term;
+    const session = this.#session;
     // Without an election nobody else comes who would have to know.
-    if (term === undefined || this.#config.election !== undefined) this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
-    if (term === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
+    if (session === undefined || this.#config.election !== undefined)
+      this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
+    if (session === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
     this.#listener.onPodEnded(end);
   }
 
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
     // It may have lost the lead since the report began to come.
-    const [away, term] = [this.turnAway(), this.#term];
-    if (away !== undefined || term === undefined) return away ?? NOT_LEADING;
-    const outcome = yield* this.#internalErrors.in("reports").attemptInSteps(report.node, term.onReport(report));
+    const [away, session] = [this.turnAway(), this.#session];
+    if (away !== undefined || session === undefined) return away ?? NOT_LEADING;
+    const outcome = yield* this.#internalErrors.in("reports").attemptInSteps(report.node, session.onReport(report));
     // Or since it began to be taken: then another process says what may be forgotten.
-    return term === this.#term ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
+    return session === this.#session ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
   }
 
   #whyNoReports(): TurnedAway | undefined {
     if (this.#cluster.unsynced().length > 0) return NOT_LISTED;
-    return this.#term !== undefined && this.#leadership.isLeading() ? this.#term.notReady() : NOT_LEADING;
+    return this.#session !== undefined && this.#leadership.isLeading() ? this.#session.notReady() : NOT_LEADING;
   }
 
   holdRejections(): string | undefined {

@@ -32,13 +32,13 @@ export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "re
   const { clock, cluster, storage, reconciler, errors } = parts;
   const { nodes, classes, volumes, claims, capacities } = cluster;
   const followed = { nodes, classes, volumes, claims, ...(parts.isPublishing ? { capacities } : {}) };
-  const signsOfAll = (): number => Object.values(followed).reduce((sum, { signs }) => sum + signs(), 0);
+  const signsOfAll = (): number => Object.values(followed).reduce((sum, { progress: signs }) => sum + signs(), 0);
   return {
     live: {
       ping: () => PASSED,
-      "watch-loops": watchdogCheck(clock, { signs: signsOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
-      "volume-loop": watchdogCheck(clock, { signs: () => reconciler.signs, longestMs: WORK_STUCK_AFTER_MS }),
-      "pool-loop": watchdogCheck(clock, { signs: () => storage.turns, longestMs: WORK_STUCK_AFTER_MS }),
+      "watch-loops": watchdogCheck(clock, { progress: signsOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
+      "volume-loop": watchdogCheck(clock, { progress: () => reconciler.signs, longestMs: WORK_STUCK_AFTER_MS }),
+      "pool-loop": watchdogCheck(clock, { progress: () => storage.turns, longestMs: WORK_STUCK_AFTER_MS }),
     },
     ready: {
       watches: () => checkWatches(followed),

@@ -72,7 +72,7 @@ export class Reconciler {
   }
 
   get signs(): number | undefined {
-    return this.#queue.signs;
+    return this.#queue.progress;
   }
 
   /** A claim came, changed or went. Most claims of a cluster are no business of this node. */

@@ -54,7 +54,7 @@ export function createSettling(
       await clock.sleep(settleMs, signal);
       while (!signal.aborted && !isSettled) {
         if (isWanted && leastVersion === undefined) await ask(signal);
-        if (leastVersion !== undefined) claims.reach(leastVersion);
+        if (leastVersion !== undefined) claims.ensureAtLeast(leastVersion);
         isSettled = isReached();
         if (!isSettled) await clock.sleep(RETRY_MS, signal);
       }

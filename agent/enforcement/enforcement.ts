@@ -15,7 +15,7 @@ export interface Enforcement {
   /** Which pods cannot be judged for a bug. */
   readonly internalErrors: () => CheckResult;
   /** Changes with each end of what is being done, and is nothing while nothing is. */
-  readonly signs: () => number | undefined;
+  readonly progress: () => number | undefined;
   /** For `/debug/verdicts`. */
   readonly describe: () => object;
 }
@@ -35,7 +35,7 @@ export function createEnforcement(parts: Omit<EnforcerParts, "internalErrors">, 
       onAnswer: () => {},
       check: () => ({ ok: true, detail: mode }),
       internalErrors,
-      signs: () => undefined,
+      progress: () => undefined,
       describe: () => ({ mode, pods: [] }),
     };
   }
@@ -48,7 +48,7 @@ export function createEnforcement(parts: Omit<EnforcerParts, "internalErrors">, 
     onAnswer: (answer) => errors.attempt("answer", () => enforcer.onAnswer(answer)),
     check: () => checkOf(enforcer, options),
     internalErrors,
-    signs: () => enforcer.signs,
+    progress: () => enforcer.progress,
     describe: () => ({ mode, ...enforcer.state(), survey: enforcer.survey(), pods: enforcer.describe() }),
   };
 }

@@ -123,8 +123,8 @@ export class Enforcer {
   }
 
   /** Changes with each end of a look, and is nothing while no pod is looked at. */
-  get signs(): number | undefined {
-    return this.#queue.signs;
+  get progress(): number | undefined {
+    return this.#queue.progress;
   }
 
   /** The pods of the node that name a claim, and how many of them are wrong here. */

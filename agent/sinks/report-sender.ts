@@ -18,7 +18,7 @@ export interface ReportSender {
   /** When the last report was accepted, on the boot clock; nothing before the first. */
   readonly acceptedAt: () => number | undefined;
   /** Another number at each try, and nothing while there is nothing to send. */
-  readonly signs: () => number | undefined;
+  readonly progress: () => number | undefined;
 }
 
 interface ReportSenderParts {
@@ -76,7 +76,7 @@ export function createReportSender(
 
   return {
     acceptedAt: () => acceptedAt,
-    signs: () => triedAt,
+    progress: () => triedAt,
     submit: (build) => {
       newest = build;
       submitted.abort("submitted");

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { createBreather } from "../../common/runtime/breather.ts";
+import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -136,7 +136,7 @@ class SqliteJournal {
     if (identityOf(this.#path) !== opened.identity)
       throw new MooringError("journal-unusable", "its file was removed or replaced");
     const headOf = (digest: string) => headRow(this.#place.node, state, digest);
-    await opened.file.write(rowsOf(changes), { headOf, pause: createBreather(this.#parts.clock) });
+    await opened.file.write(rowsOf(changes), { headOf, pause: createYield(this.#parts.clock) });
     opened.stored = state;
     const before = opened.logBytes;
     opened.logBytes = sizeOf(`${this.#path}-wal`);
@@ -190,7 +190,7 @@ class SqliteJournal {
       const identity = identityOf(this.#path);
       if (identity === undefined || (before !== undefined && identity !== before))
         throw new MooringError("journal-unusable", "its file was replaced while it was opened");
-      const pause = createBreather(this.#parts.clock);
+      const pause = createYield(this.#parts.clock);
       const { rows, digest } = await file.read(pause);
       const found = await stateIn(rows, { digest, pause });
       if (found !== undefined && found.node !== this.#place.node)

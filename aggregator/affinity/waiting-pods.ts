@@ -1,4 +1,4 @@
-import { createBreather } from "../../common/runtime/breather.ts";
+import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -20,7 +20,7 @@ export async function countWaiting(
   signal: AbortSignal,
 ): Promise<boolean> {
   const errors = internalErrors.in("reports");
-  const breathe = createBreather(clock, signal);
+  const breathe = createYield(clock, signal);
   const counted = new Map<string, readonly string[]>();
   for (const node of cluster.nodeNames()) {
     counted.set(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);

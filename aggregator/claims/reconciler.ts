@@ -119,8 +119,8 @@ export class Reconciler {
   }
 
   /** Changes with each end of a look, and is nothing while no claim is looked at. */
-  get signs(): number | undefined {
-    return this.#queue.signs;
+  get progress(): number | undefined {
+    return this.#queue.progress;
   }
 
   /** Whatever has been told so far was looked at, and what came of it was written. */

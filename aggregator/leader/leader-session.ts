@@ -57,7 +57,7 @@ export interface LeaderSessionParts {
 }
 
 /**
- * One time of leading: what nodes said, what was made of it, and what is written. It begins with what the API server has and with the
+ * One session of a leader: what nodes said, what was made of it, and what is written. It begins with what the API server has and with the
  * ends of pods that nobody has dealt with, and nothing of it outlives it: who leads again begins anew.
  */
 export class LeaderSession {

@@ -24,7 +24,7 @@ export interface Leadership {
   /** Who leads; nothing where there is nobody else. */
   readonly check: (() => CheckResult) | undefined;
   /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
-  readonly signs: () => number | undefined;
+  readonly progress: () => number | undefined;
   /** What pods were watched. */
   readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
@@ -54,7 +54,7 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
     isLeading: () => true,
     fenced: client,
     check: undefined,
-    signs: () => undefined,
+    progress: () => undefined,
     coverage,
     run: async (lead, signal) => {
       // There is no Lease to read: nobody is known to have watched before.
@@ -95,7 +95,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     fenced,
     coverage,
     // Nobody competes before everything has been listed: until then nothing can be stuck.
-    signs: () => elector.view().tries || undefined,
+    progress: () => elector.view().tries || undefined,
     check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {

@@ -1,19 +1,19 @@
 import type { ClusterListener } from "../sources/cluster.ts";
 import type { LeaderSession } from "./leader-session.ts";
 
-/** What the watches of the cluster tell the present time of leading, while there is one. */
-export function termListener(
-  term: () => LeaderSession | undefined,
+/** What the watches of the cluster tell the present session, while there is one. */
+export function sessionListener(
+  session: () => LeaderSession | undefined,
 ): Omit<ClusterListener, "onRejected" | "onClaimSetBack"> {
   return {
-    onClaim: (key) => term()?.onClaim(key),
-    onClaimGone: (claim) => term()?.onClaimGone(claim),
-    onClaimBound: (claim) => term()?.onClaimBound(claim),
-    onVolume: (name) => term()?.volumes.onVolume(name),
-    onPodEnded: (end) => term()?.reconciler.onPodEnded(end),
-    onPodsListed: () => term()?.onPodsListed(),
-    onPodPlaced: (pod) => term()?.reconciler.onPodPlaced(pod),
-    onNode: (name) => term()?.agentStates.onNode(name),
-    onAgentPod: (node) => term()?.agentStates.onAgentPod(node),
+    onClaim: (key) => session()?.onClaim(key),
+    onClaimGone: (claim) => session()?.onClaimGone(claim),
+    onClaimBound: (claim) => session()?.onClaimBound(claim),
+    onVolume: (name) => session()?.volumes.onVolume(name),
+    onPodEnded: (end) => session()?.reconciler.onPodEnded(end),
+    onPodsListed: () => session()?.onPodsListed(),
+    onPodPlaced: (pod) => session()?.reconciler.onPodPlaced(pod),
+    onNode: (name) => session()?.agentStates.onNode(name),
+    onAgentPod: (node) => session()?.agentStates.onAgentPod(node),
   };
 }

@@ -6,7 +6,7 @@ import { MOST_CLASSES } from "../core/class-labels.ts";
 import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
 import type { Unmount } from "../core/unmount-latency.ts";
 
-/** What is measured of times of leading: made once, since a registry takes each name once. */
+/** What is measured of sessions of leaders: made once, since a registry takes each name once. */
 export interface Measures {
   readonly queues: Readonly<Record<QueueName, QueueObserver>>;
   readonly unmounted: (unmounts: readonly Unmount[]) => void;
@@ -57,7 +57,7 @@ export function createMeasures(metrics: Metrics): Measures {
   };
 }
 
-/** What measures the queues of a time of leading. */
+/** What measures the queues of a session. */
 export function queuesOf({ measures }: { readonly measures?: Measures }): Pick<Measures, "queues"> | undefined {
   return measures && { queues: measures.queues };
 }

@@ -15,9 +15,9 @@ interface HealthParts {
   readonly clock: Clock;
   readonly client: KubeClient;
   readonly cluster: Cluster;
-  readonly leadership: Pick<Leadership, "check" | "signs">;
-  /** The present time of leading. */
-  readonly term: () => LeaderSession | undefined;
+  readonly leadership: Pick<Leadership, "check" | "progress">;
+  /** The present session. */
+  readonly session: () => LeaderSession | undefined;
   readonly internalErrors: Pick<InternalErrors, "check">;
   /** What agents see; nothing where reports are taken from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
@@ -32,28 +32,28 @@ const SILENT_SHARE = 0.1;
 
 /** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
-  const { clock, cluster, leadership, term, internalErrors, certificate } = parts;
-  const lasting = (signs: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
-    watchdogCheck(clock, { signs, longestMs });
-  const watches = Object.entries(cluster.informers).map(([resource, { signs }]) => [
+  const { clock, cluster, leadership, session, internalErrors, certificate } = parts;
+  const lasting = (progress: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
+    watchdogCheck(clock, { progress, longestMs });
+  const watches = Object.entries(cluster.informers).map(([resource, { progress }]) => [
     `watch-${resource}`,
-    lasting(signs),
+    lasting(progress),
   ]);
   const watchChecks: Checks = Object.fromEntries(watches);
   return {
     live: {
       ping: () => PASSED,
       ...watchChecks,
-      "claims-queue": lasting(() => term()?.reconciler.signs),
-      "writes-queue": lasting(() => term()?.reconciler.writes.signs),
-      "volumes-queue": lasting(() => term()?.volumes.signs),
-      election: lasting(leadership.signs, ELECTION_STUCK_AFTER_MS),
+      "claims-queue": lasting(() => session()?.reconciler.progress),
+      "writes-queue": lasting(() => session()?.reconciler.writes.progress),
+      "volumes-queue": lasting(() => session()?.volumes.progress),
+      election: lasting(leadership.progress, ELECTION_STUCK_AFTER_MS),
     },
     ready: {
       cluster: () => checkStart(parts),
-      nodes: () => withSilence(checkNodes(term()), term()),
+      nodes: () => withSilence(checkNodes(session()), session()),
       "pod-watch": () => checkPodWatch(cluster),
-      writes: () => checkTerm(term()),
+      writes: () => checkSession(session()),
       "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
@@ -69,14 +69,14 @@ function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): Che
   );
 }
 
-function checkTerm(term: LeaderSession | undefined): CheckResult {
-  return term === undefined ? PASSED : checkWrites(term.reconciler.writes);
+function checkSession(session: LeaderSession | undefined): CheckResult {
+  return session === undefined ? PASSED : checkWrites(session.reconciler.writes);
 }
 
 /** Many Stale nodes at once are no trouble of single nodes any more. */
-function withSilence(result: CheckResult, term: LeaderSession | undefined): CheckResult {
-  if (!result.ok || result.detail === undefined || term === undefined) return result;
-  const { agentStates } = term;
+function withSilence(result: CheckResult, session: LeaderSession | undefined): CheckResult {
+  if (!result.ok || result.detail === undefined || session === undefined) return result;
+  const { agentStates } = session;
   const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];
   return silent > (silent + reporting) * SILENT_SHARE ? degraded(result.detail) : result;
 }

@@ -20,8 +20,8 @@ interface Watched {
   readonly claimMetrics: boolean;
   /** Series of single volumes, too. */
   readonly volumeMetrics: boolean;
-  /** The present time of leading; without one there is nothing to tell of nodes and claims. */
-  readonly term: () => LeaderSession | undefined;
+  /** The present session; without one there is nothing to tell of nodes and claims. */
+  readonly session: () => LeaderSession | undefined;
   readonly protection: ProtectionMode;
 }
 
@@ -36,19 +36,19 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerNodeGauges(metrics, watched);
   registerProtectionGauges(metrics, watched);
   registerObjects(metrics, watched);
-  registerVolumeGauges(metrics, () => watched.term()?.volumes);
+  registerVolumeGauges(metrics, () => watched.session()?.volumes);
   registerStorageMetrics(metrics, {
     cluster: watched.cluster,
-    leads: () => watched.term() !== undefined,
+    leads: () => watched.session() !== undefined,
     earliestMs: () => earliestMs(watched),
   });
 }
 
-function registerObjects(metrics: Metrics, { cluster, term, claimMetrics, volumeMetrics }: Watched): void {
-  if (claimMetrics) registerClaimMetrics(metrics, () => (term() === undefined ? [] : cluster.claims()));
+function registerObjects(metrics: Metrics, { cluster, session, claimMetrics, volumeMetrics }: Watched): void {
+  if (claimMetrics) registerClaimMetrics(metrics, () => (session() === undefined ? [] : cluster.claims()));
   if (volumeMetrics)
     registerVolumeMetrics(metrics, {
-      volumes: () => (term() === undefined ? [] : cluster.allVolumes()),
+      volumes: () => (session() === undefined ? [] : cluster.allVolumes()),
       phaseSince: cluster.phaseSince,
     });
 }
@@ -58,9 +58,9 @@ function earliestMs({ client, clock }: Watched): number {
   return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
-function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
+function registerQueueGauges(metrics: Metrics, { session }: Watched): void {
   registerQueueDepths(metrics, () => {
-    const present = term();
+    const present = session();
     if (present === undefined) return undefined;
     const { reconciler, agentStates } = present;
     return { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
@@ -68,10 +68,10 @@ function registerQueueGauges(metrics: Metrics, { term }: Watched): void {
 }
 
 /** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */
-function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
+function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
   metrics.gauge(
     { name: "mooring_nodes_reporting", help: "Nodes that have reported to this leader." },
-    () => term()?.fleet.size,
+    () => session()?.fleet.size,
   );
   metrics.series(
     {
@@ -81,7 +81,7 @@ function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
       labels: ["state"],
     },
     () => {
-      const present = term();
+      const present = session();
       if (present === undefined) return [];
       return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.count(state) }));
     },
@@ -93,11 +93,11 @@ function registerNodeGauges(metrics: Metrics, { term }: Watched): void {
       type: "gauge",
       labels: ["node"],
     },
-    () => (term()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
+    () => (session()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
   );
 }
 
-function registerProtectionGauges(metrics: Metrics, { term, protection }: Watched): void {
+function registerProtectionGauges(metrics: Metrics, { session, protection }: Watched): void {
   metrics.series(
     {
       name: "mooring_protection_mode",
@@ -112,7 +112,7 @@ function registerProtectionGauges(metrics: Metrics, { term, protection }: Watche
       name: "mooring_claims_deletion_held",
       help: "Claims that are being deleted and that nothing but protection keeps: no pod names them any more.",
     },
-    () => term()?.reconciler.deletions.held.size,
+    () => session()?.reconciler.deletions.held.size,
   );
   metrics.gauge(
     {
@@ -120,7 +120,7 @@ function registerProtectionGauges(metrics: Metrics, { term, protection }: Watche
       help: "For how long the claim has been kept so that has been for longest; 0 where there is none.",
     },
     () => {
-      const held = term()?.reconciler.deletions.held;
+      const held = session()?.reconciler.deletions.held;
       return held && held.oldestMs / 1000;
     },
   );

@@ -2,8 +2,8 @@ import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts
 import type { Reconciler } from "../claims/reconciler.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 
-/** What a time of leading knows of the nodes that it waits for. */
-export interface NodesTerm {
+/** What a session knows of the nodes that it waits for. */
+export interface NodesSession {
   /** Nodes that are to report, and have not since leading began. */
   readonly unreported: readonly string[];
   readonly agentStates: Pick<AgentStates, "named">;
@@ -14,15 +14,15 @@ const MOST_NAMES = 5;
 
 /**
  * Ready when every node has been heard of since the start, or the time for that is over: then Stale nodes hold up only the claims that
- * need their word, which is told but no reason not to be ready. Without a term nothing is waited for.
+ * need their word, which is told but no reason not to be ready. Without a session nothing is waited for.
  */
-export function checkNodes(term: NodesTerm | undefined): CheckResult {
-  if (term === undefined) return PASSED;
-  const { unreported } = term;
+export function checkNodes(session: NodesSession | undefined): CheckResult {
+  if (session === undefined) return PASSED;
+  const { unreported } = session;
   if (unreported.length > 0) return failed(`not heard of since the start: ${counted(unreported)}`);
-  const silent = term.agentStates.named("Stale");
+  const silent = session.agentStates.named("Stale");
   if (silent.length === 0) return PASSED;
-  const claims = term.reconciler.heldUp;
+  const claims = session.reconciler.heldUp;
   return { ok: true, detail: `Stale: ${counted(silent)}; claims that wait for a node: ${claims}` };
 }
 

@@ -45,7 +45,7 @@ export class WatchGaps {
   readonly #limits: GapLimits;
   readonly #view: GapView;
   readonly #sights = new Map<string, AgentSight>();
-  /** They stay as long as this time of leading: what comes to light later is judged by them, too. */
+  /** They stay as long as this session: what comes to light later is judged by them, too. */
   readonly #tracks = new Map<string, GapTrack>();
   #words: readonly GapWord[] = [];
   #text = "[]";

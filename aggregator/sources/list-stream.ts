@@ -1,4 +1,4 @@
-import { createBreather } from "../../common/runtime/breather.ts";
+import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { AnswerCut, type RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route } from "../../common/runtime/http-server.ts";
@@ -60,7 +60,7 @@ export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal:
 async function* linesOf(entries: Iterable<object | undefined>, clock: Clock, signal: AbortSignal) {
   const until = clock.monotonicMs() + LONGEST_MS;
   // One entry may be a volume that thousands of nodes have mounted.
-  const breathe = createBreather(clock, signal, 1);
+  const breathe = createYield(clock, signal, 1);
   let [text, count] = ["", 0];
   for (const entry of entries) {
     if (entry !== undefined) {

@@ -1,4 +1,4 @@
-import type { Breather } from "../../common/runtime/breather.ts";
+import type { YieldToEventLoop } from "../../common/runtime/breather.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
@@ -44,10 +44,10 @@ export interface ReportTaker {
   readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
   readonly holdRejections: () => string | undefined;
-  /** Of this time of leading; every answer names it. Nothing while this process does not lead. */
+  /** Of this session; every answer names it. Nothing while this process does not lead. */
   readonly session: () => string | undefined;
   /** Lets others have a turn in the middle of long work; see `createBreather`. */
-  readonly newBreather: (stepsBetween?: number) => Breather;
+  readonly newBreather: (stepsBetween?: number) => YieldToEventLoop;
 }
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;

@@ -64,8 +64,8 @@ export class VolumeReconciler {
   }
 
   /** Changes with each end of a work, and is nothing while none is going on. */
-  get signs(): number | undefined {
-    return this.#queue.signs;
+  get progress(): number | undefined {
+    return this.#queue.progress;
   }
 
   /** Works from when everything has been listed until the signal is aborted. */

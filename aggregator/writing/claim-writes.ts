@@ -88,8 +88,8 @@ export class ClaimWrites {
   }
 
   /** Changes with each end of a write, and is nothing while none is under way. */
-  get signs(): number | undefined {
-    return this.#queue.signs;
+  get progress(): number | undefined {
+    return this.#queue.progress;
   }
 
   /** No claim wants to be written now, and no write is under way. */

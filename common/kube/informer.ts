@@ -1,4 +1,4 @@
-import { createBreather } from "../runtime/breather.ts";
+import { createYield } from "../runtime/breather.ts";
 import { runTogether } from "../runtime/lifecycle.ts";
 import type { KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
@@ -23,7 +23,7 @@ export interface Informer<T extends Stored, I extends string = never> {
   /** Nothing is missing but what is on its way: false while the watch is interrupted, and for a second afterwards. */
   readonly isCurrent: () => boolean;
   /** Lists anew unless the store has reached this resource version. */
-  readonly reach: (resourceVersion: string) => void;
+  readonly ensureAtLeast: (resourceVersion: string) => void;
   /** How often an object could not be read. */
   readonly undecodable: () => number;
   /** How many objects cannot be read now: they are missing from the store, or shown in an older state. */
@@ -35,7 +35,7 @@ export interface Informer<T extends Stored, I extends string = never> {
   /** How often the watch began anew. */
   readonly restarts: Restarts["counts"];
   /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
-  readonly signs: () => number;
+  readonly progress: () => number;
   /** Resolves when the signal is aborted. Rejects when it runs already: two would tell everything twice. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
@@ -78,7 +78,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     remove: (raw) => projector.remove(raw),
     replace: async (objects, resourceVersion) => {
       if (synced) projector.replace(objects, resourceVersion);
-      else await projector.fill(objects, createBreather(parts.clock));
+      else await projector.fill(objects, createYield(parts.clock));
       synced = true;
     },
     replaced: onReplaced,
@@ -97,13 +97,13 @@ export function createInformer<T extends Stored, I extends string = never>(
     hasSynced: () => synced,
     resourceVersion: reflector.resourceVersion,
     isCurrent: reflector.isCurrent,
-    reach: reflector.reach,
+    ensureAtLeast: reflector.ensureAtLeast,
     undecodable: () => projector.undecodable,
     unreadable: () => projector.unreadable,
     isStale: (key) => projector.isStale(key),
     drift: checker.drift,
     restarts: reflector.restarts,
-    signs: reflector.signs,
+    progress: reflector.progress,
     run: onceAtATime(collection.path, (signal) => runTogether(tasks, signal)),
   };
 }

@@ -34,13 +34,13 @@ export interface Reflector {
    * Lists anew unless the sink has reached this resource version. A watch of few objects hears of others' changes only by
    * bookmarks, about once a minute, so it can have seen everything and not know it.
    */
-  readonly reach: (resourceVersion: string) => void;
+  readonly ensureAtLeast: (resourceVersion: string) => void;
   /** Lists anew. */
   readonly relist: () => void;
   /** How often the watch began anew. */
   readonly restarts: Restarts["counts"];
   /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
-  readonly signs: () => number;
+  readonly progress: () => number;
 }
 
 /**
@@ -72,16 +72,16 @@ export function createReflector<T extends { readonly key: string }>(
     run: (signal) => reflection.run(signal),
     resourceVersion: () => reflection.position,
     isCurrent: () => reflection.position !== undefined && reflection.open.isCurrent,
-    reach: (resourceVersion) => reflection.reach(resourceVersion),
+    ensureAtLeast: (resourceVersion) => reflection.reach(resourceVersion),
     relist: () => reflection.relist(),
     restarts: reflection.restarts.counts,
-    signs: () => reflection.signs,
+    progress: () => reflection.progress,
   };
 }
 
 class Reflection<T extends { readonly key: string }> {
   position: string | undefined;
-  signs = 0;
+  progress = 0;
   readonly restarts = createRestarts();
   readonly open: OpenWatch;
   readonly #parts: KubeParts;
@@ -122,7 +122,7 @@ class Reflection<T extends { readonly key: string }> {
   /** Answers how many milliseconds to wait before the next try; nothing where there is no need. */
   async #followOnce(signal: AbortSignal): Promise<number | undefined> {
     this.#interruption = new AbortController();
-    this.signs += 1;
+    this.progress += 1;
     try {
       const end = await this.#followUntil(signal);
       this.restarts.note("ended");
@@ -196,7 +196,7 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   #gather(gathered: Map<string, T>, { type, object }: WatchEvent): void {
-    this.signs += 1;
+    this.progress += 1;
     if (type === "ERROR") throw watchError(object);
     if (type === "BOOKMARK") {
       this.#listByPages("the server does not mark the end of the list");
@@ -259,7 +259,7 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   #apply(event: WatchEvent): void {
-    this.signs += 1;
+    this.progress += 1;
     const { type, object } = event;
     if (type === "ERROR") throw watchError(object);
     const reached = versionOf(event);

@@ -85,7 +85,7 @@ export class WorkQueue {
   }
 
   /** Rises with each end of a work, and is nothing while none is going on: work of which none ends is stuck. */
-  get signs(): number | undefined {
+  get progress(): number | undefined {
     return this.#working.size === 0 ? undefined : this.#ended;
   }
 

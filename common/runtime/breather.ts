@@ -6,13 +6,13 @@ const SLICE_MS = 5;
 const STEPS = 16;
 
 /** Called after each step of long work; answers what to wait for before the next, if anything. */
-export type Breather = () => Promise<void> | undefined;
+export type YieldToEventLoop = () => Promise<void> | undefined;
 
 /**
  * For long work in small steps: called after each, it answers something to wait for whenever the work has held the event loop for
  * too long. A promise for each step would cost more than most steps do. The wait ends when the signal is aborted.
  */
-export function createBreather(clock: Clock, signal?: AbortSignal, stepsBetween = STEPS): Breather {
+export function createYield(clock: Clock, signal?: AbortSignal, stepsBetween = STEPS): YieldToEventLoop {
   let steps = 0;
   let begunAt = clock.monotonicMs();
   const pause = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-import type { Breather } from "./breather.ts";
+import type { YieldToEventLoop } from "./breather.ts";
 
 /** Work in steps: between two of them others may have a turn of the event loop. */
 export type Steps<T> = Generator<undefined, T>;
@@ -9,7 +9,7 @@ export function finish<T>(steps: Steps<T>): T {
 }
 
 /** Does it step by step, and waits after a step for what the breather answers; see `createBreather`. */
-export async function finishInTurns<T>(steps: Steps<T>, breathe: Breather): Promise<T> {
+export async function finishInTurns<T>(steps: Steps<T>, breathe: YieldToEventLoop): Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;
     const pause = breathe();

@@ -1,6 +1,6 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
-import { createBreather } from "../../common/runtime/breather.ts";
+import { createYield } from "../../common/runtime/breather.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { redact } from "../../common/runtime/redact.ts";
@@ -9,7 +9,7 @@ import { MAX_REPORT_ENTRIES, MAX_REPORT_RELEASES } from "../../common/storage/no
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { FakeCluster } from "../unit/aggregator/fake-cluster.ts";
-import { lead } from "../unit/aggregator/leading-term.ts";
+import { lead } from "../unit/aggregator/leader-session.ts";
 import { claimWith, holdOf, nodeWith, releaseOf, reportWith, volumeWith } from "../unit/aggregator/world.ts";
 import { percentile } from "./statistics.ts";
 
@@ -84,13 +84,13 @@ function longestOf(times: readonly number[]): number {
 }
 
 /** Hands reports to a session that leads, and notes how much of the processor each step of taking one takes. */
-function takerOf({ term }: Awaited<ReturnType<typeof lead>>, turns: number[]): Parameters<typeof reportRoute>[0] {
+function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[]): Parameters<typeof reportRoute>[0] {
   return {
     turnAway: () => undefined,
     holdRejections: () => undefined,
     session: () => undefined,
-    newBreather: (stepsBetween) => createBreather(clock, undefined, stepsBetween),
-    onReport: (report) => timed(term.onReport(report), turns),
+    newBreather: (stepsBetween) => createYield(clock, undefined, stepsBetween),
+    onReport: (report) => timed(session.onReport(report), turns),
   };
 }
 

@@ -26,7 +26,7 @@ import { createFakeClock, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger, type FakeLogger } from "../../fakes/logger.ts";
 import { type FakeAnswer, json } from "../../fakes/transport.ts";
 import { FakeCluster } from "./fake-cluster.ts";
-import { createLeading, tell } from "./leading-term.ts";
+import { createLeading, tell } from "./leader-session.ts";
 
 /**
  * What becomes of a write: it is stored and the watch shows it, it is stored only, its claim is gone, or it fails; then it is
@@ -99,19 +99,19 @@ export class Harness {
   }
 
   get fleet(): FleetState {
-    return this.#leading.term.fleet;
+    return this.#leading.session.fleet;
   }
 
   get unreported(): readonly string[] {
-    return this.#leading.term.unreported;
+    return this.#leading.session.unreported;
   }
 
   get agentStates(): AgentStates {
-    return this.#leading.term.agentStates;
+    return this.#leading.session.agentStates;
   }
 
   get reconciler(): Reconciler {
-    return this.#leading.term.reconciler;
+    return this.#leading.session.reconciler;
   }
 
   #newLeading(): ReturnType<typeof createLeading> {
@@ -184,7 +184,7 @@ export class Harness {
   async report(report: NodeMessage, receipt: Partial<Receipt> = {}): Promise<readonly string[] | undefined> {
     const { atMs = this.clock.wallMs(), widthMs = 0 } = receipt;
     this.#received = { latestMs: atMs, widthMs };
-    const outcome = tell(this.#leading.term, report);
+    const outcome = tell(this.#leading.session, report);
     this.#received = undefined;
     await settle();
     return outcome.kind === "accepted" ? outcome.answer.forget : undefined;

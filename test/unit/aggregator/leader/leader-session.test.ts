@@ -6,7 +6,7 @@ import type { Claim } from "../../../../common/storage/claim.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { lastUseWith } from "../core/decisions.ts";
 import { FakeCluster } from "../fake-cluster.ts";
-import { lead, tell, WIDTH_MS } from "../leading-term.ts";
+import { lead, tell, WIDTH_MS } from "../leader-session.ts";
 import {
   claimWith,
   holdOf,
@@ -44,7 +44,7 @@ function heartbeatOf(node: string) {
   return heartbeat;
 }
 
-describe("a time of leading", () => {
+describe("a session", () => {
   it("begins with the ends that were seen while another one led, at the time at which they were seen", async () => {
     const pod = podWith({ node: undefined, hasStarted: false });
     const end: SeenEndedPod = { pod, gone: "300", wasOver: false, seenAtMs: NOON - 10_000 };
@@ -78,12 +78,12 @@ describe("a time of leading", () => {
     async ({ status }) => {
       const cluster = clusterWith(claimWith({ status }));
       cluster.nodes.set("n1", nodeWith("n1"));
-      const { term, statuses, clock } = await leading(cluster, [], { protection: "enforce" });
+      const { session, statuses, clock } = await leading(cluster, [], { protection: "enforce" });
 
-      const copies = ["", "an-earlier-session"].map((session) => tell(term, { ...reportWith(), session }));
+      const copies = ["", "an-earlier-session"].map((named) => tell(session, { ...reportWith(), session: named }));
       await clock.advance(20_000);
       const before = [...statuses];
-      const own = tell(term, { ...reportWith(), session: term.session });
+      const own = tell(session, { ...reportWith(), session: session.session });
       await clock.advance(20_000);
 
       expect(copies).toEqual([{ kind: "unknown" }, { kind: "unknown" }]);
@@ -128,14 +128,14 @@ describe("a time of leading", () => {
   ])("takes all of a report or nothing where a bug shows $name", async ({ breakIn, isTaken }) => {
     const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, sinceMs: NOON - 60_000 }) }));
     cluster.nodes.set("n1", nodeWith("n1"));
-    const { term, statuses, clock } = await leading(cluster);
-    breakIn(cluster, term);
+    const { session, statuses, clock } = await leading(cluster);
+    breakIn(cluster, session);
 
-    expect(() => tell(term, reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
+    expect(() => tell(session, reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
     await clock.advance(20_000);
 
     // What the fleet has taken the claim was told of, too.
-    expect(term.fleet.view("n1") !== undefined).toBe(isTaken);
+    expect(session.fleet.view("n1") !== undefined).toBe(isTaken);
     expect(statuses.map(({ reason }) => reason)).toEqual(isTaken ? ["Mounted"] : []);
   });
 
@@ -153,11 +153,11 @@ describe("a time of leading", () => {
       if (isBroken && key === bad.key) throw new TypeError("a bug");
       return podsOf(key);
     };
-    const { term, statuses, internalErrors, clock } = await leading(cluster);
+    const { session, statuses, internalErrors, clock } = await leading(cluster);
 
     const volume = { by: "name", name: "pv-bad" } as const;
     const releases = [release, { ...releaseOf("pod-2", { after: 900, by: 960 }), volume }];
-    const outcome = tell(term, reportWith({ holds: [holdOf("pod-3")], releases }));
+    const outcome = tell(session, reportWith({ holds: [holdOf("pod-3")], releases }));
     await clock.advance(20_000);
     const named = internalErrors.check();
     const written = statuses.map(({ reason }) => reason);
@@ -171,27 +171,27 @@ describe("a time of leading", () => {
   });
 
   it("takes a report in steps, and drops it where another one of the node was taken between two of them", async () => {
-    const { term } = await leading(clusterWith(claimWith()));
+    const { session } = await leading(clusterWith(claimWith()));
     const [early, late] = [1, 2].map((at) =>
       reportWith({ generation: at, read: { beganAt: 999 + at, endedAt: 1_000 } }),
     );
-    const steps = term.onReport(early ?? reportWith());
+    const steps = session.onReport(early ?? reportWith());
     steps.next();
 
-    const taken = tell(term, late ?? reportWith());
+    const taken = tell(session, late ?? reportWith());
     const outcome = finish(steps);
 
     expect(taken.kind).toBe("accepted");
     expect(outcome).toMatchObject({ kind: "stale", why: "another report of the node was taken meanwhile" });
-    expect(term.fleet.view("n1")?.generation).toBe(2);
+    expect(session.fleet.view("n1")?.generation).toBe(2);
   });
 
   it("ends with its signal, also when it waits for nodes", async () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));
-    const { term } = await leading(cluster);
+    const { session } = await leading(cluster);
 
-    expect(term.unreported).toEqual(["n1"]);
+    expect(session.unreported).toEqual(["n1"]);
   });
 
   it("asks at once those nodes for all they know whose word a claim waits for, and the others once there is time for all", async () => {
@@ -199,19 +199,19 @@ describe("a time of leading", () => {
     // Of so many that their whole states take five seconds; the randomness here is always one half.
     const names = Array.from({ length: 1_000 }, (_, index) => `other-${index}`);
     for (const name of names) cluster.nodes.set(name, nodeWith(name));
-    const { term, clock } = await leading(cluster);
-    const asked = (): number => names.filter((name) => tell(term, heartbeatOf(name)).kind === "unknown").length;
+    const { session, clock } = await leading(cluster);
+    const asked = (): number => names.filter((name) => tell(session, heartbeatOf(name)).kind === "unknown").length;
 
-    const [holder, atOnce] = [tell(term, heartbeatOf("n9")).kind, asked()];
+    const [holder, atOnce] = [tell(session, heartbeatOf("n9")).kind, asked()];
     await clock.advance(5_000);
 
     expect([holder, atOnce, asked()]).toEqual(["unknown", 0, 1_000]);
   });
 
   it("answers each report with what the API server's clock shows at least", async () => {
-    const { term, clock } = await leading(clusterWith(claimWith()));
+    const { session, clock } = await leading(clusterWith(claimWith()));
 
-    const outcome = tell(term, reportWith());
+    const outcome = tell(session, reportWith());
 
     expect(outcome).toMatchObject({ kind: "accepted", answer: { nowMs: clock.wallMs() - WIDTH_MS } });
   });
@@ -219,9 +219,9 @@ describe("a time of leading", () => {
   it("names the volumes that the node's agent has to look at", async () => {
     const cluster = clusterWith(claimWith());
     cluster.misfitsOf.set("n1", { volumes: [{ name: "pv-1", resourceVersion: "12" }], waiting: ["pod-1"] });
-    const { term } = await leading(cluster);
+    const { session } = await leading(cluster);
 
-    expect(tell(term, reportWith())).toMatchObject({
+    expect(tell(session, reportWith())).toMatchObject({
       answer: { volumes: [{ name: "pv-1", resourceVersion: "12" }] },
     });
   });
@@ -229,9 +229,9 @@ describe("a time of leading", () => {
   it("hands on which pods wait there for a volume that excludes the node", async () => {
     const cluster = clusterWith(claimWith());
     cluster.misfitsOf.set("n1", { volumes: [], waiting: ["pod-1"] });
-    const { term, waiting } = await leading(cluster);
+    const { session, waiting } = await leading(cluster);
 
-    tell(term, reportWith());
+    tell(session, reportWith());
 
     expect(waiting).toEqual([["n1", "pod-1"]]);
   });
@@ -267,39 +267,39 @@ describe("a time of leading", () => {
     const [cluster, clock] = [clusterWith(claimWith()), createFakeClock()];
     for (let node = 1; node <= 40; node += 1) cluster.nodes.set(`n${node}`, nodeWith(`n${node}`));
     cluster.onMisfits = () => clock.pass(1);
-    const { term } = await leading(cluster, [], { clock });
+    const { session } = await leading(cluster, [], { clock });
 
-    const before = term.notReady();
+    const before = session.notReady();
     await clock.advance(100);
 
     expect(before).toMatchObject({ kind: "not-ready" });
-    expect(term.notReady()).toBeUndefined();
-    expect(tell(term, reportWith())).toMatchObject({ kind: "accepted" });
+    expect(session.notReady()).toBeUndefined();
+    expect(tell(session, reportWith())).toMatchObject({ kind: "accepted" });
   });
 
   it("tells an agent that there are none", async () => {
-    const { term } = await leading(clusterWith(claimWith()));
+    const { session } = await leading(clusterWith(claimWith()));
 
-    expect(tell(term, reportWith())).toMatchObject({ answer: { volumes: [] } });
+    expect(tell(session, reportWith())).toMatchObject({ answer: { volumes: [] } });
   });
 
   it("asks a node for a scan that has told only of the time before a gap ended", async () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));
     const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
-    const { term, clock } = await leading(cluster, [], { gaps: [gap] });
+    const { session, clock } = await leading(cluster, [], { gaps: [gap] });
 
-    const before = tell(term, reportWith());
+    const before = tell(session, reportWith());
     await clock.advance(5_000);
-    const after = tell(term, reportWith());
+    const after = tell(session, reportWith());
 
-    expect(before).toMatchObject({ kind: "accepted", answer: { scan: `${term.session}/1` } });
+    expect(before).toMatchObject({ kind: "accepted", answer: { scan: `${session.session}/1` } });
     expect(after).not.toHaveProperty("answer.scan");
   });
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {
-    const { term, clock, logger } = await leading(clusterWith(claimWith()));
-    const tellAt = (sentAt: number) => tell(term, reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
+    const { session, clock, logger } = await leading(clusterWith(claimWith()));
+    const tellAt = (sentAt: number) => tell(session, reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
     tellAt(7_200_000);
 
     const outcomes = [];

@@ -73,7 +73,7 @@ function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void 
 const BLIND = [[40, 30]] as const;
 const LEASE = { renewedAtMs: NOON, durationMs: 40_000 };
 
-describe("the gaps of a time of leading", () => {
+describe("the gaps of a session", () => {
   it("are judged once the nodes have told, and told of as long as that is not dealt with", async () => {
     let isAtRest = false;
     const scene = gapsOf({ isAtRest: () => isAtRest });

@@ -5,7 +5,7 @@ import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { lastUseWith } from "../core/decisions.ts";
 import { FakeCluster } from "../fake-cluster.ts";
-import { lead, tell } from "../leading-term.ts";
+import { lead, tell } from "../leader-session.ts";
 import {
   claimWith,
   holdOf,
@@ -55,42 +55,44 @@ const report = (fields: Parameters<typeof reportWith>[0], generation: number) =>
 
 describe("a volume that is mounted although it is not Bound", () => {
   it("is marked once, and not any more when it is unmounted", async () => {
-    const { term, clock, volumeWrites } = await enforcing(clusterWith({ ...released, reclaimPolicy: "Delete" }, "n1"));
+    const { session, clock, volumeWrites } = await enforcing(
+      clusterWith({ ...released, reclaimPolicy: "Delete" }, "n1"),
+    );
 
-    tell(term, report(MOUNTED, 1));
+    tell(session, report(MOUNTED, 1));
     await clock.advance(60_000);
-    tell(term, report(MOUNTED, 2));
+    tell(session, report(MOUNTED, 2));
     await clock.advance(60_000);
-    const counted = term.volumes.stillMounted;
-    tell(term, report({}, 3));
+    const counted = session.volumes.stillMounted;
+    tell(session, report({}, 3));
     await clock.advance(60_000);
 
     expect(volumeWrites).toEqual([{ mountedOn: MARK }, { mountedOn: undefined }]);
-    expect([counted, term.volumes.stillMounted]).toEqual([1, 0]);
+    expect([counted, session.volumes.stillMounted]).toEqual([1, 0]);
   });
 
   it.each(["audit", "enforce"] as const)("is marked with --protection=%s", async (protection) => {
-    const { term, clock, volumeWrites } = await leading(clusterWith(released, "n1"), protection);
+    const { session, clock, volumeWrites } = await leading(clusterWith(released, "n1"), protection);
 
-    tell(term, report(MOUNTED, 1));
+    tell(session, report(MOUNTED, 1));
     await clock.advance(1_000);
 
     expect(volumeWrites).toEqual([{ mountedOn: MARK }]);
   });
 
   it("is counted and not marked without protection, which takes an earlier mark away", async () => {
-    const { term, clock, volumeWrites } = await leading(clusterWith(marked, "n1"));
+    const { session, clock, volumeWrites } = await leading(clusterWith(marked, "n1"));
 
-    tell(term, report(MOUNTED, 1));
+    tell(session, report(MOUNTED, 1));
     await clock.advance(1_000);
 
     expect(volumeWrites).toEqual([{ mountedOn: undefined }]);
-    expect(term.volumes.stillMounted).toBe(1);
+    expect(session.volumes.stillMounted).toBe(1);
   });
 
   it("is marked when it is released while it is mounted", async () => {
-    const { term, clock, volumeWrites, showVolume } = await enforcing(clusterWith(volumeWith(), "n1"));
-    tell(term, report(MOUNTED, 1));
+    const { session, clock, volumeWrites, showVolume } = await enforcing(clusterWith(volumeWith(), "n1"));
+    tell(session, report(MOUNTED, 1));
     await clock.advance(1_000);
     const before = [...volumeWrites];
 
@@ -114,9 +116,9 @@ describe("a volume that is mounted although it is not Bound", () => {
       "shop/elsewhere",
       claimWith({ key: "shop/elsewhere", name: "elsewhere", uid: "c2", volume: "pv-2" }),
     );
-    const { term, clock, volumeWrites } = await enforcing(cluster);
+    const { session, clock, volumeWrites } = await enforcing(cluster);
 
-    tell(term, report(MOUNTED, 1));
+    tell(session, report(MOUNTED, 1));
     await clock.advance(1_000);
 
     expect(volumeWrites).toHaveLength(writes);
@@ -133,10 +135,10 @@ describe("after a change of leader", () => {
   });
 
   it("its report decides", async () => {
-    const { term, clock, volumeWrites } = await enforcing(clusterWith(marked, "n1"));
+    const { session, clock, volumeWrites } = await enforcing(clusterWith(marked, "n1"));
     await clock.advance(200_000);
 
-    tell(term, report({}, 1));
+    tell(session, report({}, 1));
     await clock.advance(1_000);
 
     expect(volumeWrites).toEqual([{ mountedOn: undefined }]);
@@ -153,11 +155,11 @@ describe("after a change of leader", () => {
   });
 
   it("a node that has no agent and is named by a mark is not taken for one without mounts", async () => {
-    const { term, clock } = await enforcing(clusterWith(marked, "n1"));
+    const { session, clock } = await enforcing(clusterWith(marked, "n1"));
 
     await clock.advance(3_600_000);
 
-    expect(term.agentStates.of("n1").kind).toBe("Stale");
+    expect(session.agentStates.of("n1").kind).toBe("Stale");
   });
 });
 
@@ -168,15 +170,15 @@ describe("the last use of a Retain volume", () => {
     const cluster = clusterWith(bound, "n1");
     const claim = claimWith({ status: unused });
     cluster.byKey.set(claim.key, claim);
-    const { term, clock, volumeWrites } = await leading(cluster);
-    tell(term, report({}, 1));
+    const { session, clock, volumeWrites } = await leading(cluster);
+    tell(session, report({}, 1));
     await clock.advance(1_000);
     const before = [...volumeWrites];
 
     cluster.byKey.set(claim.key, { ...claim, isDeleting: true });
-    term.onClaim(claim.key);
+    session.onClaim(claim.key);
     await clock.advance(60_000);
-    term.onClaim(claim.key);
+    session.onClaim(claim.key);
     await clock.advance(60_000);
 
     expect([before, volumeWrites]).toEqual([[], [COPY]]);
@@ -195,12 +197,12 @@ describe("the last use of a Retain volume", () => {
     const cluster = clusterWith(bound);
     const claim = claimWith({ status: unused });
     cluster.byKey.set(claim.key, claim);
-    const { term, clock, volumeWrites } = await leading(cluster);
+    const { session, clock, volumeWrites } = await leading(cluster);
 
     cluster.byKey.set(claim.key, { ...claim, isDeleting: true });
-    term.onClaim(claim.key);
+    session.onClaim(claim.key);
     cluster.byKey.delete(claim.key);
-    term.onClaimGone({ ...claim, isDeleting: true });
+    session.onClaimGone({ ...claim, isDeleting: true });
     await clock.advance(1_000);
 
     expect(volumeWrites).toEqual([COPY]);
@@ -210,14 +212,14 @@ describe("the last use of a Retain volume", () => {
     const cluster = clusterWith(bound, "n1");
     const claim = claimWith({ status: mountedStatus(["n1"]), isDeleting: true });
     cluster.byKey.set(claim.key, claim);
-    const { term, clock, volumeWrites, showVolume } = await enforcing(cluster);
-    tell(term, report(MOUNTED, 1));
+    const { session, clock, volumeWrites, showVolume } = await enforcing(cluster);
+    tell(session, report(MOUNTED, 1));
     cluster.byKey.delete(claim.key);
-    term.onClaimGone(claim);
+    session.onClaimGone(claim);
     showVolume({ ...released, resourceVersion: "301" });
     await clock.advance(60_000);
 
-    tell(term, report({ releases: [releaseOf("pod-1", { after: 1_001, by: 1_003 })] }, 3));
+    tell(session, report({ releases: [releaseOf("pod-1", { after: 1_001, by: 1_003 })] }, 3));
     await clock.advance(60_000);
 
     const [mark, end, ...others] = volumeWrites;
@@ -234,7 +236,7 @@ describe("a write of a volume", () => {
   async function mounted(...results: readonly (typeof refused | typeof failed | { kind: "stale"; message: string })[]) {
     const stage = await enforcing(clusterWith(released, "n1"));
     stage.volumeAnswers.push(...results.map((result) => ({ result, isShown: false })));
-    tell(stage.term, report(MOUNTED, 1));
+    tell(stage.session, report(MOUNTED, 1));
     await stage.clock.advance(100);
     return stage;
   }
@@ -267,9 +269,9 @@ describe("a write of a volume", () => {
     const stage = await enforcing(clusterWith(released, "n1"));
     stage.volumeAnswers.push({ result: { kind: "written" }, isShown: false });
 
-    tell(stage.term, report(MOUNTED, 1));
+    tell(stage.session, report(MOUNTED, 1));
     await stage.clock.advance(100);
-    tell(stage.term, report({ holds: [holdOf("pod-1"), holdOf("pod-2")] }, 2));
+    tell(stage.session, report({ holds: [holdOf("pod-1"), holdOf("pod-2")] }, 2));
     await stage.clock.advance(100);
 
     expect(stage.volumeWrites).toHaveLength(1);
@@ -278,10 +280,10 @@ describe("a write of a volume", () => {
   it("does not hold up another volume when it is refused", async () => {
     const cluster = clusterWith(released, "n1");
     cluster.volumes.set("pv-2", { ...released, key: "pv-2", uid: "volume-2", claim: undefined });
-    const { term, clock, volumeWrites, volumeAnswers } = await enforcing(cluster);
+    const { session, clock, volumeWrites, volumeAnswers } = await enforcing(cluster);
     volumeAnswers.push({ result: refused, isShown: false });
 
-    tell(term, report({ holds: [holdOf("pod-1"), holdOf("pod-2", "pv-2")] }, 1));
+    tell(session, report({ holds: [holdOf("pod-1"), holdOf("pod-2", "pv-2")] }, 1));
     await clock.advance(100);
 
     expect(volumeWrites).toEqual([{ mountedOn: MARK }, { mountedOn: volumeMarkText("volume-2", ["n1"]) }]);

@@ -75,7 +75,7 @@ export interface Script {
   readonly listsFrom?: Collection["listsFrom"];
   /** Every random fraction, the highest unless told. */
   readonly random?: number;
-  readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "reach">) => void;
+  readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "ensureAtLeast">) => void;
 }
 
 export function describeChange(change: StoreChange<Stored>): string {

@@ -221,7 +221,7 @@ describe("a list by pages", () => {
 
     const early = [changes.length, informer.hasSynced()];
     await clock.advance(2_200 + 2_400);
-    informer.reach("30");
+    informer.ensureAtLeast("30");
     await clock.advance(0);
 
     expect(early).toEqual([0, false]);
@@ -252,7 +252,7 @@ describe("a list by pages", () => {
       lists: [listOf(10, thing("a", 3), thing("b", 4)), listOf(50, thing("a", 3), thing("b", 40))],
     });
 
-    informer.reach("20");
+    informer.ensureAtLeast("20");
     await clock.advance(0);
 
     expect(projected()).toBe(3);

@@ -124,7 +124,7 @@ describe("an informer", () => {
   ])("lists at once to reach a resource version, $name", async ({ version, lists }) => {
     const { informer, times, clock } = await follow({ lists: [listOf(10), listOf(50)] });
 
-    informer.reach(version);
+    informer.ensureAtLeast(version);
     await clock.advance(0);
 
     expect(times.filter(({ what }) => what === "list")).toHaveLength(lists);
@@ -134,7 +134,7 @@ describe("an informer", () => {
   it("does not fall back behind the list that it was asked for by what was still on its way", async () => {
     const { informer, last, changes, clock } = await follow({ lists: [listOf(10), listOf(50)] });
 
-    informer.reach("40");
+    informer.ensureAtLeast("40");
     last().writeLine({ type: "ADDED", object: thing("late", 20) });
     await clock.advance(0);
 
@@ -145,7 +145,7 @@ describe("an informer", () => {
   it("does not take what came in one piece with what made it ask for a list", async () => {
     const { last, changes, clock } = await follow({
       lists: [listOf(10), listOf(50)],
-      onChange: ({ object }, informer) => informer.reach(object.key === "a" ? "40" : "0"),
+      onChange: ({ object }, informer) => informer.ensureAtLeast(object.key === "a" ? "40" : "0"),
     });
     const events = [thing("a", 11), thing("late", 20)].map(
       (object) => `${JSON.stringify({ type: "ADDED", object })}\n`,
@@ -202,7 +202,7 @@ describe("an informer", () => {
   it("lists from the cache as new a state as it is told to reach", async () => {
     const { asked, clock, informer } = await follow({ lists: [listOf(10), listOf(50)], listsFrom: "cache" });
 
-    informer.reach("40");
+    informer.ensureAtLeast("40");
     await clock.advance(0);
 
     expect(asked()).toEqual(["list 0", "watch 10", "list 40", "watch 50"]);
@@ -563,7 +563,7 @@ describe("an informer", () => {
 
   it("counts why its watch began anew, and gives a sign at each try", async () => {
     const { informer, last, clock } = await follow({ lists: [listOf(10), listOf(20)] });
-    const before = informer.signs();
+    const before = informer.progress();
 
     last().writeLine({ type: "ADDED", object: thing("a", 11) });
     await clock.advance(60_000);
@@ -571,11 +571,11 @@ describe("an informer", () => {
     await clock.advance(1_000);
     last().writeLine({ type: "ERROR", object: { kind: "Status", code: 500, message: "no" } });
     await clock.advance(1_000);
-    informer.reach("99");
+    informer.ensureAtLeast("99");
     await clock.advance(5_000);
 
     expect(informer.restarts()).toEqual({ ended: 1, failed: 1, relist: 1 });
-    expect(informer.signs()).toBeGreaterThan(before + 3);
+    expect(informer.progress()).toBeGreaterThan(before + 3);
   });
 
   it("leaves out what it does not understand, and counts it", async () => {

@@ -73,13 +73,13 @@ describe("an observed work queue", () => {
       await clock.sleep(100);
       if (key === "b") throw new MooringError("transport-failed", "no", { retriable: false });
     }, stop.signal);
-    const signs = [queue.signs];
+    const signs = [queue.progress];
     await clock.advance(50);
-    signs.push(queue.signs);
+    signs.push(queue.progress);
     await clock.advance(100);
-    signs.push(queue.signs);
+    signs.push(queue.progress);
     await clock.advance(100);
-    signs.push(queue.signs);
+    signs.push(queue.progress);
     stop.abort();
     await ended;
 

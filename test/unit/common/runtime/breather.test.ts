@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createBreather } from "../../../../common/runtime/breather.ts";
+import { createYield } from "../../../../common/runtime/breather.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 describe("a breather", () => {
   it("lets work go on that takes next to no time", () => {
-    const breathe = createBreather(createFakeClock());
+    const breathe = createYield(createFakeClock());
 
     const pauses = Array.from({ length: 1_000 }, breathe);
 
@@ -13,7 +13,7 @@ describe("a breather", () => {
 
   it("asks for a turn of the event loop after each few milliseconds of work", async () => {
     const clock = createFakeClock();
-    const breathe = createBreather(clock);
+    const breathe = createYield(clock);
     const waited: number[] = [];
 
     for (let step = 1; step <= 64; step += 1) {
@@ -30,7 +30,7 @@ describe("a breather", () => {
 
   it("does not end its pause before others had their turn", async () => {
     const clock = createFakeClock();
-    const breathe = createBreather(clock);
+    const breathe = createYield(clock);
     let isOver = false;
     clock.pass(10);
 

@@ -6,7 +6,7 @@ import { createFakeClock } from "../../../fakes/clock.ts";
 function probed(turns: { readonly everyMs: number }) {
   const clock = createFakeClock();
   let signs = 0;
-  const check = watchdogCheck(clock, { signs: () => signs, longestMs: 120_000 });
+  const check = watchdogCheck(clock, { progress: () => signs, longestMs: 120_000 });
   let untilTurnMs = turns.everyMs;
   const probe = (times: number) => {
     let result = check();
@@ -57,7 +57,7 @@ describe("watchdogCheck", () => {
   it("passes for what is at rest, and begins to count when it no longer is", () => {
     const clock = createFakeClock();
     let signs: number | undefined;
-    const check = watchdogCheck(clock, { signs: () => signs, longestMs: 20_000 });
+    const check = watchdogCheck(clock, { progress: () => signs, longestMs: 20_000 });
     const probe = (): boolean => {
       clock.pass(15_000);
       return check().ok;

@@ -2,7 +2,7 @@ import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
 import type { WatchGap } from "../../../aggregator/core/watch-history.ts";
 import { LeaderSession, type LeaderSessionParts } from "../../../aggregator/leader/leader-session.ts";
-import { termListener } from "../../../aggregator/leader/session-listener.ts";
+import { sessionListener } from "../../../aggregator/leader/session-listener.ts";
 import type { SeenEndedPod } from "../../../aggregator/pod-watch/ended-pods.ts";
 import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
@@ -33,7 +33,7 @@ interface LeadingOptions {
   readonly protection?: ProtectionMode;
 }
 
-/** What a time of leading is made of; what is left out is as quiet as can be. */
+/** What a session is made of; what is left out is as quiet as can be. */
 interface LeadingParts extends Partial<Omit<LeaderSessionParts, "client" | "coverage" | "writing">> {
   readonly clock: FakeClock;
   readonly logger: Logger;
@@ -58,7 +58,7 @@ export function createLeading(
 ) {
   const { clock, logger, serverTime = () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }) } = parts;
   const client = { ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }), serverTime };
-  const term = new LeaderSession(
+  const session = new LeaderSession(
     {
       ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       unstored: new UnstoredClaims(cluster),
@@ -78,11 +78,11 @@ export function createLeading(
   const stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
   return {
-    term,
-    listener: termListener(() => term),
+    session,
+    listener: sessionListener(() => session),
     /** `ends` are those that were seen before. */
     begin: async (ends: readonly SeenEndedPod[] = []): Promise<void> => {
-      running = term.run(ends, stop.signal);
+      running = session.run(ends, stop.signal);
       await settle();
     },
     stop: async (): Promise<void> => {
@@ -100,7 +100,7 @@ function defaults(): AggregatorConfig {
   return command.config;
 }
 
-/** A time of leading that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
+/** A session that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
 export async function lead(
   cluster: FakeCluster,
   ends: readonly SeenEndedPod[] = [],
@@ -154,6 +154,6 @@ function volumesOf(cluster: FakeCluster, onVolume: (name: string) => void) {
 }
 
 /** A report is taken without a pause. Unless it says otherwise, its scan began after whatever the leader has asked for. */
-export function tell(term: LeaderSession, report: NodeMessage): ReportOutcome {
-  return finish(term.onReport({ scanned: `${term.session}/1000000`, ...report }));
+export function tell(session: LeaderSession, report: NodeMessage): ReportOutcome {
+  return finish(session.onReport({ scanned: `${session.session}/1000000`, ...report }));
 }
