@@ -26,7 +26,8 @@ export class PlacementLoops {
 
   note(by: string, uid: string): void {
     const pod = this.#world.cluster.pods.byUid(uid);
-    if (pod !== undefined) this.#failed = [...this.#failed, { pod, atMs: this.#world.now, run: this.#runOf(by) }];
+    if (pod !== undefined)
+      this.#failed = [...this.#failed, { pod, atMs: this.#world.now, run: runOf(this.#world, by) }];
   }
 
   /** Why a further pod of its owner should not have been failed yet; nothing where it should. */
@@ -34,7 +35,7 @@ export class PlacementLoops {
     const { now } = this.#world;
     const pod = this.#world.cluster.pods.byUid(uid);
     if (pod === undefined) return undefined;
-    const earlier = this.#earlierThan(pod, this.#runOf(by));
+    const earlier = this.#earlierThan(pod, runOf(this.#world, by));
     const count = new Set(earlier.map((one) => one.pod.uid)).size;
     const waitMs = FIRST_WAIT_MS * 2 ** (count - FREE) * SLEWED;
     const sinceMs = now - Math.max(...earlier.map(({ atMs }) => atMs));
@@ -51,8 +52,9 @@ export class PlacementLoops {
       return isOthers && isKnown && now - one.atMs < WINDOW_MS * SLEWED;
     });
   }
+}
 
-  #runOf(by: string): unknown {
-    return this.#world.nodes.find(({ name }) => by === `agent-${name}`)?.agent;
-  }
+/** The run of an agent. */
+export function runOf({ nodes }: World, by: string): unknown {
+  return nodes.find(({ name }) => by === `agent-${name}`)?.agent;
 }

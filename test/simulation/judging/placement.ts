@@ -7,7 +7,7 @@ import { NAMESPACE } from "../world/objects.ts";
 import type { PodRecord } from "../world/pods.ts";
 import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
-import { PlacementLoops } from "./placement-loops.ts";
+import { PlacementLoops, runOf } from "./placement-loops.ts";
 
 /** docs/affinity.md: what an agent decides on is five seconds old at most when it sends. True milliseconds, by clocks that drift. */
 const DECIDED_MS = 5_100;
@@ -32,8 +32,8 @@ const TRIES = 3;
 /** Looks at each pod at the moment when an agent fails it. */
 export class PlacementWatch {
   readonly #world: World;
-  /** By UID of the pod, when agents failed it. */
-  readonly #failed = new Map<string, readonly number[]>();
+  /** By UID of the pod, when agents failed it, and in which run. */
+  readonly #failed = new Map<string, readonly { readonly atMs: number; readonly run: unknown }[]>();
   readonly #loops: PlacementLoops;
   /** By the version that it was decided on: when a write was first sent. Nobody can take back what is on its way. */
   readonly #sent = new Map<string, number>();
@@ -64,7 +64,8 @@ export class PlacementWatch {
     if (isDeletion || phaseOf(object) !== "Failed") return;
     const why = this.#whyNot(by, uid, previous) ?? this.#loops.whyNot(by, uid);
     this.#loops.note(by, uid);
-    this.#failed.set(uid, [...(this.#failed.get(uid) ?? []), this.#world.now]);
+    const failed = { atMs: this.#world.now, run: runOf(this.#world, by) };
+    this.#failed.set(uid, [...(this.#failed.get(uid) ?? []), failed]);
     this.#docket.judge("placement", why === undefined, () => `${name} was failed by ${by}, and ${why}`);
     if (why === undefined) this.#docket.judge("placed", true, () => "");
   }
@@ -91,7 +92,7 @@ export class PlacementWatch {
   /** Agents that are told to delete what they failed have not. */
   #isLeftFailed({ uid, node, name }: PodRecord): boolean {
     const { nodes, rejections, now, engine } = this.#world;
-    const last = this.#failed.get(uid)?.at(-1) ?? now;
+    const last = this.#failed.get(uid)?.at(-1)?.atMs ?? now;
     const hasAgent = nodes.some((one) => one.name === node && one.agentPodUid !== undefined);
     // Where something else ended it, its kubelet has written over the rejection.
     const isRejected = isByAgent(engine.api.get({ resource: "pods", namespace: NAMESPACE, name }));
@@ -103,7 +104,7 @@ export class PlacementWatch {
     const { now, rejections } = this.#world;
     const { settings } = rejections;
     const failed = this.#failed.get(uid) ?? [];
-    const [last = now] = failed.slice(-1);
+    const last = failed.at(-1)?.atMs ?? now;
     if (failed.length === 0) return "no agent had failed it";
     const isRejected = settings?.deleteRejected === true && phaseOf(pod) === "Failed";
     const isReverted = settings?.deleteReverted === true && phaseOf(pod) === "Pending";
@@ -119,7 +120,8 @@ export class PlacementWatch {
     const pod = cluster.pods.byUid(uid);
     const node = nodes.find(({ name }) => `agent-${name}` === by);
     if (pod === undefined || pod.node !== node?.name) return "it is none of that node's";
-    if ((this.#failed.get(uid)?.length ?? 0) >= TRIES) return "had been failed three times before";
+    const isOfRun = ({ run }: { readonly run: unknown }): boolean => run === runOf(this.#world, by);
+    if ((this.#failed.get(uid)?.filter(isOfRun).length ?? 0) >= TRIES) return "it had failed it three times before";
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
       return "it did not wait any more";
     // Containers of an earlier boot have ended with it: the pod waits for its volumes again.
