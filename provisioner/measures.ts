@@ -1,3 +1,5 @@
+import { createQueueMetrics } from "../common/kube/queue-metrics.ts";
+import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
 
 /** Counts what other provisioners count, under their names. `sinceMs` is on the monotonic clock. */
@@ -6,6 +8,8 @@ export interface Measures {
   readonly notProvisioned: (storageClass: string) => void;
   readonly deleted: (storageClass: string, tookMs: number) => void;
   readonly notDeleted: (storageClass: string) => void;
+  /** Of the queue of volumes. */
+  readonly queue: QueueObserver;
 }
 
 /** Names of classes come from objects of others. */
@@ -30,6 +34,7 @@ export function createMeasures(metrics: Metrics): Measures {
       volumes.seconds.observe(ofVolume(storageClass), tookMs / 1000);
     },
     notDeleted: (storageClass) => volumes.failed.increment(ofVolume(storageClass)),
+    queue: createQueueMetrics(metrics)("volumes"),
   };
 }
 

@@ -32,12 +32,12 @@ export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "re
   const { clock, cluster, storage, reconciler, errors } = parts;
   const { nodes, classes, volumes, claims, capacities } = cluster;
   const followed = { nodes, classes, volumes, claims, ...(parts.isPublishing ? { capacities } : {}) };
-  const signsOfAll = (): number => Object.values(followed).reduce((sum, { progress: signs }) => sum + signs(), 0);
+  const progressOfAll = (): number => Object.values(followed).reduce((sum, { progress }) => sum + progress(), 0);
   return {
     live: {
       ping: () => PASSED,
-      "watch-loops": watchdogCheck(clock, { progress: signsOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
-      "volume-loop": watchdogCheck(clock, { progress: () => reconciler.signs, longestMs: WORK_STUCK_AFTER_MS }),
+      "watch-loops": watchdogCheck(clock, { progress: progressOfAll, longestMs: WATCH_STUCK_AFTER_MS }),
+      "volume-loop": watchdogCheck(clock, { progress: () => reconciler.progress, longestMs: WORK_STUCK_AFTER_MS }),
       "pool-loop": watchdogCheck(clock, { progress: () => storage.turns, longestMs: WORK_STUCK_AFTER_MS }),
     },
     ready: {

@@ -48,7 +48,8 @@ export class Reconciler {
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
     this.#unplaced = parts.unplaced;
-    this.#queue = new WorkQueue({ ...parts, errors: parts.errors.in("volumes"), retry: RETRY }, WORKERS);
+    const working = { ...parts, errors: parts.errors.in("volumes"), retry: RETRY };
+    this.#queue = new WorkQueue(working, WORKERS, parts.measures.queue);
     const work: WorkParts = {
       ...parts,
       again: (volume, afterMs) =>
@@ -71,7 +72,7 @@ export class Reconciler {
     return { orphans, unavailable: [...this.care.unavailable.keys()] };
   }
 
-  get signs(): number | undefined {
+  get progress(): number | undefined {
     return this.#queue.progress;
   }
 
