@@ -322,7 +322,7 @@ describe("the aggregator's door", () => {
     const answer = await fetch(`${stage.aggregator.url}/readyz?verbose`);
 
     expect(await answer.text()).toMatch(
-      /^\[\+\]state ok: ready\n\[\+\]cluster ok\n\[\+\]nodes ok\n\[\+\]writes ok\n\[\+\]internal-errors ok\nreadyz check passed\n$/,
+      /^\[\+\]state ok: ready\n\[\+\]cluster ok\n\[\+\]nodes ok\n\[\+\]pod-watch ok\n\[\+\]writes ok\n\[\+\]internal-errors ok\nreadyz check passed\n$/,
     );
   });
 });
