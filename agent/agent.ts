@@ -95,8 +95,12 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
   const agent = new Agent(config, ports);
   agent.registerMetrics();
   const isDraining = (): boolean => signal.aborted;
-  const health = await listen(observabilityRoutes(metrics, { ...agent.health(), isDraining }), config.listen, logger);
-  const debug = await listen([...debugRoutes(agent.debug()), ...logLevelRoutes(ports)], config.debugListen, logger);
+  const health = await listen(
+    observabilityRoutes(metrics, { ...agent.health(), isDraining }),
+    config.metricsAddress,
+    logger,
+  );
+  const debug = await listen([...debugRoutes(agent.debug()), ...logLevelRoutes(ports)], config.debugAddress, logger);
   logger.info({ health: health.url, debug: debug.url, wakeUp: wakeUp.mode, clock: clock.rate.source }, "agent started");
   try {
     await runTogether(agent.tasks(), signal);

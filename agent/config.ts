@@ -63,11 +63,11 @@ export const AGENT_SETTINGS = {
     "100ms",
   ),
   ...AFFINITY_SETTINGS,
-  listen: addressSetting(
+  metricsAddress: addressSetting(
     { name: "metrics-bind-address", description: "address of health and metrics" },
     "127.0.0.1:9808",
   ),
-  debugListen: addressSetting(
+  debugAddress: addressSetting(
     {
       name: "debug-bind-address",
       description: "loopback address of /debug/holds, /debug/verdicts and /debug/log-level",
@@ -95,9 +95,9 @@ export interface AgentConfig {
   readonly heartbeatMs: number;
   readonly debounceMs: number;
   readonly affinity: AffinityConfig;
-  readonly listen: Address;
+  readonly metricsAddress: Address;
   /** A loopback address. */
-  readonly debugListen: Address;
+  readonly debugAddress: Address;
   readonly logLevel: LogLevel;
 }
 
@@ -141,8 +141,8 @@ export function readAgentCommand(input: SettingsInput): AgentCommand {
     heartbeatMs: get(AGENT_SETTINGS.heartbeat),
     debounceMs: get(AGENT_SETTINGS.debounce),
     affinity: readAffinityConfig(reader),
-    listen: get(AGENT_SETTINGS.listen),
-    debugListen: get(AGENT_SETTINGS.debugListen),
+    metricsAddress: get(AGENT_SETTINGS.metricsAddress),
+    debugAddress: get(AGENT_SETTINGS.debugAddress),
     logLevel: get(AGENT_SETTINGS.logLevel),
   });
   return { kind: "run", config };
@@ -153,7 +153,7 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 }
 
 /** What only the settings together show. */
-const RULES: readonly SettingsRule[] = [missingProblems, loopbackOnly(AGENT_SETTINGS.debugListen), aggregatorProblems];
+const RULES: readonly SettingsRule[] = [missingProblems, loopbackOnly(AGENT_SETTINGS.debugAddress), aggregatorProblems];
 
 function missingProblems({ get }: SettingsReader): readonly string[] {
   if (get(AGENT_SETTINGS.prepareJournal))

@@ -22,7 +22,11 @@ export interface Servers {
 
 /** Opens what the configuration names. Rejects with `MooringError` "listen-failed". */
 export async function openServers(
-  { listen: at, healthListen, reports: reportsAt }: Pick<AggregatorConfig, "listen" | "healthListen" | "reports">,
+  {
+    apiAddress,
+    metricsAddress,
+    reports: reportsAt,
+  }: Pick<AggregatorConfig, "apiAddress" | "metricsAddress" | "reports">,
   listen: Listen,
   { logger, local, health, reports, identity }: Offers,
 ): Promise<Servers> {
@@ -36,11 +40,11 @@ export async function openServers(
     await Promise.all(opened.map((server) => server.close()));
   };
   try {
-    const url = await open(local, at);
+    const url = await open(local, apiAddress);
     const urls = {
       url,
-      ...(healthListen && { health: await open(health, healthListen) }),
-      ...(reportsAt && { reports: await open(reports, { ...reportsAt.listen, identity }) }),
+      ...(metricsAddress && { health: await open(health, metricsAddress) }),
+      ...(reportsAt && { reports: await open(reports, { ...reportsAt.address, identity }) }),
     };
     return { urls, close };
   } catch (error) {

@@ -27,11 +27,11 @@ export const PROVISIONER_SETTINGS = {
     "on",
   ),
   namespace: textSetting({ name: "namespace", description: "namespace of these objects" }, "mooring-provisioner"),
-  listen: addressSetting(
+  metricsAddress: addressSetting(
     { name: "metrics-bind-address", description: "address of health and metrics" },
     "127.0.0.1:9812",
   ),
-  debugListen: addressSetting(
+  debugAddress: addressSetting(
     { name: "debug-bind-address", description: "loopback address of /debug/log-level" },
     "127.0.0.1:9813",
   ),
@@ -45,9 +45,9 @@ export interface ProvisionerConfig {
   readonly kubeconfig: string | undefined;
   readonly capacity: boolean;
   readonly namespace: string;
-  readonly listen: Address;
+  readonly metricsAddress: Address;
   /** A loopback address. */
-  readonly debugListen: Address;
+  readonly debugAddress: Address;
   readonly logLevel: LogLevel;
 }
 
@@ -68,8 +68,8 @@ export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand
       kubeconfig: get(PROVISIONER_SETTINGS.kubeconfig),
       capacity: get(PROVISIONER_SETTINGS.capacity) === "on",
       namespace: get(PROVISIONER_SETTINGS.namespace),
-      listen: get(PROVISIONER_SETTINGS.listen),
-      debugListen: get(PROVISIONER_SETTINGS.debugListen),
+      metricsAddress: get(PROVISIONER_SETTINGS.metricsAddress),
+      debugAddress: get(PROVISIONER_SETTINGS.debugAddress),
       logLevel: get(PROVISIONER_SETTINGS.logLevel),
     }),
   };
@@ -92,6 +92,6 @@ function namespaceProblems({ get }: SettingsReader): readonly string[] {
   return NAME.test(namespace) ? [] : [`--namespace "${namespace}" is no name of a namespace`];
 }
 
-const RULES = [nodeProblems, namespaceProblems, loopbackOnly(PROVISIONER_SETTINGS.debugListen)];
+const RULES = [nodeProblems, namespaceProblems, loopbackOnly(PROVISIONER_SETTINGS.debugAddress)];
 
 const NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

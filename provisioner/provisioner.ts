@@ -53,8 +53,8 @@ export async function runProvisioner(
   const provisioner = new Provisioner(config, ports);
   const isDraining = (): boolean => signal.aborted;
   const routes = observabilityRoutes(metrics, { ...provisioner.health, isDraining });
-  const health = await listen(routes, config.listen, logger);
-  const debug = await listen(logLevelRoutes(ports), config.debugListen, logger);
+  const health = await listen(routes, config.metricsAddress, logger);
+  const debug = await listen(logLevelRoutes(ports), config.debugAddress, logger);
   logger.info({ health: health.url, debug: debug.url }, "provisioner started");
   try {
     await runTogether(provisioner.tasks, signal);

@@ -29,14 +29,14 @@ import {
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
-  listen: addressSetting(
+  apiAddress: addressSetting(
     {
       name: "api-bind-address",
       description: "loopback address of lists, health and metrics, and of reports without --report-bind-address",
     },
     "127.0.0.1:9809",
   ),
-  healthListen: optionalAddress({
+  metricsAddress: optionalAddress({
     name: "metrics-bind-address",
     description: "a further address of health and metrics, for probes and scrapes",
   }),
@@ -120,8 +120,8 @@ export const AGGREGATOR_SETTINGS = {
 export interface AggregatorConfig {
   readonly kubeconfig: string | undefined;
   /** A loopback address. */
-  readonly listen: Address;
-  readonly healthListen: Address | undefined;
+  readonly apiAddress: Address;
+  readonly metricsAddress: Address | undefined;
   /** Nothing where reports are taken from this machine alone. */
   readonly reports: ReportConfig | undefined;
   /** Whose pods are agents. */
@@ -161,8 +161,8 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const { get } = reader;
   const config = Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
-    listen: get(AGGREGATOR_SETTINGS.listen),
-    healthListen: get(AGGREGATOR_SETTINGS.healthListen),
+    apiAddress: get(AGGREGATOR_SETTINGS.apiAddress),
+    metricsAddress: get(AGGREGATOR_SETTINGS.metricsAddress),
     reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
     agents: agentAccountIn(reader),
     nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
@@ -186,7 +186,7 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
 
 /** Lists name claims and pods, and reports are taken from whoever reaches the address: `kubectl port-forward` asks who that is. */
 function listenProblems({ get }: SettingsReader): readonly string[] {
-  const { host } = get(AGGREGATOR_SETTINGS.listen);
+  const { host } = get(AGGREGATOR_SETTINGS.apiAddress);
   if (isLoopback(host)) return [];
   return [
     `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,

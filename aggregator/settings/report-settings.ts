@@ -15,7 +15,7 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** What there is to say about reports that come from elsewhere. */
 export const REPORT_SETTINGS = {
-  reportListen: optionalAddress({
+  reportAddress: optionalAddress({
     name: "report-bind-address",
     description:
       "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --api-bind-address",
@@ -51,7 +51,7 @@ export const REPORT_SETTINGS = {
 
 /** Who brings reports, and what they see. */
 export interface ReportConfig {
-  readonly listen: Address;
+  readonly address: Address;
   readonly agents: AgentAccount;
   readonly certificate:
     | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
@@ -70,12 +70,12 @@ export function agentAccountIn({ get }: SettingsReader): AgentAccount {
 /** `podNamespace` is where the aggregator runs. Nothing without an address of reports. */
 export function readReportConfig(reader: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
   const { get } = reader;
-  const listen = get(REPORT_SETTINGS.reportListen);
-  if (listen === undefined) return undefined;
+  const address = get(REPORT_SETTINGS.reportAddress);
+  if (address === undefined) return undefined;
   const agents = agentAccountIn(reader);
   const [certificateFile, keyFile] = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
   if (certificateFile !== undefined && keyFile !== undefined)
-    return { listen, agents, certificate: { kind: "files", certificateFile, keyFile } };
+    return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
   const own = podNamespace ?? "";
   const names = namesIn(get(REPORT_SETTINGS.tlsNames)) ?? [`mooring-aggregator.${own}.svc`];
   const times = {
@@ -84,7 +84,7 @@ export function readReportConfig(reader: SettingsReader, podNamespace: string | 
     overlapMs: OVERLAP_MS,
   };
   const issuer = { namespace: own, agentNamespace: agents.namespace, names, times, lookEveryMs: LOOK_EVERY_MS };
-  return { listen, agents, certificate: { kind: "issued", ...issuer } };
+  return { address, agents, certificate: { kind: "issued", ...issuer } };
 }
 
 /** What does not fit together. */
@@ -96,7 +96,7 @@ export function reportProblems({ get }: SettingsReader, podNamespace: string | u
   const files = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
   if ((files[0] === undefined) !== (files[1] === undefined))
     problems.push("--tls-cert-file and --tls-key-file belong together");
-  if (get(REPORT_SETTINGS.reportListen) === undefined) return problems;
+  if (get(REPORT_SETTINGS.reportAddress) === undefined) return problems;
   const isIssued = files[0] === undefined;
   if (isIssued && podNamespace === undefined)
     problems.push("--pod-namespace is missing: own certificates are kept there");

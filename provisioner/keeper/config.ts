@@ -42,7 +42,7 @@ export const KEEPER_SETTINGS = {
     name: "pod-uid",
     description: "UID of the keeper's own pod, whose token mount proves the mount table; without it nothing is proved",
   }),
-  listen: addressSetting(
+  metricsAddress: addressSetting(
     { name: "metrics-bind-address", description: "loopback address of health, metrics and /debug/log-level" },
     "127.0.0.1:9811",
   ),
@@ -54,7 +54,7 @@ export interface KeeperConfig extends KeeperSettings {
   readonly socketGroup: number | undefined;
   readonly mountInfo: string;
   /** A loopback address: what has root is not to be reached from outside of its pod. */
-  readonly listen: Address;
+  readonly metricsAddress: Address;
   readonly logLevel: LogLevel;
 }
 
@@ -66,7 +66,7 @@ export type KeeperCommand =
 export function readKeeperCommand(input: SettingsInput): KeeperCommand {
   const settings = Object.values(KEEPER_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, [loopbackOnly(KEEPER_SETTINGS.listen)]);
+  const { get } = readSettings(settings, input, [loopbackOnly(KEEPER_SETTINGS.metricsAddress)]);
   const config = Object.freeze({
     pools: get(KEEPER_SETTINGS.pools),
     reservePercent: get(KEEPER_SETTINGS.reserve),
@@ -75,7 +75,7 @@ export function readKeeperCommand(input: SettingsInput): KeeperCommand {
     socketGroup: get(KEEPER_SETTINGS.socketGroup),
     mountInfo: get(KEEPER_SETTINGS.mountInfo),
     podUid: get(KEEPER_SETTINGS.podUid),
-    listen: get(KEEPER_SETTINGS.listen),
+    metricsAddress: get(KEEPER_SETTINGS.metricsAddress),
     logLevel: get(KEEPER_SETTINGS.logLevel),
   });
   return { kind: "run", config };

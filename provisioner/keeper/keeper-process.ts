@@ -50,7 +50,7 @@ export async function runKeeper(config: KeeperConfig, ports: KeeperPorts, signal
   const ready = { pools: () => checkPools(pools), "internal-errors": () => errors.check() };
   const health = { live: { ping: () => PASSED }, ready, isDraining: () => signal.aborted };
   const routes = [...observabilityRoutes(metrics, health), ...logLevelRoutes(ports)];
-  const http = await ports.listen(routes, config.listen, logger);
+  const http = await ports.listen(routes, config.metricsAddress, logger);
   for (const pool of pools) tellPool(pool, { config, logger });
   logger.info({ socket: config.socket, health: http.url }, "keeper started");
   await aborted(signal);

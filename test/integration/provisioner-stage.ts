@@ -251,8 +251,8 @@ export class ProvisionerStage {
     const client = wrap(createKubeClient(connection, { clock, userAgent: "mooring-provisioner" }));
     const config = {
       ...{ node, socket: "", kubeconfig: undefined, capacity, namespace: SYSTEM, logLevel: "info" as const },
-      listen: LISTEN,
-      debugListen: LISTEN,
+      metricsAddress: LISTEN,
+      debugAddress: LISTEN,
     } as const;
     const stopping = new AbortController();
     const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client, keeper, settleMs };

@@ -42,8 +42,8 @@ const CONFIG: AgentConfig = {
     deleteRejected: false,
     enforcesSince: undefined,
   },
-  listen: { host: "127.0.0.1", port: 0 },
-  debugListen: { host: "127.0.0.1", port: 0 },
+  metricsAddress: { host: "127.0.0.1", port: 0 },
+  debugAddress: { host: "127.0.0.1", port: 0 },
   logLevel: "info",
 };
 

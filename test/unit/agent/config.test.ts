@@ -45,8 +45,8 @@ describe("the agent's configuration", () => {
         deleteRejected: false,
         enforcesSince: undefined,
       },
-      debugListen: { host: "127.0.0.1", port: 9810 },
-      listen: { host: "127.0.0.1", port: 9808 },
+      debugAddress: { host: "127.0.0.1", port: 9810 },
+      metricsAddress: { host: "127.0.0.1", port: 9808 },
       logLevel: "info",
     });
   });

@@ -108,10 +108,10 @@ describe("what the provisioner's programs are told", () => {
     const socket = "/run/keeper/keeper.sock";
     expect(environmentOf(provisioner).MOORING_NODE).toBe("value-of-spec.nodeName");
     expect(told).toMatchObject({
-      config: { node: "n1", socket, kubeconfig: undefined, listen: { host: "", port: 9808 } },
+      config: { node: "n1", socket, kubeconfig: undefined, metricsAddress: { host: "", port: 9808 } },
     });
     expect(asked).toMatchObject({
-      config: { socket, podUid: "value-of-metadata.uid", listen: { host: "127.0.0.1" } },
+      config: { socket, podUid: "value-of-metadata.uid", metricsAddress: { host: "127.0.0.1" } },
     });
     expect(mountsOf(provisioner).keeper).toBe(mountsOf(keeper).keeper);
     expect(socket.startsWith(`${mountsOf(keeper).keeper}/`)).toBe(true);

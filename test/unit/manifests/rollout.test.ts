@@ -52,8 +52,8 @@ describe("what the programs are told", () => {
       kind: "run",
       config: {
         election: { pod: "value-of-metadata.name", namespace: "value-of-metadata.namespace" },
-        healthListen: { host: "", port: 9808 },
-        reports: { listen: { host: "", port: 8443 }, certificate: { kind: "issued" } },
+        metricsAddress: { host: "", port: 9808 },
+        reports: { address: { host: "", port: 8443 }, certificate: { kind: "issued" } },
       },
     });
   });
@@ -98,7 +98,7 @@ describe("what has to fit together", () => {
     const lists = service.spec?.ports?.find(({ name }) => name === "lists");
 
     expect(readAggregatorCommand({ argv: [], env: environmentOf(aggregator.container) })).toMatchObject({
-      config: { listen: { host: "127.0.0.1", port: lists?.targetPort } },
+      config: { apiAddress: { host: "127.0.0.1", port: lists?.targetPort } },
     });
   });
 

@@ -11,8 +11,8 @@ describe("readProvisionerCommand", () => {
       kind: "run",
       config: {
         ...{ node: "n1", socket: "/run/keeper/keeper.sock", kubeconfig: undefined, capacity: true },
-        ...{ namespace: "mooring-provisioner", listen: { host: "127.0.0.1", port: 9812 } },
-        ...{ debugListen: { host: "127.0.0.1", port: 9813 }, logLevel: "info" },
+        ...{ namespace: "mooring-provisioner", metricsAddress: { host: "127.0.0.1", port: 9812 } },
+        ...{ debugAddress: { host: "127.0.0.1", port: 9813 }, logLevel: "info" },
       },
     });
   });

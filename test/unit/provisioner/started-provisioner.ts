@@ -39,7 +39,7 @@ export async function startProvisioner(change: Partial<ProvisionerPorts> = {}): 
   const stopping = new AbortController();
   const config = {
     ...{ node: "n1", socket: "", kubeconfig: undefined, capacity: true, namespace: "mooring-provisioner" },
-    ...{ listen: LISTEN, debugListen: LISTEN, logLevel: "info" as const },
+    ...{ metricsAddress: LISTEN, debugAddress: LISTEN, logLevel: "info" as const },
   };
   const ports = { clock, random: createFixedRandom(0.5), logger, metrics, listen, client, keeper, ...change };
   const running = runProvisioner(config, ports, stopping.signal);

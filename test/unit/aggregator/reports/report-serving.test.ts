@@ -15,7 +15,7 @@ const BUNDLE = "/api/v1/namespaces/mooring-agents/configmaps/mooring-aggregator-
 const WHY = "agents are not told to trust the authority that signed the certificate";
 const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
 const CONFIG = {
-  listen: { host: "", port: 8443 },
+  address: { host: "", port: 8443 },
   agents: AGENTS,
   certificate: {
     kind: "issued",

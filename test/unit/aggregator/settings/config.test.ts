@@ -7,8 +7,8 @@ describe("readAggregatorCommand", () => {
       kind: "run",
       config: {
         kubeconfig: undefined,
-        listen: { host: "127.0.0.1", port: 9809 },
-        healthListen: undefined,
+        apiAddress: { host: "127.0.0.1", port: 9809 },
+        metricsAddress: undefined,
         reports: undefined,
         agents: { namespace: "mooring-agents", account: "mooring-agent" },
         claimMetrics: false,
@@ -41,7 +41,7 @@ describe("readAggregatorCommand", () => {
   it("answers probes and scrapes elsewhere", () => {
     const command = readAggregatorCommand({ argv: ["--metrics-bind-address", ":9808"], env: {} });
 
-    expect(command).toMatchObject({ config: { healthListen: { host: "", port: 9808 } } });
+    expect(command).toMatchObject({ config: { metricsAddress: { host: "", port: 9808 } } });
   });
 
   const REPORTS = ["--report-bind-address", ":8443", "--pod-namespace", "mooring"];
@@ -51,7 +51,7 @@ describe("readAggregatorCommand", () => {
     expect(readAggregatorCommand({ argv: REPORTS, env: {} })).toMatchObject({
       config: {
         reports: {
-          listen: { host: "", port: 8443 },
+          address: { host: "", port: 8443 },
           agents: { namespace: "mooring-agents", account: "mooring-agent" },
           certificate: {
             kind: "issued",

@@ -17,7 +17,7 @@ describe("readKeeperCommand", () => {
         socketGroup: undefined,
         mountInfo: "/proc/1/mountinfo",
         podUid: undefined,
-        listen: { host: "127.0.0.1", port: 9811 },
+        metricsAddress: { host: "127.0.0.1", port: 9811 },
         logLevel: "info",
       },
     });
