@@ -270,6 +270,9 @@ export class Reconciler {
     const facts = this.#factsOf(evidence);
     this.#memories.witness(facts, evidence);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
+    // Also right before a write: what it finds may have to wait, and nobody looks at the claim again but for that.
+    this.#awaited.put(key, facts);
+    if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     return facts;
   }
 
@@ -290,8 +293,6 @@ export class Reconciler {
     const { claim } = facts;
     const againMs = this.deletions.compare(claim);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
-    this.#awaited.put(key, facts);
-    if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     const decision = desiredOf(facts);
     if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
     this.writes.consider(decision);
