@@ -1,5 +1,6 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import { Docket } from "../../judge/docket.ts";
+import { FORGED_NODE, whyHeld } from "../../judge/forged.ts";
 import { type Published, publishedIn } from "../../judge/published.ts";
 import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
@@ -77,10 +78,21 @@ export class Court {
 
   /** Nothing that is settled is kept on any node. */
   journals(): void {
+    // A claim that somebody keeps in use by hand is not told of its end, so that this may change its status still.
+    const open = this.#claims.filter((claim) => this.#isKeptByHand(claim)).map(({ volume }) => `/name/${volume.pv}`);
     for (const { name, disk } of this.#world.nodes) {
-      const kept = disk.newest?.releases ?? [];
-      this.docket.judge("journal", kept.length === 0, () => `${name} keeps ${kept.map(({ id }) => id).join(", ")}`);
+      const all = disk.newest?.releases ?? [];
+      const kept = all.filter(({ id }) => !open.some((volume) => id.endsWith(volume)));
+      if (kept.length < all.length && kept.length === 0) this.docket.excuse("journal", FORGED_NODE);
+      else
+        this.docket.judge("journal", kept.length === 0, () => `${name} keeps ${kept.map(({ id }) => id).join(", ")}`);
     }
+  }
+
+  #isKeptByHand(claim: ClaimRecord): boolean {
+    const now = this.#publishedOf(claim);
+    const scene = this.#witness.sceneOf(claim, Number.POSITIVE_INFINITY);
+    return now !== undefined && whyHeld(this.#witness.caseOf(claim), now, scene) !== undefined;
   }
 
   atRest(writes: number): void {
