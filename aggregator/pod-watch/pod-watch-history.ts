@@ -2,6 +2,7 @@ import type { Lease } from "../../common/kube/lease.ts";
 import type { ServerTime } from "../../common/kube/server-clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
+import { claimKeysOf } from "../core/references.ts";
 import {
   advance,
   inherit,
@@ -70,7 +71,8 @@ export class PodWatchHistory {
   /** We lead: what the predecessor left, and what our own watch has to say. */
   begin(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
-    this.#parts.unstored.begin(handed?.unstored ?? []);
+    const ended = new Set(this.#parts.ends.open.flatMap(({ pod }) => claimKeysOf(pod)));
+    this.#parts.unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows: (key) => ended.has(key) });
     this.#coverage = handed && coverageOf(handed);
     this.#watch = undefined;
     this.#isTold = false;

@@ -8,6 +8,14 @@ interface UnstoredParts {
   readonly claims: () => Iterable<Claim>;
 }
 
+/** Under which circumstances a leader begins. */
+interface Begin {
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** We know the end of a pod that named the claim and that is not dealt with. */
+  readonly knows: (claimKey: string) => boolean;
+}
+
 interface Decided extends UnstoredClaim {
   readonly key: string;
 }
@@ -31,16 +39,21 @@ export class UnstoredClaims {
     this.#parts = parts;
   }
 
-  /** A leader begins with what its predecessor left of claims that are still there. */
-  begin(inherited: readonly UnstoredClaim[]): void {
+  /**
+   * A leader begins with what its predecessor left of claims that are still there. One that was decided to be in use, by an end that we do
+   * not know, counts as used until now: whoever knew it is gone.
+   */
+  begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
     this.#inherited.clear();
     this.#open = () => [];
     if (inherited.length === 0) return;
     const left = new Map(inherited.map((one) => [one.uid, one]));
-    for (const { uid } of this.#parts.claims()) {
+    for (const { key, uid, status } of this.#parts.claims()) {
       const one = left.get(uid);
-      if (one !== undefined) this.#inherited.set(uid, one);
+      if (one === undefined) continue;
+      const isLost = one.sinceMs === undefined && status?.unused === true && !knows(key);
+      this.#inherited.set(uid, isLost ? { uid, sinceMs: nowMs } : one);
     }
   }
 

@@ -109,10 +109,13 @@ describe("decisions that are not stored", () => {
   });
 });
 
+/** Of no pod is known that it ended. */
+const BEGIN = { nowMs: NOON, knows: () => false };
+
 function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[] = []): UnstoredClaims {
   const byKey = new Map(claims.map((claim) => [claim.key, claim]));
   const unstored = new UnstoredClaims({ claim: (key) => byKey.get(key), claims: () => byKey.values() });
-  unstored.begin(inherited);
+  unstored.begin(inherited, BEGIN);
   return unstored;
 }
 
@@ -122,7 +125,7 @@ describe("a claim whose stored time went back, as after a restore of etcd", () =
   it("gets the later time back, also by a replica that began to lead since, and is forgotten then", async () => {
     const harness = await running([claimWith({ status: EARLIER })]);
     harness.unstored.onClaimSetBack(claimWith({ status: UNUSED }));
-    harness.unstored.begin([]);
+    harness.unstored.begin([], BEGIN);
 
     await harness.enqueueAll();
     await harness.catchUp();
@@ -140,10 +143,28 @@ describe("a claim whose stored time went back, as after a restore of etcd", () =
 });
 
 describe("decisions that a predecessor could not store", () => {
+  it.each([
+    { name: "counts as used until now", status: UNUSED, isKnown: false, sinceMs: NOON },
+    { name: "that we know as well says more", status: UNUSED, isKnown: true, sinceMs: undefined },
+    {
+      name: "of a claim that is stored in use waits for its nodes",
+      status: statusWith(),
+      isKnown: false,
+      sinceMs: undefined,
+    },
+  ])("for an end that nobody has dated: one $name", ({ status, isKnown, sinceMs }) => {
+    const claim = claimWith({ status });
+    const unstored = unstoredOf([claim]);
+
+    unstored.begin([{ uid: "claim-1", sinceMs: undefined }], { ...BEGIN, knows: () => isKnown });
+
+    expect(unstored.notBeforeMs(claim)).toBe(sinceMs);
+  });
+
   it("date the claim, though nothing else tells of them any more, and leave the list when they are stored", async () => {
     const harness = await running();
     const sinceMs = NOON - 3_600_000;
-    harness.unstored.begin([{ uid: "claim-1", sinceMs }]);
+    harness.unstored.begin([{ uid: "claim-1", sinceMs }], BEGIN);
     const before = harness.unstored.list();
 
     await harness.enqueueAll();
@@ -157,7 +178,7 @@ describe("decisions that a predecessor could not store", () => {
   it("stay in the list while this leader cannot store them either", async () => {
     const harness = await running();
     const left = { uid: "claim-1", sinceMs: NOON - 3_600_000 };
-    harness.unstored.begin([left]);
+    harness.unstored.begin([left], BEGIN);
     harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
 
     await harness.enqueueAll();
@@ -175,6 +196,6 @@ describe("decisions that a predecessor could not store", () => {
       ],
     );
 
-    expect(unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
+    expect(unstored.list()).toEqual([{ uid: "claim-1", sinceMs: NOON }]);
   });
 });
