@@ -107,7 +107,8 @@ function judgeLastUser(docket: Docket, claim: Case, { now: { lastUse }, scene: {
     return;
   }
   const known = [...users.map(({ podUid }) => podUid), ...claim.lookalikes];
-  const isRight = known.includes(named ?? "") || mayBeLast(claim, lastUse, last);
+  const lastByMs = Math.max(...told.map(({ ended }) => ended?.byMs ?? 0));
+  const isRight = known.includes(named ?? "") || mayBeLast(claim, lastUse, { afterMs: last, byMs: lastByMs });
   const who = users.map(({ pod }) => pod).join(" or ");
   docket.judge("last-user", isRight, () => `${claim.name} was last used by ${who}, named is ${named ?? "nobody"}`);
 }
@@ -116,11 +117,11 @@ function endOf({ ended }: Use): number {
   return ended?.afterMs ?? 0;
 }
 
-/** It did use the claim, and what is published of its end leaves open whether it was the last. */
-function mayBeLast({ uses }: Case, lastUse: PublishedUse | undefined, last: number): boolean {
+/** It did use the claim, and what is published of its end leaves open whether it was the last, by whichever server's clock. */
+function mayBeLast({ uses }: Case, lastUse: PublishedUse | undefined, last: Moment): boolean {
   const { releasedAtMs = 0, uncertaintyMs = Number.POSITIVE_INFINITY, podUid } = lastUse ?? {};
   const isUser = uses.some((use) => use.isShown && use.podUid === podUid);
-  return isUser && releasedAtMs >= last && releasedAtMs - uncertaintyMs <= last;
+  return isUser && releasedAtMs >= last.afterMs && releasedAtMs - uncertaintyMs <= last.byMs;
 }
 
 /** What a node had told, or had on a disk that keeps what it is given, has become a last use, or somebody used the claim later. */
