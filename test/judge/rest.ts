@@ -1,7 +1,7 @@
 import type { Docket } from "./docket.ts";
 import { JUST_FORGED, whyEarlier, whyHeld, whyUnnamed } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
-import { type Case, describeUse, type Scene, type Use } from "./record.ts";
+import { type Case, describeUse, type Moment, type Scene, type Use } from "./record.ts";
 import { anew } from "./writes.ts";
 
 /** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
