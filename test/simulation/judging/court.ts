@@ -66,7 +66,7 @@ export class Court {
       if (now === undefined && claim.isDeleting) continue;
       judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
     }
-    judgeDeleted(this.#world, docket);
+    judgeDeleted(this.#world, docket, (claim) => this.#isKeptByHand(claim));
     this.#placement.rests(docket);
     return docket.broken.length === 0;
   }

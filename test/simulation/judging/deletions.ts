@@ -1,6 +1,6 @@
 import { type HeldMount, judgeGone, judgeStranded } from "../../judge/deletions.ts";
 import type { Docket } from "../../judge/docket.ts";
-import { JUST_FORGED, WENT_BACK } from "../../judge/forged.ts";
+import { FORGED_NODE, JUST_FORGED, WENT_BACK } from "../../judge/forged.ts";
 import { publishedIn } from "../../judge/published.ts";
 import { describeUse } from "../../judge/record.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
@@ -134,8 +134,8 @@ export class DeletionWatch {
   }
 }
 
-/** Everything has worked for long enough: what was deleted is gone, or somebody needs it. */
-export function judgeDeleted(world: World, docket: Docket): void {
+/** Everything has worked for long enough: what was deleted is gone, or somebody needs it, or keeps it by a status of his own. */
+export function judgeDeleted(world: World, docket: Docket, isKeptByHand: (claim: ClaimRecord) => boolean): void {
   const { cluster, engine } = world;
   for (const claim of cluster.claims.ever) {
     const there = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name });
@@ -143,7 +143,8 @@ export function judgeDeleted(world: World, docket: Docket): void {
     if (!isGone && !claim.isDeleting) continue;
     // kube-controller-manager owes a retry to a failed request of its own.
     const isOwed = !isGone && !isHeld(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
-    const excuse = isOwed ? "kube-controller-manager waits" : undefined;
+    const byHand = !isGone && isKeptByHand(claim) ? FORGED_NODE : undefined;
+    const excuse = isOwed ? "kube-controller-manager waits" : byHand;
     judgeStranded(docket, { name: claim.name, isGone, isNeeded: isNeeded(world, claim), excuse });
   }
 }
