@@ -69,9 +69,15 @@ export class ClaimStates {
     return this.#memories.size;
   }
 
-  /** Keys of the claims with ended uses that their status does not tell of yet. */
+  /** Keys of the claims with ended uses that their status does not tell of yet, and that whoever leads next cannot read again. */
   get open(): Iterable<string> {
-    return this.#open;
+    return [...this.#open].filter((key) => this.#isOursAlone(this.#memories.get(key)?.history ?? EMPTY_HISTORY));
+  }
+
+  #isOursAlone({ pending, ...ends }: ClaimHistory): boolean {
+    const isThere = ({ wasOver, podUid }: EndedReference): boolean =>
+      wasOver === true && this.#cluster.isPodThere(podUid);
+    return isOpen({ ...ends, pending: pending.filter((one) => !isThere(one)) });
   }
 
   /** A claim that was re-created under its name starts anew. */

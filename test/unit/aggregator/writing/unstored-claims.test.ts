@@ -83,6 +83,19 @@ describe("decisions that are not stored", () => {
     expect(harness.unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
   });
 
+  it("are none of a claim whose pod was done before and is still there: whoever leads next reads that, too", async () => {
+    const harness = await running();
+    const done = podWith({ isTerminal: true });
+    harness.cluster.pods.set(done.uid, done);
+    harness.reconciler.onPodEnded({ pod: done, gone: "100", wasOver: true });
+    const whileThere = harness.unstored.list();
+
+    await harness.removePod("pod-1", "300");
+
+    expect(whileThere).toEqual([]);
+    expect(harness.unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
+  });
+
   it("are none of a claim that is deleted", async () => {
     const harness = await running();
     harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
