@@ -190,6 +190,7 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
     court.journals();
   }
   if (isCalm) court.writeCounts(gapsIn(world, steps));
+  if (isCalm && world.health.wasAlwaysWatched) court.writes.keptTimes();
   if (!isPatient && !isCalm) return;
   await pass(stage, Math.max(0, world.cluster.claims.lastMadeAt + CLEANS_MS - world.now));
   const { claimWrites } = sky;

@@ -2,9 +2,10 @@ import * as v from "valibot";
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { Docket } from "../../judge/docket.ts";
 import { type Published, publishedIn } from "../../judge/published.ts";
-import { isSame, judgeNews, judgeWrite, UNREAD_MS } from "../../judge/writes.ts";
+import { isSame, judgeNews, judgeWrite, UNREAD_MS, type Write } from "../../judge/writes.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
+import type { ClaimRecord } from "../world/claims.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import type { Witness } from "./witness.ts";
@@ -34,6 +35,9 @@ export class WriteWatch {
   /** By what is written on which state: when, by true time, that was first sent. Nobody can take back what is on its way. */
   readonly #sent = new Map<string, number>();
 
+  /** Times that were moved later while nobody had used or named the claim since, each a sentence. */
+  readonly #moved: string[] = [];
+
   constructor(world: World, docket: Docket, witness: Witness) {
     this.#world = world;
     this.#docket = docket;
@@ -45,6 +49,11 @@ export class WriteWatch {
   /** All writes to claims. */
   get total(): number {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Where nothing failed and somebody always watched, a time that covers the last use has no reason to move. */
+  keptTimes(): void {
+    this.#docket.judge("exact", this.#moved.length === 0, () => this.#moved.join("; "));
   }
 
   countOf(claimUid: string): number {
@@ -80,12 +89,23 @@ export class WriteWatch {
     this.#writtenAt.set(uid, this.#world.now);
     const heardMs = this.#world.health.heardOf(by, { untilMs: sentMs, forMs: UNREAD_MS });
     const claim = this.#world.cluster.claims.byUid(uid);
-    if (claim !== undefined)
+    if (claim !== undefined) {
+      this.#noteMove(claim, { now, before });
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
         ...{ now, before, own, beforeMs, sentMs, heardMs },
         presentMs: this.#presentMs(by, { isOwn: this.#writtenBy.get(uid) === by, sentMs }),
       });
+    }
     this.#writtenBy.set(uid, by);
+  }
+
+  #noteMove(claim: ClaimRecord, { now, before }: Pick<Write, "now" | "before">): void {
+    const { last } = this.#witness.sceneOf(claim, Number.POSITIVE_INFINITY);
+    if (before?.isUnused !== true || !now.isUnused || before.sinceMs < last.byMs) return;
+    const { dispute, lookalikes, lookalikesOn = [] } = this.#witness.caseOf(claim);
+    if (dispute !== undefined || lookalikes.length > 0 || lookalikesOn.length > 0) return;
+    if (now.sinceMs > before.sinceMs)
+      this.#moved.push(`${claim.name} was moved from ${before.sinceMs} to ${now.sinceMs}, and nobody used it since`);
   }
 
   /** What stands there by a clock of which only another process has heard is in the future for this one. */

@@ -20,6 +20,9 @@ export function scansOf(node: string): string {
   return `scans of ${node}`;
 }
 
+/** A process that was started over a way on which nothing is wrong has listed everything after so long. Milliseconds. */
+const LISTS_MS = 1_000;
+
 /** When each process ran and nothing befell its requests: by true time, as the world knows it. */
 export class Health {
   readonly #now: () => number;
@@ -29,8 +32,18 @@ export class Health {
   /** When each process last stood still. */
   readonly #still = new Map<string, Span>();
 
+  readonly #startedMs = new Map<string, number>();
+  /** When whoever led last ended, until another one leads. */
+  #leftMs = 0;
+  #isChained = true;
+
   constructor(now: () => number) {
     this.#now = now;
+  }
+
+  /** Whoever led had listed everything before whoever led before it ended, each time: between them nobody missed anything. */
+  get wasAlwaysWatched(): boolean {
+    return this.#isChained;
   }
 
   /** It does not run, or not so that it can be relied on, from now on. */
@@ -41,6 +54,7 @@ export class Health {
   /** It does again. */
   up(process: string): void {
     const now = this.#now();
+    this.#startedMs.set(process, now);
     const spans = this.#spansOf(process);
     const still = spans.find(({ toMs }) => toMs === Number.POSITIVE_INFINITY);
     if (still !== undefined) this.#still.set(process, { fromMs: still.fromMs, toMs: now });
@@ -70,7 +84,19 @@ export class Health {
   lead(identity: string): void {
     const leader = identity.split("_", 1)[0] ?? "";
     // Its request may outlive it, and the process that is started in its place waits for that Lease to run out.
-    this.#terms.push({ leader: this.#isDown(leader) ? "" : leader, fromMs: this.#now() });
+    const isLed = leader !== "" && !this.#isDown(leader);
+    this.#chain(isLed ? leader : undefined);
+    this.#terms.push({ leader: isLed ? leader : "", fromMs: this.#now() });
+  }
+
+  #chain(leader: string | undefined): void {
+    if (leader === undefined) {
+      if (this.leader !== "") this.#leftMs = this.#now();
+      return;
+    }
+    const listedMs = (this.#startedMs.get(leader) ?? 0) + LISTS_MS;
+    if (listedMs > Math.max(LISTS_MS, this.#leftMs)) this.#isChained = false;
+    this.#leftMs = Number.POSITIVE_INFINITY;
   }
 
   /** It has ended: the Lease may still name it. */
