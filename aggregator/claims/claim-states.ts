@@ -11,6 +11,8 @@ import {
   type ClaimHistory,
   EMPTY_HISTORY,
   type EndedReference,
+  isOnlyOurs,
+  isOpen,
   mayUse,
   type NodeWords,
   pruneHistory,
@@ -71,13 +73,8 @@ export class ClaimStates {
 
   /** Keys of the claims with ended uses that their status does not tell of yet, and that whoever leads next cannot read again. */
   get open(): Iterable<string> {
-    return [...this.#open].filter((key) => this.#isOursAlone(this.#memories.get(key)?.history ?? EMPTY_HISTORY));
-  }
-
-  #isOursAlone({ pending, ...ends }: ClaimHistory): boolean {
-    const isThere = ({ wasOver, podUid }: EndedReference): boolean =>
-      wasOver === true && this.#cluster.isPodThere(podUid);
-    return isOpen({ ...ends, pending: pending.filter((one) => !isThere(one)) });
+    const isThere = (podUid: string): boolean => this.#cluster.isPodThere(podUid);
+    return [...this.#open].filter((key) => isOnlyOurs(this.#memories.get(key)?.history ?? EMPTY_HISTORY, isThere));
   }
 
   /** A claim that was re-created under its name starts anew. */
@@ -302,11 +299,6 @@ type ReleaseFate = "open" | "settled" | "unattributed";
 function emptyMemory(uid: string): ClaimState {
   const none = { witnessed: NONE, observed: NONE, written: undefined };
   return { uid, history: EMPTY_HISTORY, isWitnessed: false, ...none };
-}
-
-/** Something ended of which the claim's status does not tell yet. */
-function isOpen({ pending, latest, latestUse }: ClaimHistory): boolean {
-  return pending.length > 0 || latest !== undefined || latestUse !== undefined;
 }
 
 const NONE: readonly never[] = [];

@@ -35,6 +35,17 @@ export interface ClaimHistory {
 
 export const EMPTY_HISTORY: ClaimHistory = { pending: [], latest: undefined };
 
+/** Something ended of which the claim's status does not tell yet. */
+export function isOpen({ pending, latest, latestUse }: ClaimHistory): boolean {
+  return pending.length > 0 || latest !== undefined || latestUse !== undefined;
+}
+
+/** The same, where whoever leads next could not read it again: a pod that was over when this run began, and is still there, anybody can. */
+export function isOnlyOurs(history: ClaimHistory, isThere: (podUid: string) => boolean): boolean {
+  const pending = history.pending.filter(({ wasOver, podUid }) => wasOver !== true || !isThere(podUid));
+  return isOpen({ ...history, pending });
+}
+
 /** The history with further ends; of those that one scan shows together the one that comes last counts. */
 export function withEnds(history: ClaimHistory, ends: readonly UseEnd[]): ClaimHistory {
   const all = [history.latest, history.latestUse, ...ends].filter((end) => end !== undefined);
