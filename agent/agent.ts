@@ -18,7 +18,7 @@ import { agentHealth } from "./agent-health.ts";
 import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
 import { type Beat, nextBeat } from "./core/beat.ts";
-import { describeHolds } from "./core/debug-holds.ts";
+import { describeMountedVolumes } from "./core/debug-mounted-volumes.ts";
 import { afterAnswer, NO_EXCHANGE } from "./core/exchange.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { restBefore } from "./core/read-pace.ts";
@@ -221,7 +221,7 @@ class Agent {
   /** What is known, for somebody who looks for a leak or a pod that does not start on this very node. */
   debug(): Readonly<Record<string, () => object>> {
     return {
-      holds: () => describeHolds(this.#observer.state, this.#ports.clock.monotonicMs()),
+      "mounted-volumes": () => describeMountedVolumes(this.#observer.state, this.#ports.clock.monotonicMs()),
       verdicts: this.#enforcement.describe,
     };
   }
@@ -244,7 +244,7 @@ class Agent {
       const hasNews = (decisions?.length ?? 0) > 0;
       // A node's other mounts come and go all the time: they are read, but only news, an answer or a heartbeat is sent.
       if (isHeartbeat || (isAsked && isComplete) || hasNews) this.#report();
-      const isWaiting = observer.tellable.releases.length > 0;
+      const isWaiting = observer.tellable.unmountRecords.length > 0;
       beat = nextBeat(beat, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
       const restMs = Math.max(0, beat.atMs - clock.monotonicMs());
       const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);

@@ -70,7 +70,7 @@ export const AGENT_SETTINGS = {
   debugAddress: addressSetting(
     {
       name: "debug-bind-address",
-      description: "loopback address of /debug/holds, /debug/verdicts and /debug/log-level",
+      description: "loopback address of /debug/mounted-volumes, /debug/verdicts and /debug/log-level",
     },
     "127.0.0.1:9810",
   ),

@@ -1,8 +1,8 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
-import type { MountRead } from "./core/holds.ts";
 import { leaksIn } from "./core/leaks.ts";
-import { type Decision, type NodeState, shownHolds } from "./core/node-state.ts";
+import type { MountRead } from "./core/mounted-volumes.ts";
+import { type Decision, type NodeState, shownMountedVolumes } from "./core/node-state.ts";
 import type { MountNotifier } from "./sources/mount-notifier.ts";
 
 interface MeasureParts {
@@ -60,10 +60,10 @@ export class MountMeasures {
   }
 
   decided(decisions: readonly Decision[]): void {
-    this.#seen.increment({}, decisions.filter(({ kind }) => kind === "released").length);
+    this.#seen.increment({}, decisions.filter(({ kind }) => kind === "recorded").length);
   }
 
-  /** So many releases were forgotten. */
+  /** So many unmount records were forgotten. */
   acknowledged(count: number): void {
     this.#acknowledged.increment({}, count);
   }
@@ -87,16 +87,17 @@ function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => 
     "How long ago the last read ended in which absences count; nothing before the first.",
     ({ read }) => read && ageSeconds(read.endedAt),
   );
-  gauge("mooring_mounted_volumes", "Volumes that the mount table shows.", shownHolds);
+  gauge("mooring_mounted_volumes", "Volumes that the mount table shows.", shownMountedVolumes);
   gauge(
     "mooring_unmount_records_unacknowledged",
     "Ends of use that the aggregator has not settled yet.",
-    ({ releases }) => releases.length,
+    ({ unmountRecords }) => unmountRecords.length,
   );
   gauge(
     "mooring_unmount_records_oldest_unacknowledged_seconds",
     "Age of the oldest end of use that the aggregator has not settled yet, or of this boot where it is of an earlier one; 0 without any.",
-    ({ releases }) => (releases.length === 0 ? 0 : ageSeconds(Math.min(...releases.map(({ by }) => by)))),
+    ({ unmountRecords }) =>
+      unmountRecords.length === 0 ? 0 : ageSeconds(Math.min(...unmountRecords.map(({ by }) => by))),
   );
   metrics.series(
     {

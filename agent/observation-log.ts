@@ -32,12 +32,12 @@ export class ObservationLog {
 
   tell(decision: Decision): void {
     const { logger } = this.#parts;
-    if (decision.kind === "released") {
-      const { volume, podUid, pod, after = 0, by } = decision.release;
-      logger.info({ volume: volumeKey(volume), podUid, pod, widthMs: Math.round(by - after) }, "volume released");
+    if (decision.kind === "recorded") {
+      const { volume, podUid, pod, after = 0, by } = decision.unmountRecord;
+      logger.info({ volume: volumeKey(volume), podUid, pod, widthMs: Math.round(by - after) }, "unmount recorded");
       return;
     }
-    const { kind, volume, podUid } = decision.hold;
+    const { kind, volume, podUid } = decision.mountedVolume;
     const fields = { kind, volume: volumeKey(volume), podUid };
     if (decision.kind === "anomaly") {
       this.#anomalies.increment({ reason: decision.why });
@@ -51,9 +51,14 @@ export class ObservationLog {
   tellLeaks(state: NodeState, nowMs: number): void {
     const leaks = leaksIn(state, nowMs);
     for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#told.has(key))) {
-      const { hold, mountPoint } = known;
-      const fields = { kind, volume: volumeKey(hold.volume), podUid: hold.podUid, mountPoint: displayPath(mountPoint) };
-      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), hold: key }, "mount left behind");
+      const { mountedVolume, mountPoint } = known;
+      const fields = {
+        kind,
+        volume: volumeKey(mountedVolume.volume),
+        podUid: mountedVolume.podUid,
+        mountPoint: displayPath(mountPoint),
+      };
+      this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), mountedVolume: key }, "mount left behind");
     }
     this.#told = new Set(leaks.map(({ key }) => key));
   }

@@ -5,7 +5,7 @@ import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import type { ReportAnswer } from "../common/storage/node-report.ts";
-import type { MountRead, RootRule } from "./core/holds.ts";
+import type { MountRead, RootRule } from "./core/mounted-volumes.ts";
 import {
   type Anomaly,
   type Decision,
@@ -15,7 +15,7 @@ import {
   loseSight,
   type NodeState,
   type PodFacts,
-  shownHolds,
+  shownMountedVolumes,
 } from "./core/node-state.ts";
 import { extendSight, observe } from "./core/observe.ts";
 import type { LookCost } from "./core/read-pace.ts";
@@ -62,7 +62,7 @@ export class Observer {
   #tellable: NodeState;
   #isJournalLoaded = false;
   #hasHadJournal = false;
-  /** There are holds that another run saw and this one has not: that nothing changed since it looked says nothing of them. */
+  /** There are mounted volumes that another run saw and this one has not: that nothing changed since it looked says nothing of them. */
   #hasUnseen = false;
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
@@ -147,7 +147,12 @@ export class Observer {
     this.#hasHadJournal = true;
     if (stored === undefined || stored.run === this.#state.run) return;
     const { kind, past } = interpretStored(stored, { ...this.#state, nowMs: this.#now() });
-    const fields = { kind, run: stored.run, holds: past.holds.size, releases: past.releases.length };
+    const fields = {
+      kind,
+      run: stored.run,
+      mountedVolumes: past.mountedVolumes.size,
+      unmountRecords: past.unmountRecords.length,
+    };
     const isDated = kind === "same-boot" || kind === "other-boot";
     if (isDated) this.#parts.logger.info(fields, "journal of an earlier run found");
     else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
@@ -158,14 +163,14 @@ export class Observer {
   }
 
   /** The aggregator's answer to what was told. */
-  onAnswer({ forget: releaseIds, nowMs, scan }: ReportAnswer): void {
+  onAnswer({ forget: unmountRecordIds, nowMs, scan }: ReportAnswer): void {
     if (scan !== undefined) {
       this.#asked = scan;
       this.#parts.wakeUp.ask();
     }
-    const kept = this.#state.releases.length;
-    this.#state = forget(this.#state, releaseIds);
-    this.#measures.acknowledged(kept - this.#state.releases.length);
+    const kept = this.#state.unmountRecords.length;
+    this.#state = forget(this.#state, unmountRecordIds);
+    this.#measures.acknowledged(kept - this.#state.unmountRecords.length);
     if (nowMs === undefined) return;
     const [at, last] = [this.#now(), this.#state.marks.at(-1)];
     this.#state = dated(this.#state, { at, ms: nowMs });
@@ -224,7 +229,7 @@ export class Observer {
     if (why === this.#blindness) return;
     const { logger } = this.#parts;
     if (why !== undefined) logger.warn({ why }, "mount table cannot be believed, absence does not count");
-    else logger.info({ holds: shownHolds(this.#state) }, "mount table is read completely");
+    else logger.info({ mountedVolumes: shownMountedVolumes(this.#state) }, "mount table is read completely");
     this.#blindness = why;
   }
 }

@@ -46,8 +46,8 @@ export interface AggregatorPorts {
   readonly client: KubeClient;
 }
 
-/** What a bug can end alone: what is done for one claim, node, release, report or volume. */
-const WORK = ["claims", "writes", "nodes", "kubelets", "releases", "reports", "volumes"] as const;
+/** What a bug can end alone: what is done for one claim, node, unmount record, report or volume. */
+const WORK = ["claims", "writes", "nodes", "kubelets", "unmount-records", "reports", "volumes"] as const;
 
 /** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };
@@ -265,7 +265,7 @@ class Aggregator {
     return this.#session !== undefined && this.#leadership.isLeading() ? this.#session.notReady() : NOT_LEADING;
   }
 
-  holdRejections(): string | undefined {
+  pauseRejections(): string | undefined {
     return this.#rejections.hold();
   }
 

@@ -1,9 +1,9 @@
 import { displayPath } from "../../common/mounts/core/mount-info.ts";
-import type { HoldKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { MountKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import { type DryRunFindings, processOf, remarksOn } from "./dry-run.ts";
-import type { MountedHold } from "./holds.ts";
+import type { MountedVolumeEntry } from "./mounted-volumes.ts";
 
-const KINDS: readonly HoldKind[] = ["pod", "subpath", "block", "staging"];
+const KINDS: readonly MountKind[] = ["pod", "subpath", "block", "staging"];
 
 /** The findings for programs: docs/dry-run.md describes each field. Every field is always there, `null` is not known. */
 export function asJson(findings: DryRunFindings): string {
@@ -38,8 +38,8 @@ export function asJson(findings: DryRunFindings): string {
     },
     changes: { noticedBy: changes.by, clock: clock.source, driftPpm: clock.driftPpm },
     absence: { isProven: read.incomplete === undefined, why: read.incomplete ?? null },
-    counts: countsOf(read.holds),
-    holds: read.holds.map(({ kind, volume, podUid, mount }) => ({
+    counts: countsOf(read.mountedVolumes),
+    mountedVolumes: read.mountedVolumes.map(({ kind, volume, podUid, mount }) => ({
       kind,
       volume,
       podUid: podUid ?? null,
@@ -57,18 +57,18 @@ function otherRoots({ survey, read }: DryRunFindings): readonly { readonly path:
     .map(({ path, mounts }) => ({ path: displayPath(path), mounts }));
 }
 
-function countsOf(holds: readonly MountedHold[]): Readonly<Record<HoldKind, number>> {
+function countsOf(mountedVolumes: readonly MountedVolumeEntry[]): Readonly<Record<MountKind, number>> {
   const counts = { pod: 0, subpath: 0, block: 0, staging: 0 };
-  for (const { kind } of holds) counts[kind] += 1;
+  for (const { kind } of mountedVolumes) counts[kind] += 1;
   return counts;
 }
 
 /** The findings for people. */
 export function asText(findings: DryRunFindings): string {
   const { read } = findings;
-  const table = layOut([["KIND", "VOLUME", "POD UID", "TYPE", "MOUNT POINT"], ...read.holds.map(toRow)]);
+  const table = layOut([["KIND", "VOLUME", "POD UID", "TYPE", "MOUNT POINT"], ...read.mountedVolumes.map(toRow)]);
   const remarks = remarksOn(findings).map((remark) => `- ${remark}`);
-  const parts = [layOut(headOf(findings)), read.holds.length > 0 ? table : [], [summaryOf(findings)], remarks];
+  const parts = [layOut(headOf(findings)), read.mountedVolumes.length > 0 ? table : [], [summaryOf(findings)], remarks];
   const lines = parts.filter((part) => part.length > 0).map((part) => part.map(printable).join("\n"));
   return lines.join("\n\n");
 }
@@ -123,17 +123,17 @@ function describeNamespace(mountNamespace: DryRunFindings["node"]["facts"]["moun
 }
 
 function summaryOf({ mountInfo, read }: DryRunFindings): string {
-  const counts = countsOf(read.holds);
+  const counts = countsOf(read.mountedVolumes);
   const kinds = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${counts[kind]} ${kind}`);
   const place = `below ${displayPath(read.kubeletRoot)} in ${mountInfo}`;
-  return `${counted(read.holds.length, "volume mount")} ${place}${kinds.length > 0 ? `: ${kinds.join(", ")}` : ""}.`;
+  return `${counted(read.mountedVolumes.length, "volume mount")} ${place}${kinds.length > 0 ? `: ${kinds.join(", ")}` : ""}.`;
 }
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-function toRow({ kind, volume, podUid, mount }: MountedHold): readonly string[] {
+function toRow({ kind, volume, podUid, mount }: MountedVolumeEntry): readonly string[] {
   return [kind, nameOf(volume), podUid ?? "-", mount.fsType, displayPath(mount.mountPoint)];
 }
 

@@ -1,6 +1,6 @@
 import { displayPath, needsAgreement } from "../../common/mounts/core/mount-info.ts";
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import type { MountRead } from "./holds.ts";
+import type { MountRead } from "./mounted-volumes.ts";
 import type { TableSurvey } from "./table-survey.ts";
 
 /** All that a dry run has found out. */

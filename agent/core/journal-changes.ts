@@ -1,14 +1,14 @@
-import type { Release } from "../../common/storage/node-report.ts";
-import type { KnownHold, NodeState } from "./node-state.ts";
+import type { UnmountRecord } from "../../common/storage/node-report.ts";
+import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
 /** What has to be written so that a journal says what is known. */
 export interface JournalChanges {
-  readonly holds: ReadonlyMap<string, KnownHold>;
-  readonly releases: readonly Release[];
-  /** Keys of holds that are gone. */
-  readonly droppedHolds: readonly string[];
-  /** IDs of releases that are settled. */
-  readonly droppedReleases: readonly string[];
+  readonly mountedVolumes: ReadonlyMap<string, KnownMountedVolume>;
+  readonly unmountRecords: readonly UnmountRecord[];
+  /** Keys of mounted volumes that are gone. */
+  readonly droppedMountedVolumes: readonly string[];
+  /** IDs of unmount records that are settled. */
+  readonly droppedUnmountRecords: readonly string[];
   /** It must outlive a loss of power, before anything of it is told. The rest has no meaning in another boot. */
   readonly isLasting: boolean;
 }
@@ -17,39 +17,46 @@ export interface JournalChanges {
 export const STAMP_EVERY_MS = 60_000;
 
 /**
- * What of a state is not stored yet, or nothing when it is not worth a write. When a hold was last seen is not written by itself: the last
- * complete read tells that of all holds, and an older stamp only makes an interval wider.
+ * What of a state is not stored yet, or nothing when it is not worth a write. When a mounted volume was last seen is not written by itself: the last
+ * complete read tells that of all mounted volumes, and an older stamp only makes an interval wider.
  */
 export function changesSince(stored: NodeState | undefined, state: NodeState): JournalChanges | undefined {
-  const changed = changedHolds(stored, state);
-  const before = new Map(stored?.releases.map((release) => [release.id, release]));
-  const releases = state.releases.filter((release) => !isSameRelease(before.get(release.id), release));
-  for (const { id } of state.releases) before.delete(id);
-  const droppedReleases = [...before.keys()];
+  const changed = changedMountedVolumes(stored, state);
+  const before = new Map(stored?.unmountRecords.map((unmountRecord) => [unmountRecord.id, unmountRecord]));
+  const unmountRecords = state.unmountRecords.filter(
+    (unmountRecord) => !isSameUnmountRecord(before.get(unmountRecord.id), unmountRecord),
+  );
+  for (const { id } of state.unmountRecords) before.delete(id);
+  const droppedUnmountRecords = [...before.keys()];
   // The first of all says that the machine is known: a new one is not asked for what it did before.
-  const isLasting = stored === undefined || releases.length > 0 || changed.isAnyNew;
-  const count = changed.holds.size + releases.length + changed.droppedHolds.length + droppedReleases.length;
+  const isLasting = stored === undefined || unmountRecords.length > 0 || changed.isAnyNew;
+  const count =
+    changed.mountedVolumes.size +
+    unmountRecords.length +
+    changed.droppedMountedVolumes.length +
+    droppedUnmountRecords.length;
   if (stored !== undefined && count === 0 && isSameHead(stored, state)) return undefined;
-  const { holds, droppedHolds } = changed;
-  return { holds, releases, droppedHolds, droppedReleases, isLasting };
+  const { mountedVolumes, droppedMountedVolumes } = changed;
+  return { mountedVolumes, unmountRecords, droppedMountedVolumes, droppedUnmountRecords, isLasting };
 }
 
 /** Loops, for it is done at each look, and a node may have ten thousand. */
-function changedHolds(stored: NodeState | undefined, state: NodeState) {
-  const holds = new Map<string, KnownHold>();
+function changedMountedVolumes(stored: NodeState | undefined, state: NodeState) {
+  const mountedVolumes = new Map<string, KnownMountedVolume>();
   let isAnyNew = false;
-  for (const [key, known] of state.holds) {
-    const before = stored?.holds.get(key);
-    if (isSameHold(before, known)) continue;
-    holds.set(key, known);
+  for (const [key, known] of state.mountedVolumes) {
+    const before = stored?.mountedVolumes.get(key);
+    if (isSameMountedVolume(before, known)) continue;
+    mountedVolumes.set(key, known);
     isAnyNew ||= before === undefined;
   }
-  const droppedHolds: string[] = [];
-  for (const key of stored?.holds.keys() ?? []) if (!state.holds.has(key)) droppedHolds.push(key);
-  return { holds, droppedHolds, isAnyNew };
+  const droppedMountedVolumes: string[] = [];
+  for (const key of stored?.mountedVolumes.keys() ?? [])
+    if (!state.mountedVolumes.has(key)) droppedMountedVolumes.push(key);
+  return { mountedVolumes, droppedMountedVolumes, isAnyNew };
 }
 
-function isSameHold(stored: KnownHold | undefined, known: KnownHold): boolean {
+function isSameMountedVolume(stored: KnownMountedVolume | undefined, known: KnownMountedVolume): boolean {
   if (stored === undefined) return false;
   return (
     stored.pod === known.pod &&
@@ -64,8 +71,8 @@ function isSameHold(stored: KnownHold | undefined, known: KnownHold): boolean {
   );
 }
 
-function isSameRelease(stored: Release | undefined, release: Release): boolean {
-  return stored !== undefined && stored.by === release.by && stored.after === release.after;
+function isSameUnmountRecord(stored: UnmountRecord | undefined, unmountRecord: UnmountRecord): boolean {
+  return stored !== undefined && stored.by === unmountRecord.by && stored.after === unmountRecord.after;
 }
 
 function isSameHead(stored: NodeState, state: NodeState): boolean {

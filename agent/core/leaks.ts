@@ -1,12 +1,12 @@
-import { isUseHold, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { KnownHold, NodeState } from "./node-state.ts";
+import { isUse, volumeKey } from "../../common/storage/volume-identity.ts";
+import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
 /** A mount that nobody is known to use. */
 export interface Leak {
   /** `orphaned`: its pod is not known to the API server any more; `unused-staging`: no pod's mount is made from it. */
   readonly kind: "orphaned" | "unused-staging";
   readonly key: string;
-  readonly known: KnownHold;
+  readonly known: KnownMountedVolume;
   /** Milliseconds since that was first seen. */
   readonly ageMs: number;
 }
@@ -19,10 +19,10 @@ const REMOVED = "//deleted";
 
 /** Mounts that have been without a user for so long that nobody will come for them. */
 export function leaksIn(state: NodeState, nowMs: number): readonly Leak[] {
-  return [...state.holds].flatMap(([key, known]) => {
+  return [...state.mountedVolumes].flatMap(([key, known]) => {
     const ageMs = known.leakedSince === undefined ? 0 : nowMs - known.leakedSince;
     if (ageMs < LEAK_AFTER_MS) return [];
-    return [{ kind: known.hold.podUid === undefined ? "unused-staging" : "orphaned", key, known, ageMs }];
+    return [{ kind: known.mountedVolume.podUid === undefined ? "unused-staging" : "orphaned", key, known, ageMs }];
   });
 }
 
@@ -32,12 +32,12 @@ export function leaksIn(state: NodeState, nowMs: number): readonly Leak[] {
  * pod's mount is a bind of the staged one, or of a folder in it. The device alone would say too little, for folders of one disk
  * have it in common, and subvolumes of btrfs.
  */
-export function stagingInUse(holds: readonly KnownHold[]): (staging: KnownHold) => boolean {
-  const uses = holds.filter(({ hold }) => isUseHold(hold));
-  const volumes = new Set(uses.map(({ hold }) => volumeKey(hold.volume)));
+export function stagingInUse(mountedVolumes: readonly KnownMountedVolume[]): (staging: KnownMountedVolume) => boolean {
+  const uses = mountedVolumes.filter(({ mountedVolume }) => isUse(mountedVolume));
+  const volumes = new Set(uses.map(({ mountedVolume }) => volumeKey(mountedVolume.volume)));
   const usesOf = Map.groupBy(uses, ({ device }) => device);
-  return ({ hold, device, root }) => {
-    if (hold.volume.by === "name") return volumes.has(volumeKey(hold.volume));
+  return ({ mountedVolume, device, root }) => {
+    if (mountedVolume.volume.by === "name") return volumes.has(volumeKey(mountedVolume.volume));
     return usesOf.get(device)?.some((use) => mayContain(root, use.root)) === true;
   };
 }

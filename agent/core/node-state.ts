@@ -1,12 +1,12 @@
-import type { BlindSpan, Mark, ReadSpan, Release } from "../../common/storage/node-report.ts";
-import { type Hold, type UseHold, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { MountRead } from "./holds.ts";
+import type { BlindSpan, Mark, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import { type MountedUse, type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
 import { withMark } from "./marks.ts";
+import type { MountRead } from "./mounted-volumes.ts";
 import { type Sight, sightAfter } from "./sight.ts";
 
-/** A hold that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
-export interface KnownHold {
-  readonly hold: Hold;
+/** A mounted volume that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
+export interface KnownMountedVolume {
+  readonly mountedVolume: MountedVolume;
   /** `namespace/name` of its pod, once that was known. */
   readonly pod: string | undefined;
   /** Where it is mounted (one of several places, when it is), bytes as latin1. */
@@ -27,7 +27,7 @@ export interface KnownHold {
   readonly leakedSince: number | undefined;
 }
 
-/** The end of a hold whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
+/** The end of a mounted volume whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
 export interface PendingUnmount {
   /** End of the first complete read that did not show it; of the first after a blind span, in which it may have been back. */
   readonly by: number;
@@ -46,9 +46,9 @@ export interface NodeState {
   readonly run: string;
   /** The journal was begun in this boot: no agent has run on this machine before it. False also where that is not known. */
   readonly isFirstBoot: boolean;
-  readonly holds: ReadonlyMap<string, KnownHold>;
+  readonly mountedVolumes: ReadonlyMap<string, KnownMountedVolume>;
   /** Ends of use that the aggregator has not yet said may be forgotten. */
-  readonly releases: readonly Release[];
+  readonly unmountRecords: readonly UnmountRecord[];
   /** The last complete read; undefined until there was one. */
   readonly read: ReadSpan | undefined;
   /** What the pod watch had reached before that read began. */
@@ -61,7 +61,7 @@ export interface NodeState {
   readonly marks: readonly Mark[];
   /** Whether the table has been watched since the last complete read. */
   readonly sight: Sight;
-  /** Rises with each change of holds or releases. */
+  /** Rises with each change of mounted volumes or unmount records. */
   readonly generation: number;
 }
 
@@ -90,23 +90,23 @@ export interface NodeSnapshot {
 
 /** What a snapshot changed; the wiring logs and reports it. */
 export type Decision =
-  | { readonly kind: "mounted"; readonly hold: Hold }
-  | { readonly kind: "unmounted"; readonly hold: Hold }
-  | { readonly kind: "released"; readonly release: Release }
+  | { readonly kind: "mounted"; readonly mountedVolume: MountedVolume }
+  | { readonly kind: "unmounted"; readonly mountedVolume: MountedVolume }
+  | { readonly kind: "recorded"; readonly unmountRecord: UnmountRecord }
   | Anomaly;
 
-/** A hold went, or went and came back, while its pod ran on. */
+/** A mounted volume went, or went and came back, while its pod ran on. */
 export interface Anomaly {
   readonly kind: "anomaly";
-  readonly hold: Hold;
+  readonly mountedVolume: MountedVolume;
   /** `namespace/name` of the pod, where it is known. */
   readonly pod: string | undefined;
   readonly why: "unmounted-while-running" | "remounted-while-running";
 }
 
-/** How many holds the mount table shows: those that wait for the end of their pod it does not. */
-export function shownHolds({ holds }: NodeState): number {
-  return [...holds.values()].filter(({ pendingUnmount }) => pendingUnmount === undefined).length;
+/** How many volumes the mount table shows: those that wait for the end of their pod it does not. */
+export function shownMountedVolumes({ mountedVolumes }: NodeState): number {
+  return [...mountedVolumes.values()].filter(({ pendingUnmount }) => pendingUnmount === undefined).length;
 }
 
 /** The state of a run that has read nothing yet. */
@@ -119,8 +119,8 @@ export function initialState(
     clock,
     run,
     isFirstBoot: false,
-    holds: new Map(),
-    releases: [],
+    mountedVolumes: new Map(),
+    unmountRecords: [],
     read: undefined,
     podsResourceVersion: undefined,
     blind: [],
@@ -140,24 +140,24 @@ export function dated(state: NodeState, mark: Mark): NodeState {
   return { ...state, marks: withMark(state.marks, mark) };
 }
 
-/** The state without the releases that can no longer change any status. */
-export function forget(state: NodeState, releaseIds: readonly string[]): NodeState {
-  const ids = new Set(releaseIds);
-  const releases = state.releases.filter(({ id }) => !ids.has(id));
-  if (releases.length === state.releases.length) return state;
-  return { ...state, releases, generation: state.generation + 1 };
+/** The state without the unmount records that can no longer change any status. */
+export function forget(state: NodeState, unmountRecordIds: readonly string[]): NodeState {
+  const ids = new Set(unmountRecordIds);
+  const unmountRecords = state.unmountRecords.filter(({ id }) => !ids.has(id));
+  if (unmountRecords.length === state.unmountRecords.length) return state;
+  return { ...state, unmountRecords, generation: state.generation + 1 };
 }
 
 /** The end of a use. The ID is the same whoever tells of it: a lost answer, a restart and another leader do not make two of one. */
-export function releaseOf(
+export function unmountRecordOf(
   bootId: string,
   end: {
-    readonly use: UseHold;
+    readonly use: MountedUse;
     readonly pod: string | undefined;
     readonly after: number | undefined;
     readonly by: number;
   },
-): Release {
+): UnmountRecord {
   const { use, pod, after, by } = end;
   return {
     id: `${bootId}/${Math.round(by * 1000)}/${use.podUid}/${volumeKey(use.volume)}`,

@@ -1,16 +1,16 @@
-import type { Release } from "../../common/storage/node-report.ts";
-import { isUseHold, type UseHold, useKey } from "../../common/storage/volume-identity.ts";
-import { compactReleases } from "./compact.ts";
-import { holdKey, type MountedHold, type MountRead } from "./holds.ts";
+import type { UnmountRecord } from "../../common/storage/node-report.ts";
+import { isUse, type MountedUse, useKey } from "../../common/storage/volume-identity.ts";
+import { compactUnmountRecords } from "./compact.ts";
 import { stagingInUse } from "./leaks.ts";
+import { type MountedVolumeEntry, type MountRead, mountedVolumeKey } from "./mounted-volumes.ts";
 import {
   type Decision,
-  type KnownHold,
+  type KnownMountedVolume,
   type NodeSnapshot,
   type NodeState,
   type PendingUnmount,
   type PodFacts,
-  releaseOf,
+  unmountRecordOf,
 } from "./node-state.ts";
 import { blindSince, hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
@@ -21,21 +21,24 @@ export function observe(
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
   const { read, podsResourceVersion, scanned, unchanged } = snapshot;
   const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchanged });
-  const shown = shownHolds(previous, snapshot);
-  const absent = [...previous.holds].filter(([key]) => !shown.has(key)).map(([, known]) => known);
+  const shown = shownMountedVolumes(previous, snapshot);
+  const absent = [...previous.mountedVolumes].filter(([key]) => !shown.has(key)).map(([, known]) => known);
   const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot, isWatched) }));
   const kept = fates.flatMap(({ known, fate }) =>
     fate.kind === "kept" ? [{ ...known, pendingUnmount: fate.pendingUnmount }] : [],
   );
   const gone = fates.flatMap(({ known, fate }) => (fate.kind === "gone" ? [{ known, by: fate.by }] : []));
-  const holds = withLeaks(new Map([...shown, ...kept.map((known) => [holdKey(known.hold), known] as const)]), snapshot);
-  const releases = releasesOf(previous.bootId, gone, holds);
+  const mountedVolumes = withLeaks(
+    new Map([...shown, ...kept.map((known) => [mountedVolumeKey(known.mountedVolume), known] as const)]),
+    snapshot,
+  );
+  const unmountRecords = unmountRecordsOf(previous.bootId, gone, mountedVolumes);
   const decisions: readonly Decision[] = [
-    ...[...shown].flatMap(([key, { hold }]): Decision[] =>
-      previous.holds.has(key) ? [] : [{ kind: "mounted", hold }],
+    ...[...shown].flatMap(([key, { mountedVolume }]): Decision[] =>
+      previous.mountedVolumes.has(key) ? [] : [{ kind: "mounted", mountedVolume }],
     ),
-    ...gone.map(({ known: { hold } }): Decision => ({ kind: "unmounted", hold })),
-    ...releases.map((release): Decision => ({ kind: "released", release })),
+    ...gone.map(({ known: { mountedVolume } }): Decision => ({ kind: "unmounted", mountedVolume })),
+    ...unmountRecords.map((unmountRecord): Decision => ({ kind: "recorded", unmountRecord })),
   ];
   const complete = {
     read: { beganAt: read.beganAt, endedAt: read.endedAt },
@@ -47,39 +50,49 @@ export function observe(
     ...previous,
     ...(read.incomplete === undefined ? complete : {}),
     sight: sightAfter(previous.sight, read.incomplete === undefined),
-    holds,
-    releases: compactReleases([...previous.releases, ...releases]),
-    generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, holds) ? 1 : 0),
+    mountedVolumes,
+    unmountRecords: compactUnmountRecords([...previous.unmountRecords, ...unmountRecords]),
+    generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, mountedVolumes) ? 1 : 0),
   };
-  return { state, decisions: [...decisions, ...anomalies(previous, holds)] };
+  return { state, decisions: [...decisions, ...anomalies(previous, mountedVolumes)] };
 }
 
-/** A hold has become a pending unmount, or is back: the report tells of each whether the last complete read showed it. */
-function isShownOtherwise(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): boolean {
-  for (const [key, { pendingUnmount }] of holds) {
-    const before = previous.holds.get(key);
+/** A mounted volume has become a pending unmount, or is back: the report tells of each whether the last complete read showed it. */
+function isShownOtherwise(previous: NodeState, mountedVolumes: ReadonlyMap<string, KnownMountedVolume>): boolean {
+  for (const [key, { pendingUnmount }] of mountedVolumes) {
+    const before = previous.mountedVolumes.get(key);
     if (before !== undefined && (before.pendingUnmount === undefined) !== (pendingUnmount === undefined)) return true;
   }
   return false;
 }
 
-/** The holds that the read shows, with what was known of them. */
-function shownHolds(previous: NodeState, { read, pods }: NodeSnapshot): ReadonlyMap<string, KnownHold> {
-  const shown = new Map<string, KnownHold>();
-  for (const hold of read.holds)
-    shown.set(holdKey(hold), seenHold(previous.holds.get(holdKey(hold)), { hold, read, pods }));
+/** The mounted volumes that the read shows, with what was known of them. */
+function shownMountedVolumes(
+  previous: NodeState,
+  { read, pods }: NodeSnapshot,
+): ReadonlyMap<string, KnownMountedVolume> {
+  const shown = new Map<string, KnownMountedVolume>();
+  for (const mountedVolume of read.mountedVolumes)
+    shown.set(
+      mountedVolumeKey(mountedVolume),
+      seenMountedVolume(previous.mountedVolumes.get(mountedVolumeKey(mountedVolume)), { mountedVolume, read, pods }),
+    );
   return shown;
 }
 
-function seenHold(
-  before: KnownHold | undefined,
-  { hold, read, pods }: { readonly hold: MountedHold; readonly read: MountRead; readonly pods: NodeSnapshot["pods"] },
-): KnownHold {
-  const { kind, volume, podUid, mount } = hold;
+function seenMountedVolume(
+  before: KnownMountedVolume | undefined,
+  {
+    mountedVolume,
+    read,
+    pods,
+  }: { readonly mountedVolume: MountedVolumeEntry; readonly read: MountRead; readonly pods: NodeSnapshot["pods"] },
+): KnownMountedVolume {
+  const { kind, volume, podUid, mount } = mountedVolume;
   const complete = read.incomplete === undefined;
   const movesBound = complete || before?.proven !== true;
   return {
-    hold: { kind, volume, podUid },
+    mountedVolume: { kind, volume, podUid },
     pod: before?.pod ?? pods?.get(podUid ?? "")?.name,
     mountPoint: mount.mountPoint,
     device: mount.device,
@@ -92,18 +105,22 @@ function seenHold(
   };
 }
 
-/** What becomes of a hold that a read does not show. */
+/** What becomes of a mounted volume that a read does not show. */
 type Fate =
   | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
 
-function fateOf({ hold, pendingUnmount }: KnownHold, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
-  const pod = hold.podUid === undefined ? undefined : pods?.get(hold.podUid);
+function fateOf(
+  { mountedVolume, pendingUnmount }: KnownMountedVolume,
+  { read, pods }: NodeSnapshot,
+  isWatched: boolean,
+): Fate {
+  const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
   // A damaged read may hide the very mount that is back.
   if (read.incomplete !== undefined)
     return { kind: "kept", pendingUnmount: pendingUnmount && doubted(pendingUnmount, pod) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
-  const isOver = hold.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
+  const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
   // A pending unmount counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
   const isEndKnown = pendingUnmount !== undefined && isWatched && !(isOver && pendingUnmount.isAnomaly);
   const by = isEndKnown ? pendingUnmount.by : read.endedAt;
@@ -119,74 +136,74 @@ function doubted(end: PendingUnmount, pod: PodFacts | undefined): PendingUnmount
   return { ...end, isAnomaly: end.isAnomaly || pod.resourceVersion !== end.podVersion };
 }
 
-/** A use has ended when the last of its holds is gone; its interval begins where the last of them was still seen. */
-function releasesOf(
+/** A use has ended when the last of its mounted volumes is gone; its interval begins where the last of them was still seen. */
+function unmountRecordsOf(
   bootId: string,
-  gone: readonly { readonly known: KnownHold; readonly by: number }[],
-  holds: ReadonlyMap<string, KnownHold>,
-): readonly Release[] {
-  const still = [...holds.values()].map(({ hold }) => hold);
-  const inUse = new Set(still.filter(isUseHold).map(useKey));
+  gone: readonly { readonly known: KnownMountedVolume; readonly by: number }[],
+  mountedVolumes: ReadonlyMap<string, KnownMountedVolume>,
+): readonly UnmountRecord[] {
+  const still = [...mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume);
+  const inUse = new Set(still.filter(isUse).map(useKey));
   const ended = new Map<
     string,
-    { readonly use: UseHold; readonly pod: string | undefined; readonly after: number; readonly by: number }
+    { readonly use: MountedUse; readonly pod: string | undefined; readonly after: number; readonly by: number }
   >();
   for (const { known, by } of gone) {
-    const { hold, pod, seenAt } = known;
-    if (!isUseHold(hold) || inUse.has(useKey(hold))) continue;
-    const other = ended.get(useKey(hold));
+    const { mountedVolume, pod, seenAt } = known;
+    if (!isUse(mountedVolume) || inUse.has(useKey(mountedVolume))) continue;
+    const other = ended.get(useKey(mountedVolume));
     const [after, latest] = [Math.max(seenAt, other?.after ?? 0), Math.max(by, other?.by ?? 0)];
-    ended.set(useKey(hold), { use: hold, pod: pod ?? other?.pod, after, by: latest });
+    ended.set(useKey(mountedVolume), { use: mountedVolume, pod: pod ?? other?.pod, after, by: latest });
   }
-  return [...ended.values()].map((end) => releaseOf(bootId, end));
+  return [...ended.values()].map((end) => unmountRecordOf(bootId, end));
 }
 
-/** Marks the holds that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */
+/** Marks the mounted volumes that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */
 function withLeaks(
-  holds: ReadonlyMap<string, KnownHold>,
+  mountedVolumes: ReadonlyMap<string, KnownMountedVolume>,
   { read, pods }: NodeSnapshot,
-): ReadonlyMap<string, KnownHold> {
-  if (pods === undefined) return holds;
-  const isInUse = stagingInUse([...holds.values()]);
-  const isLeaked = (known: KnownHold): boolean =>
-    known.hold.podUid === undefined ? !isInUse(known) : !pods.has(known.hold.podUid);
+): ReadonlyMap<string, KnownMountedVolume> {
+  if (pods === undefined) return mountedVolumes;
+  const isInUse = stagingInUse([...mountedVolumes.values()]);
+  const isLeaked = (known: KnownMountedVolume): boolean =>
+    known.mountedVolume.podUid === undefined ? !isInUse(known) : !pods.has(known.mountedVolume.podUid);
   return new Map(
-    [...holds].map(([key, known]) => [
+    [...mountedVolumes].map(([key, known]) => [
       key,
       { ...known, leakedSince: isLeaked(known) ? (known.leakedSince ?? read.endedAt) : undefined },
     ]),
   );
 }
 
-function anomalies(previous: NodeState, holds: ReadonlyMap<string, KnownHold>): readonly Decision[] {
-  return [...holds].flatMap(([key, { hold, pod, pendingUnmount }]): Decision[] => {
-    const before = previous.holds.get(key)?.pendingUnmount;
+function anomalies(previous: NodeState, mountedVolumes: ReadonlyMap<string, KnownMountedVolume>): readonly Decision[] {
+  return [...mountedVolumes].flatMap(([key, { mountedVolume, pod, pendingUnmount }]): Decision[] => {
+    const before = previous.mountedVolumes.get(key)?.pendingUnmount;
     if (before === undefined || before.isAnomaly === pendingUnmount?.isAnomaly) return [];
     // A kubelet may mount and unmount several times before a pod has started.
     if (pendingUnmount === undefined && before.podVersion === undefined) return [];
     const why = pendingUnmount === undefined ? "remounted-while-running" : "unmounted-while-running";
-    return [{ kind: "anomaly", hold, pod, why }];
+    return [{ kind: "anomaly", mountedVolume, pod, why }];
   });
 }
 
-/** True when a complete read lacks a hold that is known: then a second read must confirm it before it counts. */
+/** True when a complete read lacks a mounted volume that is known: then a second read must confirm it before it counts. */
 export function hasAbsence(state: NodeState, read: MountRead): boolean {
   if (read.incomplete !== undefined) return false;
-  const seen = new Set(read.holds.map(holdKey));
-  return [...state.holds].some(([key, { pendingUnmount }]) => pendingUnmount === undefined && !seen.has(key));
+  const seen = new Set(read.mountedVolumes.map(mountedVolumeKey));
+  return [...state.mountedVolumes].some(([key, { pendingUnmount }]) => pendingUnmount === undefined && !seen.has(key));
 }
 
 /**
  * The state after a span in which the mount table did not change: what a read in that span showed was there until its end. It
- * narrows how uncertain a later release is, and nothing else.
+ * narrows how uncertain a later unmount record is, and nothing else.
  */
 export function extendSight(
   state: NodeState,
   { from, until }: { readonly from: number; readonly until: number },
 ): NodeState {
-  const holds = [...state.holds].map(([key, known]): [string, KnownHold] => {
+  const mountedVolumes = [...state.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
     const wasSeen = known.pendingUnmount === undefined && known.seenAt >= from && known.seenAt < until;
     return [key, wasSeen ? { ...known, seenAt: until } : known];
   });
-  return { ...state, holds: new Map(holds) };
+  return { ...state, mountedVolumes: new Map(mountedVolumes) };
 }

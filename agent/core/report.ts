@@ -7,9 +7,9 @@ import {
   type NodeReport,
   REPORT_VERSION,
   type ReadSpan,
-  type Release,
+  type UnmountRecord,
 } from "../../common/storage/node-report.ts";
-import type { KnownHold, NodeState } from "./node-state.ts";
+import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
 /** Who reports: the node, the agent's pod, and this run of it. */
 export interface ReporterIdentity {
@@ -42,19 +42,19 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(scanned === undefined ? {} : { scanned }),
     ...(marks.length === 0 ? {} : { marks: [...marks] }),
-    holds: [...state.holds.values()].map((known) => toldHold(known, read)),
-    releases: [],
+    mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, read)),
+    unmountRecords: [],
   };
-  return { ...report, releases: newest(state.releases, roomIn(report)) };
+  return { ...report, unmountRecords: newest(state.unmountRecords, roomIn(report)) };
 }
 
-function toldHold(
-  { hold, pod, since, seenAt, pendingUnmount }: KnownHold,
+function toldMountedVolume(
+  { mountedVolume, pod, since, seenAt, pendingUnmount }: KnownMountedVolume,
   { beganAt }: ReadSpan,
-): NodeReport["holds"][number] {
+): NodeReport["mountedVolumes"][number] {
   // What was taken over from another agent the read has not shown either.
   const isShown = pendingUnmount === undefined && seenAt >= beganAt;
-  const { kind, volume, podUid } = hold;
+  const { kind, volume, podUid } = mountedVolume;
   return {
     kind,
     volume,
@@ -66,13 +66,13 @@ function toldHold(
 }
 
 /** Why the state cannot be reported, when it cannot: half of it would say that the other half is unmounted. */
-export function reportProblem({ holds }: NodeState): string | undefined {
-  if (holds.size <= MAX_REPORT_ENTRIES) return undefined;
-  return `${holds.size} holds, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
+export function reportProblem({ mountedVolumes }: NodeState): string | undefined {
+  if (mountedVolumes.size <= MAX_REPORT_ENTRIES) return undefined;
+  return `${mountedVolumes.size} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
 }
 
 /** The same without the state. */
-export function heartbeatOf({ holds: _, releases: __, ...head }: NodeReport): NodeHeartbeat {
+export function heartbeatOf({ mountedVolumes: _, unmountRecords: __, ...head }: NodeReport): NodeHeartbeat {
   return head;
 }
 
@@ -81,22 +81,22 @@ interface Room {
   readonly bytes: number;
 }
 
-/** What the aggregator takes beside the holds, which must be whole. Names and UIDs are ASCII: a character is a byte. */
+/** What the aggregator takes beside the mounted volumes, which must be whole. Names and UIDs are ASCII: a character is a byte. */
 function roomIn(report: NodeReport): Room {
-  const entries = Math.min(MAX_REPORT_RELEASES, MAX_REPORT_ENTRIES - report.holds.length);
+  const entries = Math.min(MAX_REPORT_RELEASES, MAX_REPORT_ENTRIES - report.mountedVolumes.length);
   return { entries, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
 }
 
 /**
- * The newest releases that there is room for. They pile up while the aggregator is away, and a report that is too large would
+ * The newest unmount records that there is room for. They pile up while the aggregator is away, and a report that is too large would
  * be refused for ever; the others follow when these have been settled, and of one volume the newest end counts.
  */
-function newest(releases: readonly Release[], { entries, bytes }: Room): Release[] {
+function newest(unmountRecords: readonly UnmountRecord[], { entries, bytes }: Room): UnmountRecord[] {
   let room = bytes;
-  let first = releases.length;
-  for (; first > 0 && releases.length - first < entries; first -= 1) {
-    room -= JSON.stringify(releases[first - 1]).length + 1;
+  let first = unmountRecords.length;
+  for (; first > 0 && unmountRecords.length - first < entries; first -= 1) {
+    room -= JSON.stringify(unmountRecords[first - 1]).length + 1;
     if (room < 0) break;
   }
-  return releases.slice(first);
+  return unmountRecords.slice(first);
 }

@@ -1,8 +1,8 @@
-import type { BlindSpan, Release } from "../../common/storage/node-report.ts";
-import { isUseHold, useKey } from "../../common/storage/volume-identity.ts";
-import { compactReleases } from "./compact.ts";
+import type { BlindSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import { isUse, useKey } from "../../common/storage/volume-identity.ts";
+import { compactUnmountRecords } from "./compact.ts";
 import { sharedMarks } from "./marks.ts";
-import { initialState, type KnownHold, type NodeState, releaseOf } from "./node-state.ts";
+import { initialState, type KnownMountedVolume, type NodeState, unmountRecordOf } from "./node-state.ts";
 import { blindSince, withBlindSpan } from "./sight.ts";
 
 /** What a stored state is worth now. */
@@ -23,12 +23,12 @@ export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now
   if (stored.clock !== clock) return { kind: "other-clock", past: endedByNow(stored, ended) };
   if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: endedByNow(stored, ended) };
   const { read } = stored;
-  // A proven hold was shown by the last complete read, whose stamp is stored more often than the hold's own.
-  const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => {
+  // A proven mounted volume was shown by the last complete read, whose stamp is stored more often than the mounted volume's own.
+  const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
     const wasShown = known.proven && known.pendingUnmount === undefined;
     return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, read?.beganAt ?? 0) } : known];
   });
-  return { kind: "same-boot", past: { ...stored, holds: new Map(holds) } };
+  return { kind: "same-boot", past: { ...stored, mountedVolumes: new Map(mountedVolumes) } };
 }
 
 /** When and where a journal is read. */
@@ -40,38 +40,40 @@ interface Now {
 
 function fromOtherBoot(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">): NodeState {
   const uses = new Map(
-    [...stored.holds.values()].flatMap(({ hold, pod }) =>
-      isUseHold(hold) ? [[useKey(hold), { use: hold, pod, after: undefined, by: 0 }] as const] : [],
+    [...stored.mountedVolumes.values()].flatMap(({ mountedVolume, pod }) =>
+      isUse(mountedVolume)
+        ? [[useKey(mountedVolume), { use: mountedVolume, pod, after: undefined, by: 0 }] as const]
+        : [],
     ),
   );
-  const ended = [...uses.values()].map((end) => releaseOf(bootId, end));
-  const releases = [...stored.releases.map((release) => datedAnew(release, 0)), ...ended];
-  return { ...initialState(bootId, { run: stored.run, clock }), releases };
+  const ended = [...uses.values()].map((end) => unmountRecordOf(bootId, end));
+  const unmountRecords = [...stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, 0)), ...ended];
+  return { ...initialState(bootId, { run: stored.run, clock }), unmountRecords };
 }
 
 function endedByNow(stored: NodeState, { clock, nowMs }: Omit<Now, "bootId">): NodeState {
-  const holds = [...stored.holds].map(([key, known]): [string, KnownHold] => [
+  const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => [
     key,
     { ...known, since: nowMs, seenAt: 0, pendingUnmount: undefined, leakedSince: undefined },
   ]);
   return {
     ...initialState(stored.bootId, { run: stored.run, clock }),
     isFirstBoot: stored.isFirstBoot,
-    holds: new Map(holds),
-    releases: stored.releases.map((release) => datedAnew(release, nowMs)),
+    mountedVolumes: new Map(mountedVolumes),
+    unmountRecords: stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, nowMs)),
   };
 }
 
-/** The same release, by its ID, with an end that is later or as late, and a begin that is not known. */
-function datedAnew({ after: _, ...release }: Release, by: number): Release {
-  return { ...release, by };
+/** The same unmount record, by its ID, with an end that is later or as late, and a begin that is not known. */
+function datedAnew({ after: _, ...unmountRecord }: UnmountRecord, by: number): UnmountRecord {
+  return { ...unmountRecord, by };
 }
 
-function latestStamp({ holds, releases, read, blind, marks }: NodeState): number {
+function latestStamp({ mountedVolumes, unmountRecords, read, blind, marks }: NodeState): number {
   let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, marks.at(-1)?.at ?? 0);
-  for (const { since, seenAt, pendingUnmount, leakedSince } of holds.values())
+  for (const { since, seenAt, pendingUnmount, leakedSince } of mountedVolumes.values())
     latest = Math.max(latest, since, seenAt, pendingUnmount?.by ?? 0, leakedSince ?? 0);
-  for (const { by } of releases) latest = Math.max(latest, by);
+  for (const { by } of unmountRecords) latest = Math.max(latest, by);
   return latest;
 }
 
@@ -80,24 +82,26 @@ function latestStamp({ holds, releases, read, blind, marks }: NodeState): number
  * show of it has ended by then. What this run knows itself goes before.
  */
 export function mergeStored(state: NodeState, past: NodeState): NodeState {
-  const releases = new Map([...past.releases, ...state.releases].map((release) => [release.id, release]));
-  const left = state.sight === "none" ? past.holds : missedHolds(state, past);
+  const unmountRecords = new Map(
+    [...past.unmountRecords, ...state.unmountRecords].map((unmountRecord) => [unmountRecord.id, unmountRecord]),
+  );
+  const left = state.sight === "none" ? past.mountedVolumes : missedMountedVolumes(state, past);
   return {
     ...state,
     isFirstBoot: past.isFirstBoot,
-    holds: new Map([...left, ...state.holds]),
-    releases: compactReleases([...releases.values()]),
+    mountedVolumes: new Map([...left, ...state.mountedVolumes]),
+    unmountRecords: compactUnmountRecords([...unmountRecords.values()]),
     marks: sharedMarks(state.marks, past.marks),
     generation: Math.max(state.generation, past.generation) + 1,
     ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
   };
 }
 
-/** Holds of the past that this run, which has read the table already, does not know. */
-function missedHolds(state: NodeState, past: NodeState): ReadonlyMap<string, KnownHold> {
-  const toldBy = new Map(state.releases.map((release) => [useKey(release), release.by]));
-  const missed = [...past.holds].filter(([, { hold, seenAt }]) => {
-    return !isUseHold(hold) || (toldBy.get(useKey(hold)) ?? 0) < seenAt;
+/** Mounted volumes of the past that this run, which has read the table already, does not know. */
+function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<string, KnownMountedVolume> {
+  const toldBy = new Map(state.unmountRecords.map((unmountRecord) => [useKey(unmountRecord), unmountRecord.by]));
+  const missed = [...past.mountedVolumes].filter(([, { mountedVolume, seenAt }]) => {
+    return !isUse(mountedVolume) || (toldBy.get(useKey(mountedVolume)) ?? 0) < seenAt;
   });
   const readAt = state.read?.endedAt ?? 0;
   return new Map(

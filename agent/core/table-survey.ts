@@ -1,7 +1,7 @@
 import { type MountEntry, parseMountInfo } from "../../common/mounts/core/mount-info.ts";
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
 
-/** What a mount table shows beside the holds: for people who want to know whether it is the right one. */
+/** What a mount table shows beside the mounted volumes: for people who want to know whether it is the right one. */
 export interface TableSurvey {
   readonly lines: number;
   /** Lines that could not be read, wherever they are. */

@@ -10,7 +10,7 @@ import {
   newBrakes,
   type Witnessed,
   withdraw,
-  withFleetHold,
+  withFleetPause,
   witness,
 } from "../core/affinity/brakes.ts";
 import { type Misplacement, misplacementText, rejectionPatch } from "../core/affinity/rejection.ts";
@@ -76,9 +76,9 @@ export class AffinityAct {
     this.#brakes = newBrakes(parts.clock.monotonicMs());
   }
 
-  /** Why the aggregator holds all rejections; undefined when it does not. */
-  get fleetHold(): string | undefined {
-    return this.#brakes.fleetHold;
+  /** Why the aggregator pauses all rejections; undefined when it does not. */
+  get fleetPause(): string | undefined {
+    return this.#brakes.fleetPause;
   }
 
   /** What the agent's account may not do, as far as it has tried. */
@@ -86,8 +86,8 @@ export class AffinityAct {
     return this.#forbidden;
   }
 
-  holdFleet(why: string | undefined): void {
-    this.#brakes = withFleetHold(this.#brakes, why);
+  pauseFleet(why: string | undefined): void {
+    this.#brakes = withFleetPause(this.#brakes, why);
   }
 
   /** A pod tells of its rejection, by whomever. */

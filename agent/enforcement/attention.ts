@@ -97,7 +97,7 @@ export class Attention {
   }
 
   /** The brakes may have let go. */
-  onRelease(): void {
+  onResume(): void {
     for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
   }
 

@@ -10,7 +10,7 @@ import { jitter } from "../../common/runtime/random.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
 import type { NodeSurvey } from "../core/affinity/brakes.ts";
 import { enforcesItself } from "../core/affinity/kubelet-version.ts";
-import type { RootRule } from "../core/holds.ts";
+import type { RootRule } from "../core/mounted-volumes.ts";
 import type { NodeState } from "../core/node-state.ts";
 import { type Aftermath, createPodRejector, type PodIdentity } from "../sinks/pod-rejector.ts";
 import { type AffinityReads, createAffinityReads } from "../sources/affinity-reads.ts";
@@ -35,7 +35,7 @@ export interface EnforcerParts extends KubeParts {
   readonly pods: Informer<NodePod>;
   readonly nodeState: () => NodeState;
   readonly internalErrors: InternalErrors;
-  /** Has the aggregator asked soon whether rejections are held: labels that all nodes lose, each agent sees by itself, at once. */
+  /** Has the aggregator asked soon whether rejections are paused: labels that all nodes lose, each agent sees by itself, at once. */
   readonly askForReport: () => void;
 }
 
@@ -105,7 +105,7 @@ export class Enforcer {
     };
     const act = new AffinityAct({ clock, rejector, telling, serverMs, ...hooks }, { config, node });
     this.#act = act;
-    const hands = { rejector, telling, fleetHold: () => act.fleetHold };
+    const hands = { rejector, telling, fleetPause: () => act.fleetPause };
     const subjectOf = (uid: string): Subject | undefined => this.#attention.subjects.get(uid);
     const isDeleting = config.mode === "enforce" && config.deleteRejected;
     this.#removals = isDeleting ? new Removals({ ...parts, ...hands, subjectOf }) : undefined;
@@ -138,7 +138,7 @@ export class Enforcer {
     readonly forbidden: readonly string[];
     readonly namesVolumes: boolean;
     readonly aside: string | undefined;
-    readonly fleetHold: string | undefined;
+    readonly fleetPause: string | undefined;
     /** Why no pod is rejected, in the mode `enforce`. */
     readonly off: string | undefined;
   } {
@@ -149,7 +149,7 @@ export class Enforcer {
       ],
       namesVolumes: this.#attention.isNaming,
       aside: this.#aside(),
-      fleetHold: this.#act.fleetHold,
+      fleetPause: this.#act.fleetPause,
       off: this.#options.config.mode === "enforce" ? offReason(this.#guard.finding) : undefined,
     };
   }
@@ -186,9 +186,9 @@ export class Enforcer {
 
   /** What the aggregator sees and this agent does not: PVs whose affinity excludes the node, and what happens on other nodes. */
   onAnswer(answer: ReportAnswer): void {
-    const isLifted = this.#act.fleetHold !== undefined && answer.holdRejections === undefined;
-    this.#act.holdFleet(answer.holdRejections);
-    if (isLifted) this.#attention.onRelease();
+    const isLifted = this.#act.fleetPause !== undefined && answer.pauseRejections === undefined;
+    this.#act.pauseFleet(answer.pauseRejections);
+    if (isLifted) this.#attention.onResume();
     this.#attention.onAnswer(answer);
   }
 

@@ -11,7 +11,7 @@ import type {
   VolumeLook,
 } from "../core/affinity/facts.ts";
 import { type AffinityVerdict, affinityVerdict } from "../core/affinity/verdict.ts";
-import type { RootRule } from "../core/holds.ts";
+import type { RootRule } from "../core/mounted-volumes.ts";
 import type { NodeState } from "../core/node-state.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
@@ -133,7 +133,7 @@ async function readVolume(
 async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): Promise<MountLook | undefined> {
   try {
     const read = await readConfirmed(mountInfo, nodeState(), rule);
-    return { ...read, holds: [...read.holds, ...remembered({ nodeState }).holds] };
+    return { ...read, mountedVolumes: [...read.mountedVolumes, ...remembered({ nodeState }).mountedVolumes] };
   } catch (error) {
     if (!(error instanceof MooringError)) throw error;
     return undefined;
@@ -142,10 +142,10 @@ async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): 
 
 /** What the observer knows. It may be older than the reads that it stands beside, so its absences say nothing. */
 function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
-  const { holds, read } = nodeState();
+  const { mountedVolumes, read } = nodeState();
   return {
     beganAt: read?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
-    holds: [...holds.values()].map(({ hold }) => hold),
+    mountedVolumes: [...mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume),
   };
 }

@@ -19,13 +19,13 @@ interface RemovalParts {
   readonly telling: Telling;
   /** What is known of the pod; nothing of one that an earlier run rejected. */
   readonly subjectOf: (uid: string) => Subject | undefined;
-  /** Why the aggregator holds all rejections; what is deleted is no longer there to be counted. */
-  readonly fleetHold: () => string | undefined;
+  /** Why the aggregator pauses all rejections; what is deleted is no longer there to be counted. */
+  readonly fleetPause: () => string | undefined;
 }
 
 /** A rejection that has been seen to stand for so long is not taken back: a kubelet compares every ten seconds. Milliseconds. */
 const STANDS_AFTER_MS = 15_000;
-/** Until the watch has brought what the API server has, or the aggregator holds nothing any more. Milliseconds. */
+/** Until the watch has brought what the API server has, or the aggregator pauses nothing any more. Milliseconds. */
 const SOON_MS = 1_000;
 /** What was refused may be allowed later, and a server that is overloaded have less to do. Milliseconds. */
 const LATER_MS = 60_000;
@@ -74,13 +74,13 @@ export class Removals {
   }
 
   async #look(uid: string, signal: AbortSignal): Promise<void> {
-    const { clock, pods, fleetHold } = this.#parts;
+    const { clock, pods, fleetPause } = this.#parts;
     const standing = this.#standing.get(uid);
     const pod = standing && pods.get(standing.subject.key);
     if (standing === undefined || pod === undefined || !isReplaced(pod)) return;
     const restMs = standing.since + STANDS_AFTER_MS - clock.monotonicMs();
     if (restMs > 0) return this.#queue.addAfter(uid, restMs);
-    if (fleetHold() !== undefined) return this.#queue.addAfter(uid, SOON_MS);
+    if (fleetPause() !== undefined) return this.#queue.addAfter(uid, SOON_MS);
     await this.#remove(standing.subject, pod, signal);
   }
 

@@ -10,14 +10,14 @@ const NOTES = {
 
 /** What the owner of a pod is told of an anomaly; nothing while the pod's name is not known. */
 export function anomalyEvent(
-  { hold, pod, why }: Anomaly,
+  { mountedVolume, pod, why }: Anomaly,
   { node, nowMs }: { readonly node: string; readonly nowMs: number },
 ): KubeEvent | undefined {
   const [namespace, name] = pod?.split("/") ?? [];
-  if (namespace === undefined || name === undefined || hold.podUid === undefined) return undefined;
-  const volume = hold.volume.by === "name" ? hold.volume.name : "a volume";
+  if (namespace === undefined || name === undefined || mountedVolume.podUid === undefined) return undefined;
+  const volume = mountedVolume.volume.by === "name" ? mountedVolume.volume.name : "a volume";
   return {
-    regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid: hold.podUid },
+    regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid: mountedVolume.podUid },
     type: "Warning",
     reason: "VolumeUnmountedWhileRunning",
     action: "Observed",

@@ -8,7 +8,7 @@ const APPLICATION_ID = 0x4d4f_4f52;
 /** Of the table and of what is in it. */
 const FORMAT = 1;
 const PAGE_BYTES = 4_096;
-/** 64 MiB: 10,000 releases and the holds of the busiest node take a quarter of it. */
+/** 64 MiB: 10,000 unmount records and the mounted volumes of the busiest node take a quarter of it. */
 const MAX_PAGES = 16_384;
 
 /** Primary result codes (https://www.sqlite.org/rescode.html) that say nothing against the file itself. */
@@ -161,7 +161,11 @@ function numberOf(db: DatabaseSync, query: string): number {
 }
 
 function toRow({ kind, key, body }: Record<string, unknown>): Row {
-  if ((kind === "head" || kind === "hold" || kind === "release") && typeof key === "string" && typeof body === "string")
+  if (
+    (kind === "head" || kind === "mounted-volume" || kind === "unmount-record") &&
+    typeof key === "string" &&
+    typeof body === "string"
+  )
     return { kind, key, body };
   throw new DamagedFile("a row is of no known kind");
 }

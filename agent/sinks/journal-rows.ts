@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import * as v from "valibot";
-import { MAX_BLIND_SPANS, REPORT_PARTS, type Release } from "../../common/storage/node-report.ts";
-import { holdKey } from "../core/holds.ts";
+import { MAX_BLIND_SPANS, REPORT_PARTS, type UnmountRecord } from "../../common/storage/node-report.ts";
 import type { JournalChanges } from "../core/journal-changes.ts";
-import type { KnownHold, NodeState } from "../core/node-state.ts";
+import { mountedVolumeKey } from "../core/mounted-volumes.ts";
+import type { KnownMountedVolume, NodeState } from "../core/node-state.ts";
 
 /** What is in a journal's file cannot be believed; the file can be set aside. */
 export class DamagedFile extends Error {
   override readonly name = "DamagedFile";
 }
 
-/** A row of the journal: a hold or a release, by its key, or the one head. */
+/** A row of the journal: a mounted volume or an unmount record, by its key, or the one head. */
 export interface Row {
-  readonly kind: "head" | "hold" | "release";
+  readonly kind: "head" | "mounted-volume" | "unmount-record";
   readonly key: string;
   readonly body: string;
 }
@@ -20,9 +20,9 @@ export interface Row {
 /** A row to put, or one to drop. */
 export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
 
-const { stamp, uid, podName, volume, release, read, blindSpan, marks } = REPORT_PARTS;
+const { stamp, uid, podName, volume, unmountRecord, read, blindSpan, marks } = REPORT_PARTS;
 
-const holdBody = v.strictObject({
+const mountedVolumeBody = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
   volume,
   podUid: v.optional(uid),
@@ -53,10 +53,12 @@ const headBody = v.strictObject({
 
 /** The rows that a change of state touches, but for the head. */
 export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
-  for (const key of changes.droppedHolds) yield { drop: { kind: "hold", key } };
-  for (const key of changes.droppedReleases) yield { drop: { kind: "release", key } };
-  for (const [key, known] of changes.holds) yield { put: { kind: "hold", key, body: encodeHold(known) } };
-  for (const one of changes.releases) yield { put: { kind: "release", key: one.id, body: JSON.stringify(one) } };
+  for (const key of changes.droppedMountedVolumes) yield { drop: { kind: "mounted-volume", key } };
+  for (const key of changes.droppedUnmountRecords) yield { drop: { kind: "unmount-record", key } };
+  for (const [key, known] of changes.mountedVolumes)
+    yield { put: { kind: "mounted-volume", key, body: encodeMountedVolume(known) } };
+  for (const one of changes.unmountRecords)
+    yield { put: { kind: "unmount-record", key: one.id, body: JSON.stringify(one) } };
 }
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
@@ -67,8 +69,8 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
 }
 
 /** Without what of the device is mounted: the next read tells it, and earlier versions could not read a row that has it. */
-function encodeHold({ hold, root: _, ...known }: KnownHold): string {
-  return JSON.stringify({ ...hold, ...known });
+function encodeMountedVolume({ mountedVolume, root: _, ...known }: KnownMountedVolume): string {
+  return JSON.stringify({ ...mountedVolume, ...known });
 }
 
 /** Every row of a journal as a state; nothing for an empty journal. Throws `DamagedFile` when they do not belong together. */
@@ -80,17 +82,17 @@ export async function stateIn(
   const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
   const { node, bootId, clock, run, isFirstBoot, generation, blind, marks } = head;
-  const holds = new Map<string, KnownHold>();
-  const releases: Release[] = [];
+  const mountedVolumes = new Map<string, KnownMountedVolume>();
+  const unmountRecords: UnmountRecord[] = [];
   for (const row of rows) {
-    if (row.kind === "release") releases.push(decode(release, row.body));
-    const known = row.kind === "hold" ? decodeHold(row) : undefined;
-    if (known !== undefined) holds.set(holdKey(known.hold), known);
+    if (row.kind === "unmount-record") unmountRecords.push(decode(unmountRecord, row.body));
+    const known = row.kind === "mounted-volume" ? decodeMountedVolume(row) : undefined;
+    if (known !== undefined) mountedVolumes.set(mountedVolumeKey(known.mountedVolume), known);
     await pause();
   }
   const state: NodeState = {
-    ...{ bootId, clock, run, isFirstBoot, generation, blind, marks, holds },
-    releases: releases.toSorted((one, other) => one.by - other.by),
+    ...{ bootId, clock, run, isFirstBoot, generation, blind, marks, mountedVolumes },
+    unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,
     sight: "none",
@@ -104,10 +106,10 @@ function decodeHead(body: string): v.InferOutput<typeof headBody> {
   return decode(headBody, text);
 }
 
-function decodeHold({ body }: Row): KnownHold {
-  const { kind, volume, podUid, pod, pendingUnmount, leakedSince, ...rest } = decode(holdBody, body);
+function decodeMountedVolume({ body }: Row): KnownMountedVolume {
+  const { kind, volume, podUid, pod, pendingUnmount, leakedSince, ...rest } = decode(mountedVolumeBody, body);
   return {
-    hold: { kind, volume, podUid },
+    mountedVolume: { kind, volume, podUid },
     pod,
     root: undefined,
     pendingUnmount: pendingUnmount && { ...pendingUnmount, podVersion: pendingUnmount.podVersion },

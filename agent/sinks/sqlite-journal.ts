@@ -38,7 +38,13 @@ const SYNC_LIMIT_MS = 5_000;
 const FOLD_BYTES = 1024 * 1024;
 
 const NOTHING: JournalChanges = {
-  ...{ holds: new Map(), releases: [], droppedHolds: [], droppedReleases: [], isLasting: false },
+  ...{
+    mountedVolumes: new Map(),
+    unmountRecords: [],
+    droppedMountedVolumes: [],
+    droppedUnmountRecords: [],
+    isLasting: false,
+  },
 };
 
 /** A journal in a directory of the node. It is opened by `load`; only what changed is written, and one process at a time has it. */
@@ -102,7 +108,7 @@ class SqliteJournal {
     if (this.#isSyncing) throw notAnswering();
     if (this.#failure !== undefined && clock.monotonicMs() - this.#failure.at < RETRY_MS) throw this.#failure.error;
     return await this.#guard(async () => {
-      this.#release();
+      this.#unmountRecord();
       const wasThere = identityOf(this.#path) !== undefined;
       const opened = await this.#openTwice();
       this.#opened = opened;
@@ -129,7 +135,7 @@ class SqliteJournal {
       // There is nobody left to tell of a failure, and nothing that would be done about it.
       await this.#write(opened, latest, changes).catch(() => {});
     }
-    this.#release();
+    this.#unmountRecord();
   }
 
   async #write(opened: Opened, state: NodeState, changes: JournalChanges): Promise<void> {
@@ -212,12 +218,12 @@ class SqliteJournal {
       this.#writes.increment({ outcome: "failed" });
       this.#failure = { error, at: this.#parts.clock.monotonicMs() };
       // A disk that does not answer would hold up the event loop.
-      if (!this.#isSyncing) this.#release();
+      if (!this.#isSyncing) this.#unmountRecord();
       throw error;
     }
   }
 
-  #release(): void {
+  #unmountRecord(): void {
     const opened = this.#opened;
     this.#opened = undefined;
     void opened?.log?.close().catch(() => {});

@@ -1,5 +1,5 @@
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
-import { isSameRead, type MountRead, mergeReads, type RootRule, readHolds } from "../core/holds.ts";
+import { isSameRead, type MountRead, mergeReads, type RootRule, readMountedVolumes } from "../core/mounted-volumes.ts";
 import type { NodeState } from "../core/node-state.ts";
 import { hasAbsence } from "../core/observe.ts";
 
@@ -13,13 +13,13 @@ export async function readConfirmed(source: MountInfoSource, state: NodeState, r
   return mergeReads(first, await readAgreed(source, rule));
 }
 
-/** One read, or as many as it takes until two that follow each other show the same holds. What any of them shows is there. */
+/** One read, or as many as it takes until two that follow each other show the same mounted volumes. What any of them shows is there. */
 async function readAgreed(source: MountInfoSource, rule: RootRule): Promise<MountRead> {
-  let last = readHolds(await source.read(), rule);
+  let last = readMountedVolumes(await source.read(), rule);
   if (source.needsAgreement !== true) return last;
   let all = last;
   for (let reads = 1; reads < MOST_READS; reads += 1) {
-    const next = readHolds(await source.read(), rule);
+    const next = readMountedVolumes(await source.read(), rule);
     const isAgreed = isSameRead(last, next);
     all = { ...mergeReads(all, next), incomplete: next.incomplete };
     last = next;

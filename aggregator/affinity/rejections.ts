@@ -22,7 +22,7 @@ const JUDGED_SHARE = 10;
  * Counts the pods that agents have rejected, by the watch of all pods, and those that they would reject. Every replica counts the former, and
  * a process that begins finds those that are still there: which replica leads makes no difference, but for pods that were deleted
  * before it began to watch. The latter it is told of all nodes as it begins to lead, and of each node with its reports: who begins takes them
- * all for new, and so holds rejections for ten minutes where there are too many of them.
+ * all for new, and so pauses rejections for ten minutes where there are too many of them.
  */
 export class Rejections {
   readonly #parts: RejectionsParts;

@@ -1,14 +1,15 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isUseHold, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/attribution.ts";
 import { type ClaimEvidence, type FoundUse, foundUse } from "../core/claim-evidence.ts";
 import type { DecidedClaim } from "../core/claim-facts.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import { FactIndex } from "../core/fact-index.ts";
-import type { NodeRelease, NodeView } from "../core/node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "../core/node-view.ts";
 import {
   type ClaimHistory,
+  distinctSightings,
   EMPTY_HISTORY,
   type EndedReference,
   isOnlyOurs,
@@ -21,12 +22,13 @@ import {
   sightingOf,
   withEnds,
 } from "../core/references.ts";
-import { isSettledFor, latestReleases } from "../core/settlement.ts";
+import { isSettledFor, latestUnmountRecords } from "../core/settlement.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import { identitiesOf } from "../core/volume-use.ts";
 import { isUpTo } from "../core/watch-history.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
+import { SettledUses } from "./settled-uses.ts";
 
 /** What this run of the aggregator remembers of a claim, beyond what the API server has. */
 export interface ClaimState {
@@ -41,9 +43,6 @@ export interface ClaimState {
   written: Claim | undefined;
 }
 
-/** So many uses are remembered after their release was settled: the watch of pods may still be behind. */
-const RELEASED_USES = 20_000;
-
 /** What is remembered of each claim, and what nodes and pods tell about it in the light of that. */
 export class ClaimStates {
   readonly #cluster: Cluster;
@@ -54,8 +53,7 @@ export class ClaimStates {
   readonly #memories = new Map<string, ClaimState>();
   /** Keys of those with ended uses that no status tells of yet. */
   readonly #open = new Set<string>();
-  /** What releases that are settled told of uses, by claim and pod, oldest first. */
-  readonly #released = new Map<string, Sighting>();
+  readonly #settledUses = new SettledUses();
 
   constructor({ cluster, fleet }: { readonly cluster: Cluster; readonly fleet: FleetState }, words: NodeWords) {
     this.#cluster = cluster;
@@ -117,14 +115,8 @@ export class ClaimStates {
   }
 
   /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
-  noteReleased(release: NodeRelease): void {
-    for (const { uid } of claimsOf(release, this.#cluster)) {
-      this.#released.set(`${uid}/${release.podUid}`, sightingOf(release.id, release.podUid));
-    }
-    // Many at once: to find the oldest, a map walks over all that were deleted before it.
-    const isFull = this.#released.size > RELEASED_USES;
-    const oldest = isFull ? [...this.#released.keys()].slice(0, RELEASED_USES / 20) : [];
-    for (const key of oldest) this.#released.delete(key);
+  noteUnmountRecord(unmountRecord: NodeUnmountRecord): void {
+    for (const { uid } of claimsOf(unmountRecord, this.#cluster)) this.#settledUses.note(uid, unmountRecord);
   }
 
   /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
@@ -196,22 +188,28 @@ export class ClaimStates {
       isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
     const found = this.#fleet.viewsOf(identities).map((view) => {
       const near = this.#facts.near(view, identities);
-      return { view, holds: near.holds.filter(isOurs), releases: near.releases.filter(isOurs) };
+      return {
+        view,
+        mountedVolumes: near.mountedVolumes.filter(isOurs),
+        unmountRecords: near.unmountRecords.filter(isOurs),
+      };
     });
-    const uses = found.flatMap(({ view, holds }) => holds.filter(isUseHold).map((hold) => foundUse(view, hold)));
-    const releases = found.flatMap((one) => one.releases);
+    const uses = found.flatMap(({ view, mountedVolumes }) =>
+      mountedVolumes.filter(isUse).map((mountedVolume) => foundUse(view, mountedVolume)),
+    );
+    const unmountRecords = found.flatMap((one) => one.unmountRecords);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => mayUse(pod, claim));
     const seen = uses.map(({ podUid, bootId }): Sighting => ({ podUid, bootId, what: "use" }));
-    const shown = [...seen, ...releases.map(({ id, podUid }) => sightingOf(id, podUid))];
-    const { history, observed } = this.#settled(claim, { shown, releases, pods });
+    const shown = [...seen, ...unmountRecords.map(({ id, podUid }) => sightingOf(id, podUid))];
+    const { history, observed } = this.#settled(claim, { shown, unmountRecords, pods });
     const evidence = {
       claim,
       volume,
       uses,
-      shownOn: found.filter(({ holds }) => holds.length > 0).map(({ view }) => view.node),
+      shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
       attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
       references: pods.filter(({ isTerminal }) => !isTerminal).map(({ key }) => key),
-      releases,
+      unmountRecords,
       history,
       ...this.#witnessed(claim),
     };
@@ -220,22 +218,22 @@ export class ClaimStates {
 
   #settled(
     claim: Claim,
-    { shown, releases, pods }: Pick<ClaimEvidence, "releases"> & Shown,
+    { shown, unmountRecords, pods }: Pick<ClaimEvidence, "unmountRecords"> & Shown,
   ): Pick<ClaimState, "history" | "observed"> {
     const memory = this.#peek(claim);
     const ended = memory.history.pending.map(({ podUid }) => podUid);
-    const released = ended.flatMap((podUid) => this.#releasedOf(claim, podUid));
-    const observed = distinct([...memory.observed, ...shown, ...released]);
+    const released = ended.flatMap((podUid) => this.#settledUses.of(claim.uid, podUid));
+    const observed = distinctSightings([...memory.observed, ...shown, ...released]);
     const settled = settleReferences(memory.history, {
       ...this.#words,
       shown,
       observed,
-      releases,
+      unmountRecords,
       isHostPath: this.#cluster.volumeByName(claim.volume ?? "")?.isHostPath ?? false,
       stored: claim.status,
     });
     const history = pruneHistory(settled, claim.status);
-    // A pod's release may be settled long before its reference ends, so what was shown is kept until then.
+    // A pod's unmount record may be settled long before its reference ends, so what was shown is kept until then.
     const users = pods.filter(({ isTerminal }) => !isTerminal);
     const unsettled = new Set([
       ...shown.map(({ podUid }) => podUid),
@@ -245,16 +243,11 @@ export class ClaimStates {
     return { history, observed: exact(observed.filter(({ podUid }) => unsettled.has(podUid))) };
   }
 
-  #releasedOf({ uid }: Claim, podUid: string): readonly Sighting[] {
-    const released = this.#released.get(`${uid}/${podUid}`);
-    return released === undefined ? [] : [released];
-  }
-
   /**
    * False while its pod may come to light yet, the watch of pods being behind the node's: it may have had an inline volume, and then what it
    * did is not the claim's, and makes up for nothing.
    */
-  #isAttributed({ node, podUid }: NodeRelease): boolean {
+  #isAttributed({ node, podUid }: NodeUnmountRecord): boolean {
     if (this.#cluster.podByUid(podUid) !== undefined) return true;
     const { podsResourceVersion } = this.#fleet.view(node) ?? {};
     const reached = this.#cluster.podsReached();
@@ -262,26 +255,28 @@ export class ClaimStates {
   }
 
   /**
-   * Whether a release of this node can still change a status. It is unattributed when nothing is known that it could change, but not all of the
+   * Whether an unmount record of this node can still change a status. It is unattributed when nothing is known that it could change, but not all of the
    * claims that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
    */
-  fateIn({ node }: NodeView, nowMs: number): (release: NodeRelease) => ReleaseFate {
-    const latest = new Map<string, readonly NodeRelease[]>();
-    const latestOf = (claim: Claim): readonly NodeRelease[] => {
+  fateIn({ node }: NodeView, nowMs: number): (unmountRecord: NodeUnmountRecord) => UnmountRecordFate {
+    const latest = new Map<string, readonly NodeUnmountRecord[]>();
+    const latestOf = (claim: Claim): readonly NodeUnmountRecord[] => {
       const known = latest.get(claim.uid);
       if (known !== undefined) return known;
-      const own = this.settle(claim).releases.filter((one) => one.node === node && this.#isAttributed(one));
-      const found = latestReleases(own);
+      const own = this.settle(claim).unmountRecords.filter((one) => one.node === node && this.#isAttributed(one));
+      const found = latestUnmountRecords(own);
       latest.set(claim.uid, found);
       return found;
     };
-    return (release) => {
-      const refs = claimsOf(release, this.#cluster);
+    return (unmountRecord) => {
+      const refs = claimsOf(unmountRecord, this.#cluster);
       const known = refs.flatMap(({ key, uid }) => {
         const claim = this.#cluster.claim(key);
         return claim?.uid === uid ? [claim] : [];
       });
-      const isSettled = known.every((claim) => isSettledFor(claim, release, { releases: latestOf(claim), nowMs }));
+      const isSettled = known.every((claim) =>
+        isSettledFor(claim, unmountRecord, { unmountRecords: latestOf(claim), nowMs }),
+      );
       if (!isSettled) return "open";
       return refs.length === 0 || known.length < refs.length ? "unattributed" : "settled";
     };
@@ -293,8 +288,8 @@ interface Shown {
   readonly pods: readonly Pod[];
 }
 
-/** Whether a release can still change a status. */
-type ReleaseFate = "open" | "settled" | "unattributed";
+/** Whether an unmount record can still change a status. */
+type UnmountRecordFate = "open" | "settled" | "unattributed";
 
 function emptyMemory(uid: string): ClaimState {
   const none = { witnessed: NONE, observed: NONE, written: undefined };
@@ -302,11 +297,6 @@ function emptyMemory(uid: string): ClaimState {
 }
 
 const NONE: readonly never[] = [];
-
-/** Each once. */
-function distinct(sightings: readonly Sighting[]): readonly Sighting[] {
-  return [...new Map(sightings.map((sighting) => [JSON.stringify(sighting), sighting])).values()];
-}
 
 /** A list that grew has room for sixteen more; a copy has not, and nearly all of them have one entry or none. */
 function exact<T>(list: readonly T[]): readonly T[] {

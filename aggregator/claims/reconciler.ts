@@ -5,7 +5,7 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isUseHold } from "../../common/storage/volume-identity.ts";
+import { isUse } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/attribution.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
@@ -14,7 +14,7 @@ import type { Unobserved } from "../core/claim-gap.ts";
 import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "../core/claim-write.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../core/deletion.ts";
-import type { NodeRelease } from "../core/node-view.ts";
+import type { NodeUnmountRecord } from "../core/node-view.ts";
 import type { NodeWords } from "../core/references.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import type { AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
@@ -95,7 +95,7 @@ export class Reconciler {
     this.#podEnds = new PodEnds({ ...parts, memories: this.#memories, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
       ...parts,
-      errors: parts.internalErrors.in("releases"),
+      errors: parts.internalErrors.in("unmount-records"),
       memories: this.#memories,
       awaited: this.#awaited,
       nowMs,
@@ -191,8 +191,8 @@ export class Reconciler {
   /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
-    const { holds = [], releases = new Map<string, NodeRelease>() } = fleet.view(node) ?? {};
-    const facts = [...holds, ...releases.values()].filter(({ podUid }) => podUid === uid);
+    const { mountedVolumes = [], unmountRecords = new Map<string, NodeUnmountRecord>() } = fleet.view(node) ?? {};
+    const facts = [...mountedVolumes, ...unmountRecords.values()].filter(({ podUid }) => podUid === uid);
     for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
   }
 
@@ -213,16 +213,16 @@ export class Reconciler {
   }
 
   /**
-   * A node's state is another one: the claims that waited for it, those whose holds there ended with that or are back, and those
-   * that nothing but these holds keeps in use, as their messages tell of its silence.
+   * A node's state is another one: the claims that waited for it, those whose mounted volumes there ended with that or are back, and those
+   * that nothing but these mounted volumes keeps in use, as their messages tell of its silence.
    */
-  onAgentState({ node, isAboutHolds }: AgentStateChange): void {
+  onAgentState({ node, isAboutMounts }: AgentStateChange): void {
     const { cluster, fleet } = this.#parts;
     const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
-    const holds = fleet.view(node)?.holds ?? [];
+    const mountedVolumes = fleet.view(node)?.mountedVolumes ?? [];
     this.onReport(
       node,
-      holds.filter((hold) => isAboutHolds || (isUseHold(hold) && isOver(hold.podUid))),
+      mountedVolumes.filter((mountedVolume) => isAboutMounts || (isUse(mountedVolume) && isOver(mountedVolume.podUid))),
     );
   }
 
@@ -235,10 +235,11 @@ export class Reconciler {
   onForgotten(node: string): void {
     const view = this.#parts.fleet.view(node);
     const context = { ...this.#words, podName: this.#parts.cluster.podName };
-    for (const hold of view?.holds.filter(isUseHold) ?? []) {
-      this.#keepEnds(hold, assumedUse({ ...hold, node, bootId: view?.bootId ?? "" }, context));
+    for (const mountedVolume of view?.mountedVolumes.filter(isUse) ?? []) {
+      this.#keepEnds(mountedVolume, assumedUse({ ...mountedVolume, node, bootId: view?.bootId ?? "" }, context));
     }
-    for (const release of view?.releases.values() ?? []) this.#keepEnds(release, [toUseEnd(release, context)]);
+    for (const unmountRecord of view?.unmountRecords.values() ?? [])
+      this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
     this.#awaited.heard(node);
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
-import type { NodeRelease, NodeView } from "../core/node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "../core/node-view.ts";
 import { versionToReach } from "../core/references.ts";
 import type { ClaimStates } from "./claim-states.ts";
 import type { PendingNodes } from "./pending-nodes.ts";
@@ -19,7 +19,7 @@ interface AnswersParts {
 }
 
 /**
- * So long the claim or the volume of a release may be on its way: a watch whose connection has died without a word is noticed in three
+ * So long the claim or the volume of an unmount record may be on its way: a watch whose connection has died without a word is noticed in three
  * minutes, one that lies within ten and a bit (see `createConsistencyChecker`). Milliseconds.
  */
 const ON_ITS_WAY_MS = 900_000;
@@ -41,19 +41,19 @@ export class ReportAnswers {
     return versionToReach(pending, view);
   }
 
-  /** IDs of the view's releases that can no longer change any status. */
+  /** IDs of the view's unmount records that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const { errors, memories, nowMs } = this.#parts;
     const fateOf = memories.fateIn(view, nowMs());
-    // A bug in what one claim's evidence makes of a release keeps that release in its journal, and no other.
-    const fates = [...view.releases.values()].map((release) => ({
-      release,
-      fate: errors.attempt(release.id, () => fateOf(release)) ?? "open",
+    // A bug in what one claim's evidence makes of an unmount record keeps that unmount record in its journal, and no other.
+    const fates = [...view.unmountRecords.values()].map((unmountRecord) => ({
+      unmountRecord,
+      fate: errors.attempt(unmountRecord.id, () => fateOf(unmountRecord)) ?? "open",
     }));
-    const settled = fates.filter(({ fate }) => fate === "settled").map(({ release }) => release);
-    const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ release }) => release);
-    const over = [...settled, ...lost.filter((release) => this.#isGivenUp(release, view))];
-    for (const release of over) memories.noteReleased(release);
+    const settled = fates.filter(({ fate }) => fate === "settled").map(({ unmountRecord }) => unmountRecord);
+    const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ unmountRecord }) => unmountRecord);
+    const over = [...settled, ...lost.filter((unmountRecord) => this.#isGivenUp(unmountRecord, view))];
+    for (const unmountRecord of over) memories.noteUnmountRecord(unmountRecord);
     return over.map(({ id }) => id);
   }
 
@@ -61,7 +61,7 @@ export class ReportAnswers {
    * A foreign or inline volume's, or that of a claim that is gone: by the node's own clock and by ours it ended so long ago that its claim would
    * be known. A wall clock may jump. What ended before a reboot, or before the machine was put back, is older than the first report since.
    */
-  #isGivenUp({ by, timeline }: NodeRelease, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
+  #isGivenUp({ by, timeline }: NodeUnmountRecord, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
     const { clock, cluster } = this.#parts;
     const isOurs = clock.monotonicMs() - this.#beganMs >= ON_ITS_WAY_MS;
     const endedAt = timeline === now ? by : timelineFrom;

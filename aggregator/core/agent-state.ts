@@ -52,7 +52,7 @@ export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpini
   const { object } = sight;
   const silence = silenceOf(sight, limits);
   const nextMs = nextOf(sight, limits);
-  const isQuiet = object !== undefined && !showsHold(sight) && quietMs(sight) >= limits.noAgentAfterMs;
+  const isQuiet = object !== undefined && !showsMountedVolume(sight) && quietMs(sight) >= limits.noAgentAfterMs;
   const opinion = (kind: AgentState["kind"], why: string): NodeOpinion => ({
     agentState: { kind, why },
     nextMs,
@@ -61,7 +61,7 @@ export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpini
   if (silence === undefined && sight.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
   const gone = silence && goneness(sight, limits);
   if (gone !== undefined) return opinion("Gone", gone);
-  if (object?.os !== undefined && object.os !== "linux" && !showsHold(sight)) {
+  if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume(sight)) {
     return opinion("NoAgent", `no agent belongs on ${object.os}`);
   }
   if (isQuiet && sight.isKubeletAlive) {
@@ -96,8 +96,8 @@ function goneness(
  * True when something may be mounted there by the last that was heard of it: until an agent is back nobody could tell how that
  * ends. What was mounted in another boot is not mounted now.
  */
-function showsHold({ object, view }: NodeSight): boolean {
-  return view !== undefined && isSameBoot(object, view.bootId) && view.holds.length > 0;
+function showsMountedVolume({ object, view }: NodeSight): boolean {
+  return view !== undefined && isSameBoot(object, view.bootId) && view.mountedVolumes.length > 0;
 }
 
 /** A Node object that is not there, or names no boot, tells of no other one. */
@@ -148,8 +148,8 @@ export function assumedEndOf(
     return { ...assumed, goneMs: assumed.goneMs ?? nowMs };
   }
   const left = known && { ...known, goneMs: undefined };
-  // Agentless nodes show no hold but those of another boot.
-  const isLeft = agentState.kind === "NoAgent" && (view?.holds.length ?? 0) > 0;
+  // Agentless nodes show no mounted volume but those of another boot.
+  const isLeft = agentState.kind === "NoAgent" && (view?.mountedVolumes.length ?? 0) > 0;
   if (isLeft) return left ?? { bootId: view?.bootId, atMs: nowMs, evidence: "pod-status" };
   if (left === undefined || object === undefined) return left;
   return left.bootId === undefined || left.bootId === object.bootId ? undefined : left;

@@ -2,7 +2,7 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { useKey } from "../../common/storage/volume-identity.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
-import type { BlindTime, NodeRelease, NodeView } from "./node-view.ts";
+import type { BlindTime, NodeUnmountRecord, NodeView } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";
 import { type UseEnd, widthOf } from "./use-end.ts";
 
@@ -33,7 +33,7 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * even a node is known, nor is the end.
  */
 export function blindEndOf(
-  { claim, releases, witnessedNodes, mistakenNodes, isWitnessed }: ClaimEvidence,
+  { claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed }: ClaimEvidence,
   fleet: FleetFacts,
 ): ClaimFacts["blindEnd"] {
   const { status } = claim;
@@ -45,12 +45,12 @@ export function blindEndOf(
   // Whether the claim was ever mounted there is not known either: nobody is named who may never have used it.
   if (!status.unused && nodes.some((node) => mistakenNodes.includes(node))) return "unknown";
   const ends = nodes.flatMap((node) => [
-    ...firstReadEnd(node, { status, releases, fleet }),
+    ...firstReadEnd(node, { status, unmountRecords, fleet }),
     ...unseenGone(node, fleet),
   ]);
   const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
   if (latest !== undefined || status.unused || isWitnessed) return latest;
-  return status.mountedOn !== undefined && releases.length > 0 ? undefined : "unknown";
+  return status.mountedOn !== undefined && unmountRecords.length > 0 ? undefined : "unknown";
 }
 
 /**
@@ -61,11 +61,11 @@ const KNOWN_LATE_MS = 11_000;
 
 interface Stored {
   readonly status: ClaimStatus;
-  readonly releases: readonly NodeRelease[];
+  readonly unmountRecords: readonly NodeUnmountRecord[];
   readonly fleet: FleetFacts;
 }
 
-function firstReadEnd(node: string, { status, releases, fleet }: Stored): readonly UseEnd[] {
+function firstReadEnd(node: string, { status, unmountRecords, fleet }: Stored): readonly UseEnd[] {
   const view = fleet.viewOf(node);
   if (view === undefined) return [];
   // What it remembers of a read after the mount was known it has told of; of an earlier one it may have forgotten the mount. Whole
@@ -73,7 +73,7 @@ function firstReadEnd(node: string, { status, releases, fleet }: Stored): readon
   const lost = view.blind.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
   const last = lost.at(-1);
   // Its journal knew the mount, or another one that its first read ended as well: then it tells whose that was.
-  if (last === undefined || releases.some((release) => isReadBy(release, view, last))) return [];
+  if (last === undefined || unmountRecords.some((unmountRecord) => isReadBy(unmountRecord, view, last))) return [];
   const { toMs: byMs } = last;
   const id = `${view.bootId}/first-read/${view.instance}`;
   const widthMs = widthOf(byMs - status.sinceMs + KNOWN_LATE_MS);
@@ -82,7 +82,7 @@ function firstReadEnd(node: string, { status, releases, fleet }: Stored): readon
 }
 
 /** True for an end that the read after a blind time tells, or a later one. */
-function isReadBy({ node, timeline, by }: NodeRelease, view: NodeView, { to }: BlindTime): boolean {
+function isReadBy({ node, timeline, by }: NodeUnmountRecord, view: NodeView, { to }: BlindTime): boolean {
   return node === view.node && timeline === view.timeline && by >= to;
 }
 

@@ -1,4 +1,4 @@
-import type { HoldKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { MountKind, VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
 import { namesClaim, type OwnedClaim, refersTo } from "./references.ts";
 
@@ -26,12 +26,12 @@ export interface ClaimRef {
   readonly uid: string;
 }
 
-/** A hold or a release, as far as it tells whose it is. */
+/** A mounted volume or an unmount record, as far as it tells whose it is. */
 export interface Fact {
   readonly volume: VolumeIdentity;
   readonly podUid: string | undefined;
   /** Of a mount. */
-  readonly kind?: HoldKind | undefined;
+  readonly kind?: MountKind | undefined;
   /** At or after its begin, milliseconds of the API server's wall clock; nothing when that is not known. */
   readonly beganByMs?: number | undefined;
   /** At or after its end, by the same clock; nothing while it goes on. */

@@ -15,7 +15,7 @@ export interface WrongPod {
   readonly atMs: number;
 }
 
-/** That all rejections are held. */
+/** That all rejections are paused. */
 export interface RejectionPause {
   readonly sinceMs: number;
   /** For people to read: it goes to the agents and into their logs. */
@@ -31,19 +31,19 @@ export interface FleetScene {
   readonly nowMs: number;
 }
 
-/** Wrong pods are counted over this time, and a hold lasts at least as long. Milliseconds. */
+/** Wrong pods are counted over this time, and a pause lasts at least as long. Milliseconds. */
 export const FLEET_WINDOW_MS = 600_000;
 /** Fewer nodes with wrong pods than this are never too many. */
 export const FEWEST_NODES = 5;
 /** More than every so-manieth node is too many. */
 export const NODE_SHARE = 5;
-/** Of what is too many, a namespace counts for one in so many at most: its owner alone holds nobody else's rejections. */
+/** Of what is too many, a namespace counts for one in so many at most: its owner alone pauses nobody else's rejections. */
 const NAMESPACE_SHARE = 2;
 
 /**
- * Whether rejections are held from now on. It begins with so many wrong pods in ten minutes (`limit`), or on more than a fifth of the nodes and at
+ * Whether rejections are paused from now on. It begins with so many wrong pods in ten minutes (`limit`), or on more than a fifth of the nodes and at
  * least five; one namespace counts for half of either at most. It ends when it has lasted ten minutes and both are down to half of that: what is wrong on many nodes at once needs a
- * person, and who finds nothing to do has lost ten minutes. A limit of 0 never holds.
+ * person, and who finds nothing to do has lost ten minutes. A limit of 0 never pauses.
  */
 export function nextPause(
   held: RejectionPause | undefined,

@@ -1,10 +1,10 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
-import type { NodeHold, NodeRelease, NodeView } from "./node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 import type { ClaimHistory, NodeWords } from "./references.ts";
 
-/** A use-hold of a claim, as a node's last report shows it. */
+/** A pod's mount of a claim, as a node's last report shows it. */
 export interface FoundUse {
   readonly node: string;
   readonly bootId: string;
@@ -13,10 +13,10 @@ export interface FoundUse {
   readonly pod: string | undefined;
 }
 
-/** The use that a hold of a node's last report shows. */
+/** The use that a mounted volume of a node's last report shows. */
 export function foundUse(
   { node, bootId }: NodeView,
-  { volume, podUid, pod }: NodeHold & { readonly podUid: string },
+  { volume, podUid, pod }: NodeMountedVolume & { readonly podUid: string },
 ): FoundUse {
   return { node, bootId, volume, podUid, pod };
 }
@@ -26,15 +26,15 @@ export interface ClaimEvidence {
   readonly claim: Claim;
   /** Its volume, where it is known. */
   readonly volume?: Volume | undefined;
-  /** Use-holds of the claim, by what the nodes' last reports show. */
+  /** Pods' mounts of the claim, by what the nodes' last reports show. */
   readonly uses: readonly FoundUse[];
-  /** Nodes whose last report shows any hold of it, staging included. */
+  /** Nodes whose last report shows any mount of it, staging included. */
   readonly shownOn: readonly string[];
   /** Nodes that its volume is attached to, or in use on, by the API. */
   readonly attachedTo: readonly string[];
   /** Names of the pods that refer to it and are not over. */
   readonly references: readonly string[];
-  readonly releases: readonly NodeRelease[];
+  readonly unmountRecords: readonly NodeUnmountRecord[];
   readonly history: ClaimHistory;
   /** Nodes on which this run of the aggregator has seen the claim mounted. */
   readonly witnessedNodes: readonly string[];

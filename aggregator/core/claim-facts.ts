@@ -4,7 +4,7 @@ import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import { isEligible } from "./eligibility.ts";
-import type { NodeRelease } from "./node-view.ts";
+import type { NodeUnmountRecord } from "./node-view.ts";
 import { isBarred, pendingNodesOf } from "./pending-nodes.ts";
 import type { UseEnd } from "./use-end.ts";
 
@@ -13,10 +13,10 @@ export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
 
 /** Puts together what decides a claim's status. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
-  const { claim, uses, references, releases, history } = evidence;
+  const { claim, uses, references, unmountRecords, history } = evidence;
   const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
   const ends = [
-    ...releases.map((release) => toUseEnd(release, fleet)),
+    ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
     ...uses.flatMap((use) => assumedUse(use, fleet)),
   ];
   return {
@@ -41,9 +41,9 @@ function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
   return claim.volume === undefined || volume?.claim?.uid === claim.uid;
 }
 
-/** The end of use that a release tells of. */
+/** The end of use that an unmount record tells of. */
 export function toUseEnd(
-  { id, node, podUid, pod, byMs, widthMs }: NodeRelease,
+  { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
   { podName }: Pick<FleetFacts, "podName">,
 ): UseEnd {
   return {

@@ -31,7 +31,7 @@ export interface ClaimFacts {
   readonly stored: ClaimStatus | undefined;
   /** Nothing is stored, but something stands there that others may take for it. */
   readonly isDisbelieved?: boolean | undefined;
-  /** Nodes with a use-hold. */
+  /** Nodes where a pod has it mounted. */
   readonly holders: readonly string[];
   /** Pods that name the claim and are not over. */
   readonly references: readonly string[];
@@ -188,7 +188,7 @@ function silentHolders({ holders, pendingNodes }: ClaimFacts, mountedOn: Mounted
 
 /**
  * The nodes to write. A further one is news, one that drops out is not; when there is news those are left out that need not be
- * asked after a start: they have dropped out, and their releases are settled.
+ * asked after a start: they have dropped out, and their unmount records are settled.
  */
 function mountedOnOf(
   { holders, pendingNodes }: ClaimFacts,

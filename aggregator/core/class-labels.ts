@@ -26,7 +26,7 @@ export class ClassLabels {
   }
 
   /** An object that had the class is gone, or has another one. Answers how it was called. */
-  release(name: string): string {
+  unmountRecord(name: string): string {
     const known = this.#known.get(name);
     if (known === undefined) return OTHER_CLASSES;
     known.users -= 1;

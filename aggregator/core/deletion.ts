@@ -53,5 +53,5 @@ export function isStillMounted(
   view: NodeView,
 ): boolean | undefined {
   if ((view.readFromMs ?? view.readBeganMs) <= goneAtMs) return undefined;
-  return view.holds.some(({ volume, beganByMs }) => beganByMs <= goneAtMs && isItsVolume(volume));
+  return view.mountedVolumes.some(({ volume, beganByMs }) => beganByMs <= goneAtMs && isItsVolume(volume));
 }

@@ -1,10 +1,10 @@
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { NodeHold, NodeRelease, NodeView } from "./node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
 /** What a node shows that is called like some volumes, and often more. */
 export interface NearFacts {
-  readonly holds: readonly NodeHold[];
-  readonly releases: readonly NodeRelease[];
+  readonly mountedVolumes: readonly NodeMountedVolume[];
+  readonly unmountRecords: readonly NodeUnmountRecord[];
 }
 
 /** To look through so many is less work than to keep an index of them, and nearly all nodes show fewer. */
@@ -17,17 +17,20 @@ type Index<T> = ReadonlyMap<string, readonly T[]>;
  * it is first asked for and lives as long as what it is of.
  */
 export class FactIndex {
-  readonly #holds = new WeakMap<NodeView["holds"], Index<NodeHold>>();
-  readonly #releases = new WeakMap<NodeView["releases"], Index<NodeRelease>>();
+  readonly #mountedVolumes = new WeakMap<NodeView["mountedVolumes"], Index<NodeMountedVolume>>();
+  readonly #unmountRecords = new WeakMap<NodeView["unmountRecords"], Index<NodeUnmountRecord>>();
 
-  near({ holds, releases }: NodeView, volumes: readonly VolumeIdentity[]): NearFacts {
+  near({ mountedVolumes, unmountRecords }: NodeView, volumes: readonly VolumeIdentity[]): NearFacts {
     const keys = volumes.map(volumeKey);
     return {
-      holds: holds.length <= FEW ? holds : called(keys, indexOf(this.#holds, holds, holds)),
-      releases:
-        releases.size <= FEW
-          ? [...releases.values()]
-          : called(keys, indexOf(this.#releases, releases, releases.values())),
+      mountedVolumes:
+        mountedVolumes.length <= FEW
+          ? mountedVolumes
+          : called(keys, indexOf(this.#mountedVolumes, mountedVolumes, mountedVolumes)),
+      unmountRecords:
+        unmountRecords.size <= FEW
+          ? [...unmountRecords.values()]
+          : called(keys, indexOf(this.#unmountRecords, unmountRecords, unmountRecords.values())),
     };
   }
 }

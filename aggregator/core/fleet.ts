@@ -1,7 +1,7 @@
 import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../common/storage/node-report.ts";
-import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
-import { releasesAfter, type Succession } from "./node-releases.ts";
-import type { NodeHold, NodeView } from "./node-view.ts";
+import { type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
+import { type Succession, unmountRecordsAfter } from "./node-unmount-records.ts";
+import type { NodeMountedVolume, NodeView } from "./node-view.ts";
 import { type ReportClock, reportClock } from "./report-clock.ts";
 
 /** When a report came, by the API server's wall clock. */
@@ -41,9 +41,9 @@ export function* acceptInSteps(
   const succession = successionOf(known, report, receipt);
   const timeline = (known?.timeline ?? 0) + (succession === "same-clock" ? 0 : 1);
   const timelineFrom = succession === "same-clock" ? (known?.timelineFrom ?? report.sentAt) : report.sentAt;
-  const holds = holdsOf(report, at, succession === "same-clock" ? known?.holds : undefined);
+  const mountedVolumes = mountedVolumesOf(report, at, succession === "same-clock" ? known?.mountedVolumes : undefined);
   yield;
-  const releases = yield* releasesAfter(report, { known, succession, at, timeline });
+  const unmountRecords = yield* unmountRecordsAfter(report, { known, succession, at, timeline });
   const view: NodeView = {
     node: report.node,
     bootId: report.bootId,
@@ -51,8 +51,8 @@ export function* acceptInSteps(
     generation: report.generation,
     timeline,
     timelineFrom,
-    holds,
-    releases,
+    mountedVolumes,
+    unmountRecords,
     ...sightOf(report, at),
   };
   return { kind: "accepted", view };
@@ -142,11 +142,15 @@ export function isOlder(known: NodeView, message: NodeMessage): boolean {
   return sentAt <= known.sentAt && !isNewerState;
 }
 
-/** Each report dates a stamp anew, later by its transit and drift: the earliest that a hold was dated stays. */
-function holdsOf(report: NodeReport, at: ReportClock, before: readonly NodeHold[] = []): readonly NodeHold[] {
-  const dated = new Map(before.map((hold) => [stampedKey(hold), hold.beganByMs]));
-  return report.holds.map((hold) => {
-    const { kind, volume, podUid, pod, since, seenAt } = hold;
+/** Each report dates a stamp anew, later by its transit and drift: the earliest that a mounted volume was dated stays. */
+function mountedVolumesOf(
+  report: NodeReport,
+  at: ReportClock,
+  before: readonly NodeMountedVolume[] = [],
+): readonly NodeMountedVolume[] {
+  const dated = new Map(before.map((mountedVolume) => [stampedKey(mountedVolume), mountedVolume.beganByMs]));
+  return report.mountedVolumes.map((mountedVolume) => {
+    const { kind, volume, podUid, pod, since, seenAt } = mountedVolume;
     const known = dated.size === 0 ? undefined : dated.get(stampedKey({ kind, volume, podUid, since }));
     const beganByMs = Math.min(at.wall(since), known ?? Number.POSITIVE_INFINITY);
     // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
@@ -155,13 +159,13 @@ function holdsOf(report: NodeReport, at: ReportClock, before: readonly NodeHold[
   });
 }
 
-function stampedKey({ kind, volume, podUid, since }: Hold & { readonly since: number }): string {
+function stampedKey({ kind, volume, podUid, since }: MountedVolume & { readonly since: number }): string {
   return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
 }
 
-/** The view without releases that can no longer change any status. */
-export function settle(view: NodeView, releaseIds: readonly string[]): NodeView {
-  const releases = new Map(view.releases);
-  for (const id of releaseIds) releases.delete(id);
-  return { ...view, releases };
+/** The view without unmount records that can no longer change any status. */
+export function settle(view: NodeView, unmountRecordIds: readonly string[]): NodeView {
+  const unmountRecords = new Map(view.unmountRecords);
+  for (const id of unmountRecordIds) unmountRecords.delete(id);
+  return { ...view, unmountRecords };
 }

@@ -1,4 +1,4 @@
-import { isUseHold, volumeKey } from "../../common/storage/volume-identity.ts";
+import { isUse, volumeKey } from "../../common/storage/volume-identity.ts";
 import { type Directory, volumesOf } from "./attribution.ts";
 import type { Volume } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
@@ -17,7 +17,7 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
   const isUsed = usedIn(view);
   const lastEndOf = endsIn(view);
   const stagings = new Map<string, number>();
-  for (const { kind, volume: staged, beganByMs } of view.holds) {
+  for (const { kind, volume: staged, beganByMs } of view.mountedVolumes) {
     if (kind !== "staging") continue;
     for (const volume of volumesOf(staged, directory)) {
       if (isUsed(volume)) continue;
@@ -31,15 +31,15 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
 }
 
 /** Tells whether some pod of the node uses a volume. */
-function usedIn({ holds }: NodeView): (volume: Volume) => boolean {
-  const used = new Set(holds.filter(isUseHold).map(({ volume }) => volumeKey(volume)));
+function usedIn({ mountedVolumes }: NodeView): (volume: Volume) => boolean {
+  const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
   return ({ key, csi }) => identitiesOf(key, csi).some((one) => used.has(volumeKey(one)));
 }
 
 /** Tells when the last use of a volume ended that the node tells of. */
-function endsIn({ releases }: NodeView): (volume: Volume) => number {
+function endsIn({ unmountRecords }: NodeView): (volume: Volume) => number {
   const ends = new Map<string, number>();
-  for (const { volume, byMs } of releases.values()) {
+  for (const { volume, byMs } of unmountRecords.values()) {
     const key = volumeKey(volume);
     ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
   }

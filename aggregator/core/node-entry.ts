@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import type { HoldKind } from "../../common/storage/volume-identity.ts";
+import type { MountKind } from "../../common/storage/volume-identity.ts";
 import type { AgentState } from "./agent-state.ts";
 import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
@@ -31,7 +31,7 @@ export interface NodeEntry {
   readonly scanBeganAgeMs: number | null;
   readonly scanEndedAgeMs: number | null;
   /** By kind. */
-  readonly mounts: Readonly<Record<HoldKind, number>> | null;
+  readonly mounts: Readonly<Record<MountKind, number>> | null;
   /** Unmounts that may still change a claim's status. */
   readonly unmountsPending: number | null;
   readonly facts: Known<NodeFacts>;
@@ -51,14 +51,14 @@ export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }:
     scanBeganAgeMs: ageOf(view?.readBeganMs),
     scanEndedAgeMs: ageOf(view?.readEndedMs),
     mounts: view === undefined ? null : mountsByKind(view),
-    unmountsPending: view?.releases.size ?? null,
+    unmountsPending: view?.unmountRecords.size ?? null,
     facts: factsOf(view?.facts ?? {}, object),
   };
 }
 
-function mountsByKind({ holds }: NodeView): Readonly<Record<HoldKind, number>> {
+function mountsByKind({ mountedVolumes }: NodeView): Readonly<Record<MountKind, number>> {
   const counts = { pod: 0, subpath: 0, block: 0, staging: 0 };
-  for (const { kind } of holds) counts[kind] += 1;
+  for (const { kind } of mountedVolumes) counts[kind] += 1;
   return counts;
 }
 

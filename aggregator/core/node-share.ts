@@ -1,5 +1,5 @@
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { NodeRelease, NodeView } from "./node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 
 /** Of a node: more than any one report takes, whose texts are in a body of 2 MiB. Bytes. */
 const NODE_MOST = 3 * 1024 * 1024;
@@ -8,7 +8,7 @@ const ALL_MOST = 128 * 1024 * 1024;
 /** So much a node may always have, whatever the others take: some hundred mounts. */
 const NODE_LEAST = 256 * 1024;
 
-/** What a hold or release takes beside its texts. */
+/** What a mounted volume or unmount record takes beside its texts. */
 const ENTRY_BYTES = 200;
 
 interface Weighed {
@@ -19,10 +19,13 @@ interface Weighed {
 }
 
 /** About how much memory it takes to remember what a node shows, never less than its texts. Bytes. */
-export function bytesOf({ holds, releases }: Pick<NodeView, "holds" | "releases">): number {
+export function bytesOf({
+  mountedVolumes,
+  unmountRecords,
+}: Pick<NodeView, "mountedVolumes" | "unmountRecords">): number {
   let bytes = 0;
-  for (const hold of holds) bytes += entryBytes(hold);
-  for (const release of releases.values()) bytes += entryBytes(release);
+  for (const mountedVolume of mountedVolumes) bytes += entryBytes(mountedVolume);
+  for (const unmountRecord of unmountRecords.values()) bytes += entryBytes(unmountRecord);
   return bytes;
 }
 
@@ -39,7 +42,7 @@ export function shareProblem(bytes: number, othersBytes: number): string | undef
 }
 
 /** True when one ended after the other on the same node's clock. */
-function isLater(one: NodeRelease, other: NodeRelease): boolean {
+function isLater(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
   return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;
 }
 
@@ -48,12 +51,15 @@ function isLater(one: NodeRelease, other: NodeRelease): boolean {
  * be acknowledged.
  */
 export function withoutEarlier(view: NodeView): NodeView {
-  const latest = new Map<string, NodeRelease>();
-  for (const release of view.releases.values()) {
-    const key = volumeKey(release.volume);
+  const latest = new Map<string, NodeUnmountRecord>();
+  for (const unmountRecord of view.unmountRecords.values()) {
+    const key = volumeKey(unmountRecord.volume);
     const known = latest.get(key);
-    if (known === undefined || isLater(release, known)) latest.set(key, release);
+    if (known === undefined || isLater(unmountRecord, known)) latest.set(key, unmountRecord);
   }
   const kept = new Set(latest.values());
-  return { ...view, releases: new Map([...view.releases].filter(([, one]) => one.isTold || kept.has(one))) };
+  return {
+    ...view,
+    unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isTold || kept.has(one))),
+  };
 }

@@ -1,12 +1,12 @@
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import type { NodeReport, Release } from "../../common/storage/node-report.ts";
-import type { Hold } from "../../common/storage/volume-identity.ts";
+import type { NodeReport, UnmountRecord } from "../../common/storage/node-report.ts";
+import type { MountedVolume } from "../../common/storage/volume-identity.ts";
 
 /** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
-export interface NodeRelease {
+export interface NodeUnmountRecord {
   readonly id: string;
   readonly node: string;
-  readonly volume: Release["volume"];
+  readonly volume: UnmountRecord["volume"];
   readonly podUid: string;
   /** `namespace/name`, where the agent knew it. */
   readonly pod: string | undefined;
@@ -24,8 +24,8 @@ export interface NodeRelease {
   readonly isTold: boolean;
 }
 
-/** A hold, and what the agent knew of it. */
-export type NodeHold = Hold & {
+/** A mounted volume, and what the agent knew of it. */
+export type NodeMountedVolume = MountedVolume & {
   /** `namespace/name` */
   readonly pod: string | undefined;
   /** By when it was there, on the boot clock. */
@@ -53,9 +53,9 @@ export interface NodeView {
   readonly timeline: number;
   /** When its first accepted message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
   readonly timelineFrom: number;
-  readonly holds: readonly NodeHold[];
-  /** Releases that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
-  readonly releases: ReadonlyMap<string, NodeRelease>;
+  readonly mountedVolumes: readonly NodeMountedVolume[];
+  /** Unmount records that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
+  readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
   /** When its boot began; see `ReportClock.earliest`. */
   readonly bootedMs: number;
   /** Begin of the last complete read; see `ReportClock.earliest`. */

@@ -1,7 +1,7 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { AgentState, AssumedEnd } from "./agent-state.ts";
 import type { Pod } from "./cluster-objects.ts";
-import type { NodeRelease, NodeView } from "./node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 import { isUpTo } from "./watch-history.ts";
 
@@ -69,12 +69,12 @@ export interface NodeWords {
 
 /** What tells how an ended reference's mount ended. */
 export interface ReferenceContext extends NodeWords {
-  /** Pods of which the mount table shows that they use the claim, or a release that is not settled that they did. */
+  /** Pods of which the mount table shows that they use the claim, or an unmount record that is not settled that they did. */
   readonly shown: readonly Sighting[];
   /** The same, and those of which it was shown before. */
   readonly observed: readonly Sighting[];
   /** Unmounts of the claim that nodes report. */
-  readonly releases?: readonly Pick<NodeRelease, "node" | "byMs" | "widthMs">[];
+  readonly unmountRecords?: readonly Pick<NodeUnmountRecord, "node" | "byMs" | "widthMs">[];
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
 }
@@ -87,11 +87,16 @@ export interface Sighting {
   readonly what: "use" | "end" | "end-before";
 }
 
-/** What the ID of a release tells of a use. */
+/** What the ID of an unmount record tells of a use. */
 export function sightingOf(releaseId: string, podUid: string): Sighting {
   const [, bootId, stamp] = /^([^/]+)\/(\d+)\//.exec(releaseId) ?? [];
   // What another boot held ended by the begin of this one: its stamp is zero.
   return { podUid, bootId, what: stamp === "0" ? "end-before" : "end" };
+}
+
+/** Each once. */
+export function distinctSightings(sightings: readonly Sighting[]): readonly Sighting[] {
+  return [...new Map(sightings.map((sighting) => [JSON.stringify(sighting), sighting])).values()];
 }
 
 /** What tells whether a claim is the one that a pod means. */
@@ -197,8 +202,8 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
     !(wasLeft && sighting.what === "use") && isOfItsEnd(sighting, reference, view);
   if (context.shown.some(tells) || isToldByStatus(reference, stored)) return undefined;
   const last = stored?.lastUse;
-  // A release is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
-  // yet, a later release is known, which tells more.
+  // An unmount record is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
+  // yet, a later unmount record is known, which tells more.
   const isStored = last?.evidence === "mount-table" && tells(sightingOf(last.releaseId, last.podUid ?? ""));
   if (isStored || context.observed.some(tells)) return last && endOf(last);
   return isExplained(reference, context) ? undefined : unseenEnd(reference, context);
@@ -208,10 +213,12 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
  * True when its node reports a later unmount of the claim, by a scan after the pod's end, and its agent has had no gap since that end: then the
  * agent has seen how the pod's mount ended, too, and keeps no record of it because the later one says more.
  */
-function isExplained({ node, seenAtMs }: EndedReference, { releases = [], viewOf }: ReferenceContext): boolean {
+function isExplained({ node, seenAtMs }: EndedReference, { unmountRecords = [], viewOf }: ReferenceContext): boolean {
   const view = viewOf(node ?? "");
   if (view === undefined || view.blind.some(({ toMs }) => toMs > seenAtMs)) return false;
-  return releases.some((one) => one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs);
+  return unmountRecords.some(
+    (one) => one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
+  );
 }
 
 /**

@@ -43,7 +43,7 @@ export class StorageTotals<K extends StorageKind> {
 
   /** Takes away what was added with these values. */
   remove({ kind, bytes, sinceMs }: Counted<K>): void {
-    const labelled = { ...kind, storageClass: this.#classes.release(kind.storageClass) };
+    const labelled = { ...kind, storageClass: this.#classes.unmountRecord(kind.storageClass) };
     const total = this.#of(labelled);
     total.count -= 1;
     total.bytes -= bytes;

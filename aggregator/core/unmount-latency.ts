@@ -1,5 +1,5 @@
 import { type Directory, volumesOf } from "./attribution.ts";
-import type { NodeRelease, NodeView } from "./node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 
 /** How long the unmount of one volume of one pod took from the moment at which the pod's deletion was asked for. */
 export interface Unmount {
@@ -15,18 +15,18 @@ export interface Unmount {
  */
 export function newUnmounts(
   before: NodeView | undefined,
-  { releases }: NodeView,
+  { unmountRecords }: NodeView,
   directory: Directory,
 ): readonly Unmount[] {
-  return [...releases.values()].flatMap((release) => {
-    if (before?.releases.has(release.id) === true) return [];
-    const deletedAtMs = directory.podByUid(release.podUid)?.deletedAtMs;
-    if (deletedAtMs === undefined || release.byMs < deletedAtMs) return [];
-    return [{ driver: driverOf(release, directory), ms: release.byMs - deletedAtMs }];
+  return [...unmountRecords.values()].flatMap((unmountRecord) => {
+    if (before?.unmountRecords.has(unmountRecord.id) === true) return [];
+    const deletedAtMs = directory.podByUid(unmountRecord.podUid)?.deletedAtMs;
+    if (deletedAtMs === undefined || unmountRecord.byMs < deletedAtMs) return [];
+    return [{ driver: driverOf(unmountRecord, directory), ms: unmountRecord.byMs - deletedAtMs }];
   });
 }
 
-function driverOf({ volume }: NodeRelease, directory: Directory): string {
+function driverOf({ volume }: NodeUnmountRecord, directory: Directory): string {
   if (volume.by === "handle") return volume.driver;
   if (volume.by === "device") return "in-tree";
   const [found] = volumesOf(volume, directory);

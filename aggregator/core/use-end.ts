@@ -25,7 +25,7 @@ export function widthOf(ms: number): number | undefined {
 /** Rounded up with its time it is still less than a century. */
 const LONGEST_WIDTH_MS = CENTURY_MS - 2;
 
-/** Each receipt dates a release anew. The date that is stored is as true, and a later one must not hide another end. */
+/** Each receipt dates an unmount record anew. The date that is stored is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
   if (use === undefined || use.releaseId !== end.id) return end;
   return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };

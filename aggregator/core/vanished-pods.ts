@@ -1,6 +1,6 @@
 import type { Pod } from "./cluster-objects.ts";
 
-/** So many vanished pods are remembered, and in so many bytes: their mounts and releases may still be to come. */
+/** So many vanished pods are remembered, and in so many bytes: their mounts and unmount records may still be to come. */
 const MOST_PODS = 20_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 /** What a pod takes beside its texts. */

@@ -4,34 +4,37 @@ import type { NodeView } from "./node-view.ts";
 
 /** All mounts and unmount records that a view shows. */
 export function factsIn(view: NodeView | undefined): readonly Fact[] {
-  return view === undefined ? [] : [...view.holds, ...view.releases.values()];
+  return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];
 }
 
 /** A heartbeat leaves the state as it is. */
 export function isSameState(known: NodeView, view: NodeView): boolean {
-  return known.holds === view.holds && known.releases === view.releases;
+  return known.mountedVolumes === view.mountedVolumes && known.unmountRecords === view.unmountRecords;
 }
 
-/** What one of two views shows and the other does not: of a node's thirty holds most are the same as in the report before. */
+/** What one of two views shows and the other does not: of a node's thirty mounted volumes most are the same as in the report before. */
 export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   if (isSameState(known, view)) return [];
-  const [before, after] = [holdsByText(known), holdsByText(view)];
+  const [before, after] = [mountedVolumesByText(known), mountedVolumesByText(view)];
   return [
-    ...[...before].filter(([text]) => !after.has(text)).map(([, hold]) => hold),
-    ...[...after].filter(([text]) => !before.has(text)).map(([, hold]) => hold),
-    ...releasesWithout(known, view),
-    ...releasesWithout(view, known),
+    ...[...before].filter(([text]) => !after.has(text)).map(([, mountedVolume]) => mountedVolume),
+    ...[...after].filter(([text]) => !before.has(text)).map(([, mountedVolume]) => mountedVolume),
+    ...unmountRecordsWithout(known, view),
+    ...unmountRecordsWithout(view, known),
   ];
 }
 
-/** Holds by everything that whose they are, and what comes of them, depends on. */
-function holdsByText({ holds }: NodeView): ReadonlyMap<string, Fact> {
+/** Mounted volumes by everything that whose they are, and what comes of them, depends on. */
+function mountedVolumesByText({ mountedVolumes }: NodeView): ReadonlyMap<string, Fact> {
   return new Map(
-    holds.map((hold) => [`${hold.kind}/${hold.beganByMs}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`, hold]),
+    mountedVolumes.map((mountedVolume) => [
+      `${mountedVolume.kind}/${mountedVolume.beganByMs}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`,
+      mountedVolume,
+    ]),
   );
 }
 
-/** Releases of one view that the other does not have with the same time. An ID says whose a release is. */
-function releasesWithout({ releases }: NodeView, other: NodeView): readonly Fact[] {
-  return [...releases.values()].filter(({ id, byMs }) => other.releases.get(id)?.byMs !== byMs);
+/** Unmount records of one view that the other does not have with the same time. An ID says whose an unmount record is. */
+function unmountRecordsWithout({ unmountRecords }: NodeView, other: NodeView): readonly Fact[] {
+  return [...unmountRecords.values()].filter(({ id, byMs }) => other.unmountRecords.get(id)?.byMs !== byMs);
 }

@@ -1,8 +1,8 @@
-import { isUseHold, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUse, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Directory } from "./attribution.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
 import { compareText } from "./compare-text.ts";
-import type { NodeHold, NodeView } from "./node-view.ts";
+import type { NodeMountedVolume, NodeView } from "./node-view.ts";
 import { claimKeysOf } from "./references.ts";
 
 /** A pod with a mount of a volume. */
@@ -12,7 +12,7 @@ export interface PodUse {
   readonly name: string | undefined;
 }
 
-/** A node with use-holds of a volume. */
+/** A node where pods have a volume mounted. */
 export interface NodeUse {
   readonly node: string;
   readonly pods: readonly PodUse[];
@@ -20,9 +20,9 @@ export interface NodeUse {
 
 /** Where a volume is mounted by the nodes' last reports. */
 export interface VolumeUse {
-  /** Nodes with a use-hold, by name. */
+  /** Nodes where a pod has it mounted, by name. */
   readonly held: readonly NodeUse[];
-  /** Names of nodes with a staging hold, in order. */
+  /** Names of nodes with a staging mount, in order. */
   readonly staged: readonly string[];
 }
 
@@ -31,15 +31,15 @@ export function identitiesOf(name: string, csi: Volume["csi"]): readonly VolumeI
   return [{ by: "name", name }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
 }
 
-/** Where a volume is held, of holds that are called like it and are really its own. */
+/** Where a volume is mounted, of those that are called like it and are really its own. */
 export function volumeUse(
   views: readonly NodeView[],
   identities: readonly VolumeIdentity[],
-  isOwn: (hold: NodeHold) => boolean,
+  isOwn: (mountedVolume: NodeMountedVolume) => boolean,
 ): VolumeUse {
   const isCalledSo = volumeMatcher(identities);
-  const found = views.map(({ node, holds }) => {
-    const own = holds.filter((hold) => isCalledSo(hold.volume) && isOwn(hold));
+  const found = views.map(({ node, mountedVolumes }) => {
+    const own = mountedVolumes.filter((mountedVolume) => isCalledSo(mountedVolume.volume) && isOwn(mountedVolume));
     return { node, pods: podsIn(own), isStaged: own.some(({ kind }) => kind === "staging") };
   });
   return {
@@ -54,9 +54,9 @@ export function volumeUse(
   };
 }
 
-/** A pod may hold a volume by several mounts. */
-function podsIn(holds: readonly NodeHold[]): readonly PodUse[] {
-  const pods = new Map(holds.filter(isUseHold).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
+/** A pod may have several mounts of a volume. */
+function podsIn(mountedVolumes: readonly NodeMountedVolume[]): readonly PodUse[] {
+  const pods = new Map(mountedVolumes.filter(isUse).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
   return [...pods.values()];
 }
 

@@ -13,7 +13,7 @@ import type { WatchGap } from "./watch-history.ts";
  * after it, because a pod that vanished meanwhile may have left its mount behind until then.
  *
  * What is promised:
- * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its release, or by its pod. Of a claim that was
+ * - Where an agent watched, or a replica watched pods, nothing is moved: a use is told by its unmount record, or by its pod. Of a claim that was
  *   in use when the gap began a pod may be forgotten in it: what a blind agent cannot tell of the time before counts, too.
  * - Where a replica's gap and the blindness of a node's agent overlap, claims that could be used on that node are unused since the end
  *   of that blindness at the earliest. It may be later than the gap: see above.

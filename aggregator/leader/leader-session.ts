@@ -176,7 +176,7 @@ export class LeaderSession {
     );
   }
 
-  /** Agents would be told to go on that their own leader had told to hold, so none is answered before. */
+  /** Agents would be told to go on that their own leader had told to pause, so none is answered before. */
   async #countWaiting(signal: AbortSignal): Promise<void> {
     this.#isCounting = true;
     if (await countWaiting(this.#parts, signal)) this.#isCounting = false;

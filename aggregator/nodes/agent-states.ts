@@ -30,7 +30,7 @@ export interface NodeDirectory {
 /** A node has another state, or what it showed counts as ended, or no longer does. */
 export interface AgentStateChange {
   readonly node: string;
-  readonly isAboutHolds: boolean;
+  readonly isAboutMounts: boolean;
 }
 
 export interface AgentStatesParts {
@@ -177,10 +177,10 @@ export class AgentStates {
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
     }
     this.#questions.put(node, isInQuestion);
-    const isAboutHolds = assumed?.atMs !== before.assumed?.atMs;
+    const isAboutMounts = assumed?.atMs !== before.assumed?.atMs;
     const { kind, why } = agentState;
     if (isOther) this.#parts.logger.info({ node, agentState: kind, why }, "agent state changed");
-    if (isOther || isAboutHolds) this.#parts.onChange({ node, isAboutHolds });
+    if (isOther || isAboutMounts) this.#parts.onChange({ node, isAboutMounts });
     return after;
   }
 
@@ -218,7 +218,7 @@ export class AgentStates {
   /** How long what is known of a node that is gone is still kept; nothing of others. */
   #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
     if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
-    const isEmpty = view !== undefined && view.holds.length === 0 && view.releases.size === 0;
+    const isEmpty = view !== undefined && view.mountedVolumes.length === 0 && view.unmountRecords.size === 0;
     return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
   }
 

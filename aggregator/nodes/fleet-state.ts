@@ -87,7 +87,7 @@ export class FleetState {
     return this.#views.size;
   }
 
-  /** All views that have a hold or a release of one of the volumes, and now and then another one. */
+  /** All views that have a mounted volume or an unmount record of one of the volumes, and now and then another one. */
   viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
@@ -174,10 +174,10 @@ export class FleetState {
     this.#older.delete(node);
   }
 
-  /** Forgets releases that can no longer change any status. */
-  settle(node: string, releaseIds: readonly string[]): void {
+  /** Forgets unmount records that can no longer change any status. */
+  settle(node: string, unmountRecordIds: readonly string[]): void {
     const known = this.#views.get(node);
-    if (known !== undefined && releaseIds.length > 0) this.#put(known, settle(known, releaseIds));
+    if (known !== undefined && unmountRecordIds.length > 0) this.#put(known, settle(known, unmountRecordIds));
   }
 }
 

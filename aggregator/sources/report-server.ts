@@ -43,7 +43,7 @@ export interface ReportTaker {
   /** Why no report is taken now, whoever sends it. Asked before anything of one is read, as it costs next to nothing. */
   readonly turnAway: () => TurnedAway | undefined;
   /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
-  readonly holdRejections: () => string | undefined;
+  readonly pauseRejections: () => string | undefined;
   /** Of this session; every answer names it. Nothing while this process does not lead. */
   readonly session: () => string | undefined;
   /** Lets others have a turn in the middle of long work; see `createBreather`. */
@@ -56,7 +56,7 @@ type Granted = Extract<Access, { readonly kind: "granted" }>;
 const MOST_OF_A_NODE = 3;
 
 /**
- * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its releases may be forgotten. Nothing of the body is
+ * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its unmount records may be forgotten. Nothing of the body is
  * read before `grant` says that the caller may report for the node.
  */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
@@ -127,8 +127,8 @@ function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
 
 /** What every answer says, whatever became of the report. */
 function saidToAll(taker: ReportTaker): Partial<ReportAnswer> {
-  const [session, holdRejections] = [taker.session(), taker.holdRejections()];
-  return { ...(session !== undefined && { session }), ...(holdRejections !== undefined && { holdRejections }) };
+  const [session, pauseRejections] = [taker.session(), taker.pauseRejections()];
+  return { ...(session !== undefined && { session }), ...(pauseRejections !== undefined && { pauseRejections }) };
 }
 
 function taken(reports: Counter<"outcome">, outcome: Taken, said: Partial<ReportAnswer>): RouteAnswer {

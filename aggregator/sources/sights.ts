@@ -5,7 +5,7 @@ import type { ClaimSight } from "../core/claim-entry.ts";
 import type { DecidedClaim } from "../core/claim-facts.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { compareText } from "../core/compare-text.ts";
-import type { NodeHold, NodeView } from "../core/node-view.ts";
+import type { NodeMountedVolume, NodeView } from "../core/node-view.ts";
 import type { VolumeSight } from "../core/volume-entry.ts";
 import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { Cluster } from "./cluster.ts";
@@ -14,7 +14,7 @@ import type { Cluster } from "./cluster.ts";
 export interface SightSources {
   readonly cluster: Cluster;
   readonly isDeletionHeld: (claim: Claim) => boolean;
-  /** Views that have a hold or a release of one of the volumes. */
+  /** Views that have a mounted volume or an unmount record of one of the volumes. */
   readonly viewsOf: (volumes: readonly VolumeIdentity[]) => readonly NodeView[];
   /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
   readonly idleSince: (node: string, uid: string) => number | undefined;
@@ -29,8 +29,8 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
   const { claim, holders, references, pendingNodes, isUnwatched } = facts;
   const { volume } = claim;
   const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
-  const use = volumeUse(viewsOf(identities), identities, (hold) =>
-    claimsOf(hold, cluster).some(({ uid }) => uid === claim.uid),
+  const use = volumeUse(viewsOf(identities), identities, (mountedVolume) =>
+    claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
   );
   const [holding, referring] = [new Set(holders), new Set(references)];
   return {
@@ -49,7 +49,7 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
 export function volumeSight(volume: Volume, sources: SightSources): VolumeSight {
   const { cluster, viewsOf, idleSince, isOver, earliestMs } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
-  const isOwn = ({ podUid }: NodeHold): boolean =>
+  const isOwn = ({ podUid }: NodeMountedVolume): boolean =>
     podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
   const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);

@@ -1,6 +1,6 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
-import { isUseHold, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/assumed-ends.ts";
 import type { Fact } from "../core/attribution.ts";
 import { toUseEnd } from "../core/claim-facts.ts";
@@ -70,12 +70,12 @@ function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): b
 
 /** The ends of a volume's use that a node tells of, or that are assumed because it is gone. */
 function endsIn(
-  { node, bootId, holds, releases }: NodeView,
+  { node, bootId, mountedVolumes, unmountRecords }: NodeView,
   isOwn: (fact: Fact) => boolean,
   { cluster, agentStates }: VolumeFactsParts,
 ): readonly UseEnd[] {
   const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
-  const told = [...releases.values()].filter(isOwn).map((release) => toUseEnd(release, context));
-  const uses = holds.filter(isUseHold).filter(isOwn);
-  return [...told, ...uses.flatMap((hold) => assumedUse({ ...hold, node, bootId }, context))];
+  const told = [...unmountRecords.values()].filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
+  const uses = mountedVolumes.filter(isUse).filter(isOwn);
+  return [...told, ...uses.flatMap((mountedVolume) => assumedUse({ ...mountedVolume, node, bootId }, context))];
 }

@@ -117,7 +117,7 @@ export class VolumeReconciler {
 
   /** Another state of the node: what it shows may count as ended, or again. */
   onAgentState(node: string): void {
-    this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.holds ?? []));
+    this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {

@@ -232,7 +232,7 @@ export class ClaimWrites {
     if (times >= PUT_BACK_TIMES) this.#tellPutBack(decision.claim);
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
-      const of = { namespace, claim: name, unused, reason, release: lastUse?.releaseId, node: lastUse?.node };
+      const of = { namespace, claim: name, unused, reason, unmountRecord: lastUse?.releaseId, node: lastUse?.node };
       logger.info(of, "claim status written");
     } else
       logger.info({ namespace, claim: name, strays: decision.claim.strays }, "annotations that do not fit removed");

@@ -29,7 +29,7 @@ interface Deletion {
   /** The same by the API server's clock; where it was held at first sight, since its deletion was asked for. */
   sinceMs: number | undefined;
   isHeldTold: boolean;
-  isReleaseTold: boolean;
+  isUnmountRecordTold: boolean;
 }
 
 /** Claims that are being deleted, and which of them nothing but protection keeps. */
@@ -67,7 +67,7 @@ export class HeldDeletions {
     const isNew = this.#known.get(claim.key)?.uid !== claim.uid;
     const known = this.#of(claim);
     const { clock, warnings, nowMs } = this.#parts;
-    if (isKept(claim) && claim.deletion?.override !== undefined) this.#tellRelease(known, sight);
+    if (isKept(claim) && claim.deletion?.override !== undefined) this.#tellUnmountRecord(known, sight);
     if (!isKept(claim) || isUsedByPod || claim.deletion?.override !== undefined) {
       known.heldAt = undefined;
       known.sinceMs = undefined;
@@ -86,20 +86,20 @@ export class HeldDeletions {
   onGone(sight: DeletionSight): void {
     const { claim } = sight;
     const isForced = this.#parts.protection === "enforce" && isKept(claim) && claim.deletion?.override !== undefined;
-    if (isForced) this.#tellRelease(this.#of(claim), sight);
+    if (isForced) this.#tellUnmountRecord(this.#of(claim), sight);
     if (this.#known.get(claim.key)?.uid === claim.uid) this.#known.delete(claim.key);
   }
 
-  #tellRelease(known: Deletion, { claim, mounts }: DeletionSight): void {
-    if (known.isReleaseTold) return;
-    known.isReleaseTold = true;
+  #tellUnmountRecord(known: Deletion, { claim, mounts }: DeletionSight): void {
+    if (known.isUnmountRecordTold) return;
+    known.isUnmountRecordTold = true;
     this.#parts.warnings.tell(claim, { kind: "force-released", mounts, why: claim.deletion?.override ?? "" });
   }
 
   #of({ key, uid }: Claim): Deletion {
     const known = this.#known.get(key);
     if (known?.uid === uid) return known;
-    const fresh = { uid, heldAt: undefined, sinceMs: undefined, isHeldTold: false, isReleaseTold: false };
+    const fresh = { uid, heldAt: undefined, sinceMs: undefined, isHeldTold: false, isUnmountRecordTold: false };
     this.#known.set(key, fresh);
     return fresh;
   }

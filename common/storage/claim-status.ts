@@ -9,7 +9,7 @@ export const CONDITION_TYPE = "mooring.dev/Unused";
 export const STAGED_TYPE = "mooring.dev/Staged";
 /** Present exactly while the claim is unused and was seen in use before: RFC 3339, equal to the condition's time. */
 export const UNUSED_SINCE = "mooring.dev/unused-since";
-/** JSON: the nodes with a use-hold; present exactly while the reason is `Mounted`. */
+/** JSON: the nodes where a pod has it mounted; present exactly while the reason is `Mounted`. */
 export const MOUNTED_ON = "mooring.dev/mounted-on";
 /** JSON: the last real use, and a time in which nobody watched since. */
 export const LAST_USE = "mooring.dev/last-use";
@@ -24,7 +24,7 @@ export type Evidence = "mount-table" | "pod-status" | "node-gone";
 
 /** The last time that somebody really used the claim. */
 export interface LastUse {
-  /** Identifies the release, so that a lost answer does not write it twice. */
+  /** Identifies the unmount record, so that a lost answer does not write it twice. */
   readonly releaseId: string;
   readonly node: string | undefined;
   /** `namespace/name` where it is known, else the UID; nothing for a use that ended while nobody watched. */

@@ -12,12 +12,12 @@ import { CENTURY_MS, LATEST_MS } from "./timestamp.ts";
 export const REPORT_VERSION = 1;
 
 /**
- * More entries (holds and releases together) than this are refused. The aggregator goes through them once in each
- * step of taking a report. A node with 500 pods that use four volumes each shows 4,000 holds if all of them are staged as well.
+ * More entries (mounted volumes and unmount records together) than this are refused. The aggregator goes through them once in each
+ * step of taking a report. A node with 500 pods that use four volumes each shows 4,000 mounted volumes if all of them are staged as well.
  */
 export const MAX_REPORT_ENTRIES = 4_000;
 
-/** Of them so many releases. An agent that has more tells the newest, and the others once these are settled. */
+/** Of them so many unmount records. An agent that has more tells the newest, and the others once these are settled. */
 export const MAX_REPORT_RELEASES = 1_000;
 
 /** A larger body is refused before it is read to its end; 2 MiB. */
@@ -50,14 +50,14 @@ const moment = v.pipe(v.number(), v.minValue(0), v.maxValue(LATEST_MS));
 const volume = v.variant("by", [
   v.strictObject({ by: v.literal("name"), name }),
   v.strictObject({ by: v.literal("handle"), driver: name, handleHash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
-  // A plugin's name has no slash, or two volumes could have one key; short enough for a release's ID with both in it.
+  // A plugin's name has no slash, or two volumes could have one key; short enough for an unmount record's ID with both in it.
   v.strictObject({ by: v.literal("device"), plugin: v.pipe(v.string(), v.regex(/^[\w.-]{1,63}$/)), path: name }),
 ]);
 
 /** `namespace/name` of a pod, where the agent knew it: by the time that somebody asks, the pod may be gone everywhere. */
 const podName = v.optional(v.pipe(v.string(), v.regex(/^[^/]{1,253}\/[^/]{1,253}$/), plain));
 
-const hold = v.strictObject({
+const mountedVolume = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
   volume,
   podUid: v.optional(uid),
@@ -68,7 +68,7 @@ const hold = v.strictObject({
   seenAt: v.optional(stamp),
 });
 
-const release = v.pipe(
+const unmountRecord = v.pipe(
   v.strictObject({
     id: v.pipe(v.string(), v.minLength(1), v.maxLength(512), plain),
     volume,
@@ -125,7 +125,7 @@ export function toPlain(text: string): string {
 }
 
 /** Parts of a report that an agent's journal keeps in the same form. */
-export const REPORT_PARTS = { stamp, uid, podName, volume, release, read, blindSpan, marks } as const;
+export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, blindSpan, marks } as const;
 
 /** What asks for a scan: of which leader's session, and the how manieth of it. Opaque to agents. */
 const scan = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
@@ -138,7 +138,7 @@ const head = {
   podUid: uid,
   /** Identifies one run of the agent. */
   instance: uid,
-  /** Rises by one with each change of holds or releases within the instance. */
+  /** Rises by one with each change of mounted volumes or unmount records within the instance. */
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   /** By how much at most the boot clock's second differs from a true one. */
   driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
@@ -186,7 +186,7 @@ const SENT_EARLY = "sentAt must not be earlier than the end of the read";
 const SIGHT_UNCLEAR = "observedSince must be the end of the last blind span, and not later than the end of the read";
 
 const report = v.pipe(
-  v.strictObject({ ...head, holds: v.array(hold), releases: v.array(release) }),
+  v.strictObject({ ...head, mountedVolumes: v.array(mountedVolume), unmountRecords: v.array(unmountRecord) }),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
   v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
@@ -206,7 +206,7 @@ export type NodeHeartbeat = v.InferOutput<typeof heartbeat>;
 /** What an agent sends. */
 export type NodeMessage = NodeReport | NodeHeartbeat;
 /** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
-export type Release = v.InferOutput<typeof release>;
+export type UnmountRecord = v.InferOutput<typeof unmountRecord>;
 /** A time in which an agent did not watch, on the boot clock. */
 export type BlindSpan = v.InferOutput<typeof blindSpan>;
 /** A moment of the boot clock of which the wall time is known from below. */
@@ -219,7 +219,7 @@ const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v
 
 /** Fields that an agent does not know are left out: a newer aggregator may say more. */
 const answer = v.object({
-  /** IDs of releases that can no longer change any status and may leave the journal. */
+  /** IDs of unmount records that can no longer change any status and may leave the journal. */
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
@@ -239,7 +239,7 @@ const answer = v.object({
    */
   volumes: v.optional(v.pipe(v.array(namedVolume), v.maxLength(MAX_ANSWER_VOLUMES))),
   /** Why no agent is to reject a pod, for people to read; in every answer as long as it is so. */
-  holdRejections: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
+  pauseRejections: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
 });
 
 /** What the aggregator answers to an accepted report. */
@@ -275,21 +275,24 @@ export function decodeNodeMessage(input: unknown): Decoded<NodeMessage> {
 
 /** The same, entry by entry: between two of them others may have a turn. Entries are counted before any of them is looked at. */
 export function* decodeInSteps(input: unknown): Generator<undefined, Decoded<NodeMessage>> {
-  if (typeof input !== "object" || input === null || !("holds" in input || "releases" in input))
+  if (typeof input !== "object" || input === null || !("mountedVolumes" in input || "unmountRecords" in input))
     return decode(heartbeat, input);
-  const [holds, releases] = [entriesIn(input, "holds"), entriesIn(input, "releases")];
-  if (holds.length + releases.length > MAX_REPORT_ENTRIES)
-    return { ok: false, problems: [`body: at most ${MAX_REPORT_ENTRIES} holds and releases`] };
-  if (releases.length > MAX_REPORT_RELEASES)
-    return { ok: false, problems: [`body: at most ${MAX_REPORT_RELEASES} releases`] };
-  const rest = { ...(holds.length > 0 && { holds: [] }), ...(releases.length > 0 && { releases: [] }) };
+  const [mountedVolumes, unmountRecords] = [entriesIn(input, "mountedVolumes"), entriesIn(input, "unmountRecords")];
+  if (mountedVolumes.length + unmountRecords.length > MAX_REPORT_ENTRIES)
+    return { ok: false, problems: [`body: at most ${MAX_REPORT_ENTRIES} mounted volumes and unmount records`] };
+  if (unmountRecords.length > MAX_REPORT_RELEASES)
+    return { ok: false, problems: [`body: at most ${MAX_REPORT_RELEASES} unmount records`] };
+  const rest = {
+    ...(mountedVolumes.length > 0 && { mountedVolumes: [] }),
+    ...(unmountRecords.length > 0 && { unmountRecords: [] }),
+  };
   const whole = decode(report, { ...input, ...rest });
   if (!whole.ok) return whole;
-  const held = yield* decodeEach(hold, holds, "holds");
+  const held = yield* decodeEach(mountedVolume, mountedVolumes, "mountedVolumes");
   if (!held.ok) return held;
-  const released = yield* decodeEach(release, releases, "releases");
+  const released = yield* decodeEach(unmountRecord, unmountRecords, "unmountRecords");
   if (!released.ok) return released;
-  return { ok: true, value: { ...whole.value, holds: held.value, releases: released.value } };
+  return { ok: true, value: { ...whole.value, mountedVolumes: held.value, unmountRecords: released.value } };
 }
 
 function* decodeEach<T>(
@@ -307,14 +310,14 @@ function* decodeEach<T>(
   return { ok: true, value: values };
 }
 
-function entriesIn(input: object, name: "holds" | "releases"): readonly unknown[] {
+function entriesIn(input: object, name: "mountedVolumes" | "unmountRecords"): readonly unknown[] {
   const list: unknown = Reflect.get(input, name);
   return Array.isArray(list) ? list : [];
 }
 
 /** True for a report, which has the state; false for a heartbeat. */
 export function isReport(message: NodeMessage): message is NodeReport {
-  return "holds" in message;
+  return "mountedVolumes" in message;
 }
 
 /** Reads the aggregator's answer from parsed JSON. */

@@ -12,21 +12,21 @@ export type VolumeIdentity =
  * What a line of the mount table is to a volume: `pod` is the publish mount, `subpath` a bind of a piece of it, `block` a
  * bind-mounted device node, `staging` the mount of the device that pods' mounts are made from.
  */
-export type HoldKind = "pod" | "subpath" | "block" | "staging";
+export type MountKind = "pod" | "subpath" | "block" | "staging";
 
-/** A volume on a node, as the mount table shows it. A staging hold belongs to no pod. */
-export interface Hold {
-  readonly kind: HoldKind;
+/** A volume on a node, as the mount table shows it. A staging mount belongs to no pod. */
+export interface MountedVolume {
+  readonly kind: MountKind;
   readonly volume: VolumeIdentity;
   readonly podUid: string | undefined;
 }
 
-/** A hold that shows a pod using the volume: every kind but `staging`. */
-export type UseHold = Hold & { readonly kind: Exclude<HoldKind, "staging">; readonly podUid: string };
+/** One that a pod uses: every kind but `staging`. */
+export type MountedUse = MountedVolume & { readonly kind: Exclude<MountKind, "staging">; readonly podUid: string };
 
-/** True for the holds that count as use. Staging protects a volume but nobody uses it through that mount. */
-export function isUseHold<T extends Hold>(hold: T): hold is T & UseHold {
-  return hold.kind !== "staging" && hold.podUid !== undefined;
+/** True for the mounted volumes that count as use. Staging protects a volume but nobody uses it through that mount. */
+export function isUse<T extends MountedVolume>(mountedVolume: T): mountedVolume is T & MountedUse {
+  return mountedVolume.kind !== "staging" && mountedVolume.podUid !== undefined;
 }
 
 /** A string that is equal for equal identities; `/` occurs in no name, driver, hash or plugin, and a device's path comes last. */
@@ -53,7 +53,7 @@ export function volumeMatcher(wanted: readonly VolumeIdentity[]): (volume: Volum
   };
 }
 
-/** One pod's use of one volume on a node: the unit whose end is a release. */
+/** One pod's use of one volume on a node: the unit whose end is an unmount record. */
 export function useKey(use: { readonly volume: VolumeIdentity; readonly podUid: string }): string {
   return `${use.podUid}/${volumeKey(use.volume)}`;
 }

@@ -10,7 +10,14 @@ import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { FakeCluster } from "../unit/aggregator/fake-cluster.ts";
 import { lead } from "../unit/aggregator/leader-session.ts";
-import { claimWith, holdOf, nodeWith, releaseOf, reportWith, volumeWith } from "../unit/aggregator/world.ts";
+import {
+  claimWith,
+  mountedVolumeOf,
+  nodeWith,
+  reportWith,
+  unmountRecordOf,
+  volumeWith,
+} from "../unit/aggregator/world.ts";
 import { percentile } from "./statistics.ts";
 
 const clock = createSystemClock();
@@ -21,19 +28,19 @@ const FLEET_ROUNDS = 100;
 
 /** Ends of use of so many pods, of one claim or of as many volumes. */
 function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
-  const releases = Array.from({ length: count }, (_, index) => {
+  const unmountRecords = Array.from({ length: count }, (_, index) => {
     const pod = `pod-${round}-${index}`;
     const name = isOneClaim ? "pv-1" : `pv-${round}-${index}`;
-    return { ...releaseOf(pod, { after: 10, by: 20 + index / 1_000 }), volume: { by: "name", name } as const };
+    return { ...unmountRecordOf(pod, { after: 10, by: 20 + index / 1_000 }), volume: { by: "name", name } as const };
   });
   const read = { beganAt: 1_000 + round, endedAt: 1_000 + round };
-  return JSON.stringify(reportWith({ generation: round + 1, read, observedSince: 500, releases }));
+  return JSON.stringify(reportWith({ generation: round + 1, read, observedSince: 500, unmountRecords }));
 }
 
 /** A node so full. */
-function manyHolds(count: number, round = 0): ReturnType<typeof holdOf>[] {
+function manyMountedVolumes(count: number, round = 0): ReturnType<typeof mountedVolumeOf>[] {
   return Array.from({ length: count }, (_, index) => ({
-    ...holdOf(`pod-${round}-${index}`),
+    ...mountedVolumeOf(`pod-${round}-${index}`),
     volume: { by: "name", name: `pv-${index}` } as const,
   }));
 }
@@ -87,7 +94,7 @@ function longestOf(times: readonly number[]): number {
 function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[]): Parameters<typeof reportRoute>[0] {
   return {
     turnAway: () => undefined,
-    holdRejections: () => undefined,
+    pauseRejections: () => undefined,
     session: () => undefined,
     newBreather: (stepsBetween) => createYield(clock, undefined, stepsBetween),
     onReport: (report) => timed(session.onReport(report), turns),
@@ -109,10 +116,16 @@ function* timed<T>(steps: Steps<T>, turns: number[]): Steps<T> {
 /** A fleet reports: from then on the code runs as in a process that has been up for a while, and is not compiled in the middle of a figure. */
 async function warmUp(put: (body: string, node: string) => Promise<unknown>): Promise<void> {
   for (let round = 0; round < FLEET_ROUNDS; round += 1) {
-    const holds = manyHolds(USUAL_MOUNTS).map((hold, index) => ({ ...hold, podUid: `warm-${round}-${index}` }));
+    const mountedVolumes = manyMountedVolumes(USUAL_MOUNTS).map((mountedVolume, index) => ({
+      ...mountedVolume,
+      podUid: `warm-${round}-${index}`,
+    }));
     for (const node of ["n2", "n3", "n4"]) {
       const read = { beganAt: 1_000 + round, endedAt: 1_000 + round };
-      await put(JSON.stringify(reportWith({ node, generation: round + 1, read, observedSince: 500, holds })), node);
+      await put(
+        JSON.stringify(reportWith({ node, generation: round + 1, read, observedSince: 500, mountedVolumes })),
+        node,
+      );
     }
   }
 }
@@ -135,14 +148,14 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
   const put = async (body: string, node = "n1"): Promise<void> => {
     await fetch(`${server.url}/v1/nodes/${node}/report`, { method: "PUT", body }).then((answer) => answer.text());
   };
-  const empty = JSON.stringify({ ...reportWith(), holds: [] }).replace(
-    '"holds":[]',
-    `"holds":[${"{},".repeat(1_300_000)}{}]`,
+  const empty = JSON.stringify({ ...reportWith(), mountedVolumes: [] }).replace(
+    '"mountedVolumes":[]',
+    `"mountedVolumes":[${"{},".repeat(1_300_000)}{}]`,
   );
   const full = (node: string, round = 0): string => {
     const read = { beganAt: 2_000 + round, endedAt: 2_000 + round };
-    const holds = manyHolds(MAX_REPORT_ENTRIES, round);
-    return JSON.stringify(reportWith({ node, generation: 999 + round, read, holds }));
+    const mountedVolumes = manyMountedVolumes(MAX_REPORT_ENTRIES, round);
+    return JSON.stringify(reportWith({ node, generation: 999 + round, read, mountedVolumes }));
   };
   const bodies = [
     endsOf(30),

@@ -9,7 +9,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { createMetrics, type Metrics } from "../../common/runtime/metrics.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { holdsOf, knownHold, nodeState, releaseOf } from "../fakes/node-states.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../fakes/node-states.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { parseExposition, total } from "./exposition.ts";
 import { percentile } from "./statistics.ts";
@@ -32,13 +32,20 @@ const EVENTS: readonly { readonly name: string; readonly after: (state: NodeStat
   },
   {
     name: "a mount",
-    after: (state, round) => ({ ...state, holds: new Map([...state.holds, ...holdsOf(knownHold(100_000 + round))]) }),
+    after: (state, round) => ({
+      ...state,
+      mountedVolumes: new Map([...state.mountedVolumes, ...mountedVolumesOf(knownMountedVolume(100_000 + round))]),
+    }),
   },
   {
-    name: "an unmount and its release",
+    name: "an unmount and its unmount record",
     after: (state, round) => {
-      const [, ...holds] = state.holds;
-      return { ...state, holds: new Map(holds), releases: [...state.releases, releaseOf(200_000 + round)] };
+      const [, ...mountedVolumes] = state.mountedVolumes;
+      return {
+        ...state,
+        mountedVolumes: new Map(mountedVolumes),
+        unmountRecords: [...state.unmountRecords, unmountRecordOf(200_000 + round)],
+      };
     },
   },
 ];
@@ -71,7 +78,9 @@ interface Task {
 
 async function measure(contender: Contender, { clock, count, event }: Task): Promise<readonly string[]> {
   const { name, journal, writtenBytes } = contender;
-  let state = nodeState({ holds: holdsOf(...Array.from({ length: count }, (_, n) => knownHold(n))) });
+  let state = nodeState({
+    mountedVolumes: mountedVolumesOf(...Array.from({ length: count }, (_, n) => knownMountedVolume(n))),
+  });
   await journal.load();
   await journal.store(state);
   const before = await writtenBytes();
@@ -129,7 +138,7 @@ function wholeFileContender(_: Clock, directory: string): Contender {
   let bytes = 0;
   const path = join(directory, "state.json");
   const store = async (state: NodeState): Promise<void> => {
-    const text = JSON.stringify({ ...state, holds: [...state.holds] });
+    const text = JSON.stringify({ ...state, mountedVolumes: [...state.mountedVolumes] });
     await using file = await open(`${path}.new`, "w");
     await file.writeFile(text);
     await file.datasync();

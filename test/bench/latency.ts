@@ -11,7 +11,7 @@ import { describeClaim, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/
 const LIMIT_MS = 30_000;
 
 /** Tells when a claim has become what is waited for, by a watch: milliseconds on the monotonic clock. */
-type ClaimWatch = (claim: string, holds: (claim: Claim) => boolean) => Promise<number>;
+type ClaimWatch = (claim: string, mountedVolumes: (claim: Claim) => boolean) => Promise<number>;
 
 /** From the end of `umount` until the status is stored and seen by a watch, `count` times. Milliseconds. */
 export async function unmountLatency(stage: Stage, claim: string, count: number): Promise<readonly number[]> {
@@ -68,10 +68,10 @@ async function watchClaims({ owner, plane }: Stage): Promise<ClaimWatch> {
     },
   });
   void informer.run(signal);
-  return async (name, holds) => {
+  return async (name, mountedVolumes) => {
     const met = Promise.withResolvers<number>();
     const waiter = (claim: Claim): void => {
-      if (claim.name === name && holds(claim)) met.resolve(clock.monotonicMs());
+      if (claim.name === name && mountedVolumes(claim)) met.resolve(clock.monotonicMs());
     };
     waiters.add(waiter);
     const done = new AbortController();

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readHolds } from "../../agent/core/holds.ts";
+import { readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import type { Printer } from "../demo/print.ts";
 import { NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 import { type MeasuredAgent, startPodAgent } from "./agent-process.ts";
@@ -30,7 +30,7 @@ export function benchParse({ owner }: Stage, printer: Printer): void {
     });
   const rule = { by: "path", path: "/var/lib/kubelet" } as const;
   const parse = percentile(
-    time(() => readHolds({ text, beganAt: 0, endedAt: 1 }, rule)),
+    time(() => readMountedVolumes({ text, beganAt: 0, endedAt: 1 }, rule)),
     0.5,
   );
   const split = percentile(
@@ -52,7 +52,7 @@ export async function benchMounts(stage: Stage, printer: Printer): Promise<void>
   const [kubelet] = stage.kubelets;
   const agent = await startPodAgent(stage, { name: "mounts", script, kubelet, aggregatorUrl: receiver.url });
   printer.title("\nFrom the end of umount until the release is reported, 200 times (debounce 100 ms)");
-  printer.table([["N", "MIN", "P50", "P99", "MAX"], summary(await releaseLatency(stage, receiver, 200))]);
+  printer.table([["N", "MIN", "P50", "P99", "MAX"], summary(await unmountLatency(stage, receiver, 200))]);
   printer.title("\nProcessor time of the agent");
   printer.table([
     ["WHAT", "CPU", "OF A CORE"],
@@ -62,7 +62,7 @@ export async function benchMounts(stage: Stage, printer: Printer): Promise<void>
   await agent.child.stop();
 }
 
-async function releaseLatency(
+async function unmountLatency(
   { owner, kubelets }: Stage,
   receiver: Receiver,
   count: number,
@@ -70,10 +70,10 @@ async function releaseLatency(
   const samples: number[] = [];
   for (let i = 0; i < count; i += 1) {
     const pod = { namespace: NAMESPACE, name: "bench", uid: randomUUID(), volume: volumeOf("orders") };
-    const seen = receiver.reported(({ holds }) => holds.some(({ podUid }) => podUid === pod.uid));
+    const seen = receiver.reported(({ mountedVolumes }) => mountedVolumes.some(({ podUid }) => podUid === pod.uid));
     await kubelets[0].mount(pod);
     await seen;
-    const released = receiver.reported(({ releases }) => releases.some(({ podUid }) => podUid === pod.uid));
+    const released = receiver.reported(({ unmountRecords }) => unmountRecords.some(({ podUid }) => podUid === pod.uid));
     await kubelets[0].unmount(pod);
     const endedAt = owner.clock.monotonicMs();
     samples.push((await released) - endedAt);

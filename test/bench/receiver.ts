@@ -25,7 +25,7 @@ export async function startReceiver(owner: Owner): Promise<Receiver> {
           if (!decoded.ok) return { status: 400, body: decoded.problems.join("; ") };
           if (!isReport(decoded.value)) return { status: 200, body: JSON.stringify({ forget: [] }) };
           for (const waiter of waiters) waiter(decoded.value);
-          return { status: 200, body: JSON.stringify({ forget: decoded.value.releases.map(({ id }) => id) }) };
+          return { status: 200, body: JSON.stringify({ forget: decoded.value.unmountRecords.map(({ id }) => id) }) };
         },
       },
     ],

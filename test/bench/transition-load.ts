@@ -5,7 +5,7 @@ import type { Owner } from "../rig/process/owner.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 import { type ClaimPlace, claimPlace, type Sizes } from "./cluster/layout.ts";
 import type { Fleet } from "./fleet/fleet.ts";
-import type { SimulatedHold } from "./fleet/node-story.ts";
+import type { SimulatedMountedVolume } from "./fleet/node-story.ts";
 import { summary } from "./statistics.ts";
 
 /** How long it took until what a report told stood in the claim's status, as a watch sees it. Milliseconds. */
@@ -23,10 +23,10 @@ export interface TransitionStage {
   readonly watch: ClaimWatch;
 }
 
-/** A claim that is in use, by a hold of one simulated pod. */
+/** A claim that is in use, by a mounted volume of one simulated pod. */
 interface Use {
   readonly place: ClaimPlace;
-  readonly hold: SimulatedHold;
+  readonly mountedVolume: SimulatedMountedVolume;
   readonly since: number;
 }
 
@@ -73,11 +73,11 @@ class TransitionLoad {
     const place = this.#idle.next().value;
     if (place === undefined) throw new HarnessError("no claim is idle any more");
     const pod = { podUid: randomUUID(), pod: `${place.namespace}/bench-${place.index}` };
-    const hold = { kind: "pod", volume: { by: "name", name: place.volume }, ...pod } as const;
-    const use = { place, hold, since: this.#owner.clock.monotonicMs() };
+    const mountedVolume = { kind: "pod", volume: { by: "name", name: place.volume }, ...pod } as const;
+    const use = { place, mountedVolume, since: this.#owner.clock.monotonicMs() };
     this.#uses.push(use);
     this.#expect(place, false);
-    this.#stage.fleet.agentOf(place.node).mount(hold);
+    this.#stage.fleet.agentOf(place.node).mount(mountedVolume);
   }
 
   /** False when no use is old enough, or its begin has not been stored yet. */
@@ -87,7 +87,7 @@ class TransitionLoad {
     if (!isOldEnough || this.#pending.has(keyOf(use.place))) return false;
     this.#uses.shift();
     this.#expect(use.place, true);
-    this.#stage.fleet.agentOf(use.place.node).unmount(use.hold);
+    this.#stage.fleet.agentOf(use.place.node).unmount(use.mountedVolume);
     return true;
   }
 

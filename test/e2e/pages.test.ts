@@ -64,7 +64,10 @@ async function readTroubleshooting(page: string): Promise<Seen> {
 
 describe("docs/troubleshooting, word by word on a cluster in trouble", () => {
   it.each([
-    { page: "README.md", shows: [/pod\/mooring-agent-/, /"holds"/, /volumes\/kubernetes.io~csi\/pv-left\/mount/] },
+    {
+      page: "README.md",
+      shows: [/pod\/mooring-agent-/, /"mountedVolumes"/, /volumes\/kubernetes.io~csi\/pv-left\/mount/],
+    },
     {
       page: "claim-says-unused.md",
       shows: [/orders .*Unmounted/, /left .*DISAGREES/, /"reason": "Unmounted"/, /"mountedOn": \{\s*"items": \[\],/],

@@ -1,17 +1,20 @@
 import fc from "fast-check";
-import { holdKey } from "../../agent/core/holds.ts";
-import { initialState, type KnownHold, type NodeState } from "../../agent/core/node-state.ts";
-import type { Release } from "../../common/storage/node-report.ts";
-import type { HoldKind } from "../../common/storage/volume-identity.ts";
+import { mountedVolumeKey } from "../../agent/core/mounted-volumes.ts";
+import { initialState, type KnownMountedVolume, type NodeState } from "../../agent/core/node-state.ts";
+import type { UnmountRecord } from "../../common/storage/node-report.ts";
+import type { MountKind } from "../../common/storage/volume-identity.ts";
 
 /** States of an agent, as its journal gets them to store. */
 
 /** A pod's hold of `pv-<n>`, seen from 10 to 20 of the boot clock. */
-export function knownHold(n: number, fields: Partial<KnownHold> & { readonly kind?: HoldKind } = {}): KnownHold {
+export function knownMountedVolume(
+  n: number,
+  fields: Partial<KnownMountedVolume> & { readonly kind?: MountKind } = {},
+): KnownMountedVolume {
   const { kind = "pod", ...rest } = fields;
   const podUid = kind === "staging" ? undefined : `u${n}`;
   return {
-    hold: { kind, volume: { by: "name", name: `pv-${n}` }, podUid },
+    mountedVolume: { kind, volume: { by: "name", name: `pv-${n}` }, podUid },
     pod: podUid && `team/web-${n}`,
     mountPoint: `/var/lib/kubelet/pods/u${n}/volumes/kubernetes.io~csi/pv-${n}/mount`,
     device: "8:1",
@@ -25,7 +28,7 @@ export function knownHold(n: number, fields: Partial<KnownHold> & { readonly kin
   };
 }
 
-export function releaseOf(n: number, by = 30, fields: Partial<Release> = {}): Release {
+export function unmountRecordOf(n: number, by = 30, fields: Partial<UnmountRecord> = {}): UnmountRecord {
   const volume = { by: "name", name: `pv-${n}` } as const;
   return {
     id: `boot-1/${by}/u${n}/pv-${n}`,
@@ -38,8 +41,8 @@ export function releaseOf(n: number, by = 30, fields: Partial<Release> = {}): Re
   };
 }
 
-export function holdsOf(...known: readonly KnownHold[]): ReadonlyMap<string, KnownHold> {
-  return new Map(known.map((one) => [holdKey(one.hold), one]));
+export function mountedVolumesOf(...known: readonly KnownMountedVolume[]): ReadonlyMap<string, KnownMountedVolume> {
+  return new Map(known.map((one) => [mountedVolumeKey(one.mountedVolume), one]));
 }
 
 /** A state of boot `boot-1`, whose last complete read took from 20 to 21, and which nobody had watched before 11. */
@@ -54,33 +57,36 @@ export function nodeState(fields: Partial<NodeState> = {}): NodeState {
   };
 }
 
-/** Any state that holds and releases of a few volumes can make up; odd names and stamps included. */
+/** Any state that mounted volumes and unmount records of a few volumes can make up; odd names and stamps included. */
 export const anyNodeState: fc.Arbitrary<NodeState> = fc
   .record({
-    holds: fc.uniqueArray(anyHold(), { maxLength: 6, selector: ({ hold }) => holdKey(hold) }),
-    releases: fc.uniqueArray(
-      fc.tuple(fc.nat(4), fc.nat(1000)).map(([n, at]) => releaseOf(n, 30 + at)),
+    mountedVolumes: fc.uniqueArray(anyMountedVolume(), {
+      maxLength: 6,
+      selector: ({ mountedVolume }) => mountedVolumeKey(mountedVolume),
+    }),
+    unmountRecords: fc.uniqueArray(
+      fc.tuple(fc.nat(4), fc.nat(1000)).map(([n, at]) => unmountRecordOf(n, 30 + at)),
       { maxLength: 6, selector: ({ id }) => id },
     ),
     generation: fc.nat(),
     endedAt: fc.double({ min: 25, max: 1e9, noNaN: true }),
     spans: fc.nat(3),
   })
-  .map(({ holds, releases, generation, endedAt, spans }) =>
+  .map(({ mountedVolumes, unmountRecords, generation, endedAt, spans }) =>
     nodeState({
-      holds: holdsOf(...holds),
-      releases: releases.toSorted((one, other) => one.by - other.by),
+      mountedVolumes: mountedVolumesOf(...mountedVolumes),
+      unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
       generation,
       read: { beganAt: 20, endedAt },
       blind: [{ to: 11 }, ...Array.from({ length: spans }, (_, at) => ({ from: 12 + at, to: 12.5 + at }))],
     }),
   );
 
-function anyHold(): fc.Arbitrary<KnownHold> {
+function anyMountedVolume(): fc.Arbitrary<KnownMountedVolume> {
   return fc
     .record({
       n: fc.nat(4),
-      kind: fc.constantFrom<HoldKind>("pod", "subpath", "block", "staging"),
+      kind: fc.constantFrom<MountKind>("pod", "subpath", "block", "staging"),
       // A byte a character, as the mount table has them; the log and the report know how to show them.
       mountPoint: fc.string({ unit: fc.integer({ min: 1, max: 255 }).map((code) => String.fromCharCode(code)) }),
       since: fc.double({ min: 0, max: 20, noNaN: true }),
@@ -95,14 +101,18 @@ function anyHold(): fc.Arbitrary<KnownHold> {
         { nil: undefined },
       ),
     })
-    .map(({ n, ...fields }) => knownHold(n, fields));
+    .map(({ n, ...fields }) => knownMountedVolume(n, fields));
 }
 
-/** What a journal has to give back: all but what only this run's reads know, and a hold's last sight, which may be older. */
-export function essence({ holds, releases, ...state }: NodeState): object {
+/** What a journal has to give back: all but what only this run's reads know, and a mounted volume's last sight, which may be older. */
+export function essence({ mountedVolumes, unmountRecords, ...state }: NodeState): object {
   const { sight: _, podsResourceVersion: __, ...head } = state;
-  const seen = [...holds].map(([key, { seenAt: ___, root: ____, ...known }]) => [key, known] as const);
-  return { ...head, holds: new Map(seen.toSorted(byFirst)), releases: new Map(releases.map((one) => [one.id, one])) };
+  const seen = [...mountedVolumes].map(([key, { seenAt: ___, root: ____, ...known }]) => [key, known] as const);
+  return {
+    ...head,
+    mountedVolumes: new Map(seen.toSorted(byFirst)),
+    unmountRecords: new Map(unmountRecords.map((one) => [one.id, one])),
+  };
 }
 
 function byFirst([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {

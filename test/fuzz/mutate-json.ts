@@ -27,7 +27,7 @@ const ODD_VALUES = [
   ...['"0000-01-01T00:00:00Z"', '"%"', '"../.."', '" "', `"${"x".repeat(254)}"`, `"${"9".repeat(40)}"`],
 ];
 
-const ODD_NAMES = ["__proto__", "constructor", "toString", "length", "", "0", "holds", "metadata", "\u0000"];
+const ODD_NAMES = ["__proto__", "constructor", "toString", "length", "", "0", "mountedVolumes", "metadata", "\u0000"];
 
 /** A place in a JSON value: the container and the name or index in it. */
 interface Place {

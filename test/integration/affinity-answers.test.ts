@@ -85,7 +85,7 @@ async function answerTo(node: string): Promise<ReportAnswer> {
   const body: NodeReport = {
     ...{ version: 1, node, bootId: `boot-${node}`, podUid: "agent", instance: "run-1", generation: 1, driftPpm: 200 },
     ...{ read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt, observedSince: 0, blind: [{ to: 0 }] },
-    ...{ podsResourceVersion: "1", holds: [], releases: [] },
+    ...{ podsResourceVersion: "1", mountedVolumes: [], unmountRecords: [] },
   };
   const { fields } = aggregator.logger.lines.find(({ message }) => message.startsWith("aggregator started")) ?? {};
   const response = await fetch(`${String(fields?.url)}${reportPath("", node)}`, {
@@ -151,10 +151,10 @@ describe("what agents are told, on a real API server", () => {
     const names = ["held-0", "held-1", "held-2", "held-3", "held-4"];
     for (const name of names) await createPod(name, { claim: "held", node: "two" });
     for (const namespace of TEAMS) await createPod("held", { claim: "held", node: "two", namespace });
-    const holdOf = async (node: string): Promise<string | undefined> => (await answerTo(node)).holdRejections;
+    const mountedVolumeOf = async (node: string): Promise<string | undefined> => (await answerTo(node)).pauseRejections;
     const isHeld = {
       limitMs: 10_000,
-      check: async () => expect(await holdOf("three")).toContain("were rejected"),
+      check: async () => expect(await mountedVolumeOf("three")).toContain("were rejected"),
     };
     for (const name of names) await reject(name);
     const rejected = {
@@ -162,7 +162,7 @@ describe("what agents are told, on a real API server", () => {
       check: async () => expect(await aggregator.metric("mooring_fleet_rejections_recent")).toBe(names.length),
     };
     await waitUntil(owner, { what: "the rejections of one namespace", ...rejected });
-    const before = await holdOf("three");
+    const before = await mountedVolumeOf("three");
 
     for (const namespace of TEAMS) await reject("held", namespace);
     await waitUntil(owner, { what: "a hold", ...isHeld });
@@ -183,7 +183,7 @@ describe("what agents are told, on a real API server", () => {
     for (const name of ["waiting-0", "waiting-1", "waiting-2"])
       await createPod(name, { claim: "waiting", node: "four" });
     await untilNamed("four", []);
-    const before = (await answerTo("four")).holdRejections;
+    const before = (await answerTo("four")).pauseRejections;
 
     await cluster.api.patch("/api/v1/persistentvolumes/pv-waiting", inZone("b"));
     let named: ReportAnswer = { forget: [] };
@@ -196,7 +196,7 @@ describe("what agents are told, on a real API server", () => {
     const first = await firstAnswerTo("another");
 
     expect(before).toBeUndefined();
-    expect(named.holdRejections).toContain("1 pods on 1 of");
-    expect(first.holdRejections).toContain("1 pods on 1 of");
+    expect(named.pauseRejections).toContain("1 pods on 1 of");
+    expect(first.pauseRejections).toContain("1 pods on 1 of");
   });
 });

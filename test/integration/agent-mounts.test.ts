@@ -4,7 +4,7 @@ import { release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type MountRead, type RootRule, readHolds } from "../../agent/core/holds.ts";
+import { type MountRead, type RootRule, readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import { createWakeUp, type MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
@@ -27,11 +27,11 @@ const clock = createSystemClock();
 const waiter = { clock, signal: new AbortController().signal };
 
 async function look({ mountInfo }: MountNamespace): Promise<MountRead> {
-  return readHolds(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
+  return readMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
 }
 
-function summary({ holds }: MountRead): readonly string[] {
-  return holds.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
+function summary({ mountedVolumes }: MountRead): readonly string[] {
+  return mountedVolumes.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
 }
 
 describe("the mount table of a mount namespace", () => {
@@ -101,7 +101,7 @@ describe("the mount table of a mount namespace", () => {
 
     expect(read).toMatchObject({
       incomplete: undefined,
-      holds: [{ mount: { root: expect.stringMatching(/\/\/deleted$/) } }],
+      mountedVolumes: [{ mount: { root: expect.stringMatching(/\/\/deleted$/) } }],
     });
   });
 });
@@ -313,17 +313,17 @@ describe("an agent process", () => {
     await namespace.mount(TOKEN);
     const { urls, report, reported } = await startCluster();
     const agent = startAgent(namespace, urls);
-    await reported(20_000, (seen) => expect(seen).toMatchObject({ node: "node-1", holds: [] }));
+    await reported(20_000, (seen) => expect(seen).toMatchObject({ node: "node-1", mountedVolumes: [] }));
 
     await namespace.mount(CSI);
-    await reported(2_000, (seen) => expect(seen?.holds).toMatchObject([{ kind: "pod", podUid: "u1" }]));
+    await reported(2_000, (seen) => expect(seen?.mountedVolumes).toMatchObject([{ kind: "pod", podUid: "u1" }]));
     const [before, starvedMs] = [clock.monotonicMs(), countStarvation({ clock })];
     await namespace.unmount(CSI);
     const after = clock.monotonicMs();
-    await reported(2_000, (seen) => expect(seen?.releases).toHaveLength(1));
+    await reported(2_000, (seen) => expect(seen?.unmountRecords).toHaveLength(1));
 
-    // Both read the boot clock, so the truth lies in the interval of the release.
-    const [release] = report()?.releases ?? [];
+    // Both read the boot clock, so the truth lies in the interval of the unmount record.
+    const [release] = report()?.unmountRecords ?? [];
     expect(release?.after).toBeLessThanOrEqual(after);
     expect(release?.by).toBeGreaterThanOrEqual(before);
     expect((release?.by ?? 0) - before - starvedMs()).toBeLessThan(1_000);
@@ -339,8 +339,8 @@ describe("an agent process", () => {
     mkdirSync(journalDir);
     const { urls, report, reported } = await startCluster();
     const first = startAgent(namespace, { ...urls, journalDir });
-    await reported(20_000, (seen) => expect(seen?.holds).toMatchObject([{ podUid: "u1" }]));
-    const { instance, read, holds } = report() ?? {};
+    await reported(20_000, (seen) => expect(seen?.mountedVolumes).toMatchObject([{ podUid: "u1" }]));
+    const { instance, read, mountedVolumes } = report() ?? {};
     first.process.kill("SIGKILL");
     await first.ended;
 
@@ -348,12 +348,12 @@ describe("an agent process", () => {
     const unmountedBy = clock.monotonicMs();
     startAgent(namespace, { ...urls, journalDir });
     await reported(20_000, (seen) => expect(seen?.instance).not.toBe(instance));
-    await reported(5_000, (seen) => expect(seen?.releases).toHaveLength(1));
+    await reported(5_000, (seen) => expect(seen?.unmountRecords).toHaveLength(1));
 
     const after = report();
-    const [release] = after?.releases ?? [];
-    expect(holds).toHaveLength(1);
-    expect(after?.holds).toEqual([]);
+    const [release] = after?.unmountRecords ?? [];
+    expect(mountedVolumes).toHaveLength(1);
+    expect(after?.mountedVolumes).toEqual([]);
     expect(release?.after).toBeGreaterThanOrEqual(read?.beganAt ?? Number.NaN);
     expect(release?.after).toBeLessThanOrEqual(unmountedBy);
     expect(release?.by).toBeGreaterThanOrEqual(unmountedBy);
@@ -487,7 +487,7 @@ describe("a dry run", () => {
       changes: { noticedBy: "poll", clock: "monotonic-raw", driftPpm: 200 },
       absence: { isProven: false },
       counts: { pod: 1, subpath: 0, block: 0, staging: 0 },
-      holds: [
+      mountedVolumes: [
         {
           kind: "pod",
           volume: { by: "name", name: "pv-1" },

@@ -83,7 +83,7 @@ async function runPod(name: string, { claim, node }: { readonly claim: string; r
   await cluster.api.patch(`/api/v1/namespaces/shop/pods/${name}/status`, { status });
 }
 
-type Told = Pick<NodeReport, "node" | "bootId" | "holds" | "releases"> & { readonly generation: number };
+type Told = Pick<NodeReport, "node" | "bootId" | "mountedVolumes" | "unmountRecords"> & { readonly generation: number };
 
 /** What an agent would send that has just read the mount table; again until it is taken. */
 async function report(told: Told): Promise<void> {
@@ -183,7 +183,7 @@ describe("a volume that is attached by the API", () => {
     await cluster.api.remove(`${ATTACHMENTS}/csi-detached`);
     await cluster.claimThat("detached", "known", hasStatus);
     const still = await cluster.claim("attached");
-    await report({ node: "holder", bootId, generation: 1, holds: [], releases: [] });
+    await report({ node: "holder", bootId, generation: 1, mountedVolumes: [], unmountRecords: [] });
 
     await cluster.claimThat("attached", "known", hasStatus);
     expect([...waiting, still].map(({ status }) => status)).toEqual([undefined, undefined, undefined]);
@@ -191,7 +191,7 @@ describe("a volume that is attached by the API", () => {
 });
 
 describe("a node that is gone", () => {
-  const hold = (claim: string) => {
+  const mountedVolume = (claim: string) => {
     const volume = { by: "name", name: `pv-${claim}` } as const;
     // Of a mount from before the volume was bound nobody would say that it is this claim's.
     const since = owner.clock.monotonicMs();
@@ -202,7 +202,13 @@ describe("a node that is gone", () => {
     const bootId = await createNode("lost");
     await cluster.createClaims(["on-lost"]);
     await start();
-    await report({ node: "lost", bootId, generation: 1, holds: [hold("on-lost")], releases: [] });
+    await report({
+      node: "lost",
+      bootId,
+      generation: 1,
+      mountedVolumes: [mountedVolume("on-lost")],
+      unmountRecords: [],
+    });
     const mounted = await cluster.claimThat("on-lost", "mounted", isMounted);
 
     await cluster.api.remove("/api/v1/nodes/lost");
@@ -210,11 +216,11 @@ describe("a node that is gone", () => {
     const silent = await cluster.claim("on-lost");
     const gone = await cluster.claimThat("on-lost", "unused", isUnused);
     const by = owner.clock.monotonicMs();
-    const { volume, podUid, pod } = hold("on-lost");
-    const releases = [{ id: "release-1", volume, podUid, pod, after: by - 1_000, by: by - 900 }];
+    const { volume, podUid, pod } = mountedVolume("on-lost");
+    const unmountRecords = [{ id: "release-1", volume, podUid, pod, after: by - 1_000, by: by - 900 }];
     let back = gone;
     const check = async (): Promise<void> => {
-      await report({ node: "lost", bootId, generation: 2, holds: [], releases });
+      await report({ node: "lost", bootId, generation: 2, mountedVolumes: [], unmountRecords });
       back = await cluster.claim("on-lost");
       expect(back.status?.reason).toBe("Unmounted");
     };
@@ -230,7 +236,7 @@ describe("a node that is gone", () => {
     const bootId = await createNode("off");
     await cluster.createClaims(["on-off"]);
     await start();
-    await report({ node: "off", bootId, generation: 1, holds: [hold("on-off")], releases: [] });
+    await report({ node: "off", bootId, generation: 1, mountedVolumes: [mountedVolume("on-off")], unmountRecords: [] });
     await cluster.claimThat("on-off", "mounted", isMounted);
 
     const taints = [{ key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" }];

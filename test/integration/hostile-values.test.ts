@@ -86,7 +86,7 @@ function reportOf(node: string, fields: Partial<NodeReport>): NodeReport {
   return {
     ...{ version: 1, node, bootId: `boot-${node}`, podUid: "agent", instance: "run-1", generation: 1, driftPpm: 200 },
     ...{ version: 1, sentAt: endedAt, read: { beganAt: endedAt - 1, endedAt }, observedSince: 0, blind: [{ to: 0 }] },
-    ...{ podsResourceVersion: "9".repeat(18), holds: [], releases: [], ...fields },
+    ...{ podsResourceVersion: "9".repeat(18), mountedVolumes: [], unmountRecords: [], ...fields },
   };
 }
 
@@ -121,8 +121,13 @@ describe("an aggregator process", () => {
     const withPods = VICTIMS.filter(({ changes }) => changes.some(hasPod));
     await eachOf(withPods, ({ name }) => surround(name));
     const since = owner.clock.monotonicMs();
-    const holds = VICTIMS.map(({ name }) => ({ kind: "pod" as const, volume: volumeOf(name), podUid: name, since }));
-    const taken = async (): Promise<void> => expect(await send("n1", reportOf("n1", { holds }))).toBe(200);
+    const mountedVolumes = VICTIMS.map(({ name }) => ({
+      kind: "pod" as const,
+      volume: volumeOf(name),
+      podUid: name,
+      since,
+    }));
+    const taken = async (): Promise<void> => expect(await send("n1", reportOf("n1", { mountedVolumes }))).toBe(200);
     await waitUntil(owner, { what: "the first report", limitMs: 20_000, check: taken });
     await eachOf(VICTIMS, ({ name }) =>
       cluster.claimThat(name, "mounted", ({ status }) => status?.reason === "Mounted"),
@@ -138,11 +143,11 @@ describe("an aggregator process", () => {
     });
     await goesOn("calm-1");
     const by = owner.clock.monotonicMs();
-    const releases = VICTIMS.map(({ name }) => {
+    const unmountRecords = VICTIMS.map(({ name }) => {
       return { id: `boot-n1/${by}/${name}`, volume: volumeOf(name), podUid: name, after: by - 1, by };
     });
     await eachOf(withPods, ({ name }) => cluster.api.remove(`${PODS}/pod-${name}`));
-    expect(await send("n1", reportOf("n1", { generation: 2, releases }))).toBe(200);
+    expect(await send("n1", reportOf("n1", { generation: 2, unmountRecords }))).toBe(200);
 
     // What stands in other objects may well keep a claim in use; an annotation must not.
     const annotated = VICTIMS.filter(({ changes }) => changes.every(({ on }) => on === "claim"));
@@ -163,15 +168,15 @@ describe("an aggregator process", () => {
       { marks: [{ at: number, ms: 0 }] },
       { driftPpm: number },
       { generation: number },
-      { holds: [{ kind: "pod", volume: volumeOf("reported"), podUid: "u", since: number, seenAt: number }] },
-      { releases: [{ id: `a/${number}`, volume: volumeOf("reported"), podUid: "u", by: number }] },
-      { releases: [{ id: `b/${number}`, volume: volumeOf("reported"), podUid: "u", after: 0, by: number }] },
+      { mountedVolumes: [{ kind: "pod", volume: volumeOf("reported"), podUid: "u", since: number, seenAt: number }] },
+      { unmountRecords: [{ id: `a/${number}`, volume: volumeOf("reported"), podUid: "u", by: number }] },
+      { unmountRecords: [{ id: `b/${number}`, volume: volumeOf("reported"), podUid: "u", after: 0, by: number }] },
     ]);
     const merged = somePairs(rows, 100).map(([one, other]) => ({ ...one, ...other }));
     const end = CENTURY_MS - 1;
     const widest = {
       ...{ sentAt: end, read: { beganAt: end, endedAt: end }, driftPpm: 500_000, marks: [{ at: 0, ms: 0 }] },
-      releases: [{ id: "c", volume: volumeOf("reported"), podUid: "u", after: 0, by: end }],
+      unmountRecords: [{ id: "c", volume: volumeOf("reported"), podUid: "u", after: 0, by: end }],
     };
 
     const answers = new Set<number>();

@@ -26,8 +26,8 @@ const REPORT = {
   observedSince: 500,
   blind: [{ to: 500 }],
   podsResourceVersion: "1",
-  holds: [],
-  releases: [],
+  mountedVolumes: [],
+  unmountRecords: [],
 };
 
 export function isUnused({ status }: Claim): boolean {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { type MountRead, type RootRule, readHolds } from "../../agent/core/holds.ts";
+import { type MountRead, type RootRule, readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../agent/core/node-state.ts";
 import { observe } from "../../agent/core/observe.ts";
 import { readConfirmed } from "../../agent/sources/mount-table.ts";
@@ -92,11 +92,11 @@ async function textOf({ mountInfo }: MountNamespace): Promise<string> {
 }
 
 async function look({ mountInfo }: MountNamespace): Promise<MountRead> {
-  return readHolds(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
+  return readMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
 }
 
-function summary({ holds }: MountRead): readonly string[] {
-  return holds.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
+function summary({ mountedVolumes }: MountRead): readonly string[] {
+  return mountedVolumes.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
 }
 
 /** Mounts a tmpfs at each odd name, and a folder of each odd name, which is then deleted, at a plain one. */
@@ -147,8 +147,8 @@ describe("mounts on mounts and on files", () => {
     for (const _ of [1, 2, 3]) await namespace.mount(CSI);
 
     for (const depth of [3, 2, 1, 0]) {
-      const { holds } = await look(namespace);
-      const stack = holds.map(({ mount }) => mount);
+      const { mountedVolumes } = await look(namespace);
+      const stack = mountedVolumes.map(({ mount }) => mount);
       const oracle = (await rawOracle(namespace)).filter((line) => line.includes(CSI));
       expect(stack.map(asOracle)).toEqual(oracle);
       expect(stack).toHaveLength(depth);
@@ -170,7 +170,7 @@ describe("mounts on mounts and on files", () => {
     const read = await look(namespace);
 
     expect(summary(read)).toEqual(["staging name/pv-1 -", "block name/pv-1 u1", "block name/pv-1 u1"]);
-    expect(read.holds.map(({ mount: entry }) => asOracle(entry))).toEqual(
+    expect(read.mountedVolumes.map(({ mount: entry }) => asOracle(entry))).toEqual(
       (await rawOracle(namespace)).filter((line) => line.includes(devices)),
     );
   });
@@ -185,11 +185,11 @@ describe("the right table", () => {
     const outside = await look({ ...namespace, mountInfo: "/proc/self/mountinfo" });
     const inside = await look(namespace);
 
-    expect(outside).toMatchObject({ incomplete: "own pod's token mount is not in the table", holds: [] });
-    expect(inside).toMatchObject({ incomplete: undefined, holds: [{ kind: "pod" }] });
+    expect(outside).toMatchObject({ incomplete: "own pod's token mount is not in the table", mountedVolumes: [] });
+    expect(inside).toMatchObject({ incomplete: undefined, mountedVolumes: [{ kind: "pod" }] });
   });
 
-  it("releases nothing as long as the agent's own token is not in it", async () => {
+  it("unmount records nothing as long as the agent's own token is not in it", async () => {
     const namespace = await openMountNamespace();
     const source = createMountInfoFile(namespace.mountInfo, { clock });
     const next = async (state: NodeState): Promise<NodeState> => {
@@ -206,9 +206,9 @@ describe("the right table", () => {
     await namespace.mount(TOKEN);
     const seeing = await next(blind);
 
-    expect(blind).toMatchObject({ releases: [], read: known.read });
-    expect(blind.holds.size).toBe(1);
-    expect(seeing.releases).toMatchObject([{ podUid: "u1", after: known.read?.beganAt }]);
-    expect(seeing.holds.size).toBe(0);
+    expect(blind).toMatchObject({ unmountRecords: [], read: known.read });
+    expect(blind.mountedVolumes.size).toBe(1);
+    expect(seeing.unmountRecords).toMatchObject([{ podUid: "u1", after: known.read?.beganAt }]);
+    expect(seeing.mountedVolumes.size).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { holdKey, type RootRule } from "../../agent/core/holds.ts";
+import { mountedVolumeKey, type RootRule } from "../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../agent/core/node-state.ts";
 import { observe } from "../../agent/core/observe.ts";
 import { createWakeUp } from "../../agent/sources/mount-notifier.ts";
@@ -30,8 +30,8 @@ function createWatcher({ mountInfo }: MountNamespace) {
       return spentMs();
     },
     state: () => state,
-    keys: () => [...state.holds.keys()].toSorted(),
-    released: () => state.releases.map(({ podUid }) => podUid),
+    keys: () => [...state.mountedVolumes.keys()].toSorted(),
+    released: () => state.unmountRecords.map(({ podUid }) => podUid),
   };
 }
 
@@ -53,7 +53,7 @@ function volumePlace(pod: number, volume: number): string {
 }
 
 function volumeKeyOf(pod: number, volume: number): string {
-  return holdKey({ kind: "pod", volume: { by: "name", name: `pv-${volume}` }, podUid: `u${pod}` });
+  return mountedVolumeKey({ kind: "pod", volume: { by: "name", name: `pv-${volume}` }, podUid: `u${pod}` });
 }
 
 describe("a node with ten thousand mounts", () => {
@@ -139,7 +139,7 @@ describe("a storm of mounts", () => {
     }
   }
 
-  it("ends with exactly the holds that are left, and never releases what was not touched", async () => {
+  it("ends with exactly the mounted volumes that are left, and never unmount records what was not touched", async () => {
     const namespace = await openMountNamespace();
     const { run, kubeletRoot, mount, mountInfo } = namespace;
     const watcher = createWatcher(namespace);
@@ -158,15 +158,15 @@ describe("a storm of mounts", () => {
       wait: (ms) => wakeUp.wait(ms, never),
     });
 
-    const { releases } = watcher.state();
+    const { unmountRecords } = watcher.state();
     say(
-      `${OPERATIONS} operations in ${Math.round(clock.monotonicMs() - begunAt)} ms: ${looks} looks, ${releases.length} releases`,
+      `${OPERATIONS} operations in ${Math.round(clock.monotonicMs() - begunAt)} ms: ${looks} looks, ${unmountRecords.length} releases`,
     );
     expect(wakeUp.mode).toBe("poll");
     expect(watcher.keys()).toEqual([...calm.map((pod) => volumeKeyOf(pod, 0)), ...left].toSorted());
-    expect(releases.filter(({ podUid }) => calm.includes(Number(podUid.slice(1))))).toEqual([]);
-    expect(releases.length).toBeGreaterThan(0);
-    expect(new Set(releases.map(({ id }) => id)).size).toBe(releases.length);
+    expect(unmountRecords.filter(({ podUid }) => calm.includes(Number(podUid.slice(1))))).toEqual([]);
+    expect(unmountRecords.length).toBeGreaterThan(0);
+    expect(new Set(unmountRecords.map(({ id }) => id)).size).toBe(unmountRecords.length);
     expect(left.length).toBeGreaterThan(0);
     expect(left.length).toBeLessThan(PODS * VOLUMES);
     // The kernel takes 10 ms for each operation, and on a busy machine seven times as long.

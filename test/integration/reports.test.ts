@@ -11,7 +11,7 @@ import { createFakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
-import { releaseOf, reportWith } from "../unit/aggregator/world.ts";
+import { reportWith, unmountRecordOf } from "../unit/aggregator/world.ts";
 import { type BareCluster, type RunningAggregator, startBareCluster } from "./bare-cluster.ts";
 import {
   AGENTS,
@@ -122,11 +122,11 @@ describe("a report of thousands of ends of use", () => {
     const pod = await createAgentPod(cluster, "agent-that-tells-much", { node: "n3" });
     const third = await requestToken(cluster, { pod });
     // All within the last millisecond before the report is sent: an end before the claim was made is an earlier claim's.
-    const releases = Array.from({ length: MAX_REPORT_RELEASES }, (_, index) => ({
-      ...releaseOf(`pod-${index}`, { after: 999, by: 1_000 + index / MAX_REPORT_RELEASES }),
+    const unmountRecords = Array.from({ length: MAX_REPORT_RELEASES }, (_, index) => ({
+      ...unmountRecordOf(`pod-${index}`, { after: 999, by: 1_000 + index / MAX_REPORT_RELEASES }),
       volume: { by: "name", name: "busy" } as const,
     }));
-    const body = JSON.stringify(reportWith({ node: "n3", podUid: pod.uid, releases }));
+    const body = JSON.stringify(reportWith({ node: "n3", podUid: pod.uid, unmountRecords }));
 
     const [large, beside] = await Promise.all([
       send({ node: "n3", token: third, body }),
@@ -251,12 +251,18 @@ describe("a report is refused", () => {
     {
       name: "of a million empty entries, before it is parsed",
       status: 413,
-      sending: () => ({ token, body: report().replace('"holds":[]', `"holds":[${"{},".repeat(1_300_000)}{}]`) }),
+      sending: () => ({
+        token,
+        body: report().replace('"mountedVolumes":[]', `"mountedVolumes":[${"{},".repeat(1_300_000)}{}]`),
+      }),
     },
     {
       name: "of more entries than are taken",
       status: 400,
-      sending: () => ({ token, body: report().replace('"holds":[]', `"holds":[${"0,".repeat(20_000)}0]`) }),
+      sending: () => ({
+        token,
+        body: report().replace('"mountedVolumes":[]', `"mountedVolumes":[${"0,".repeat(20_000)}0]`),
+      }),
     },
     { name: "that is too large", status: 413, sending: () => ({ token, body: "x".repeat(MAX_REPORT_BYTES + 1) }) },
     {

@@ -82,7 +82,7 @@ async function startReplica(): Promise<string> {
     {
       turnAway: () => undefined,
       onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
-      holdRejections: () => undefined,
+      pauseRejections: () => undefined,
       session: () => undefined,
       newBreather: () => () => undefined,
     },

@@ -174,7 +174,8 @@ function agentArgs(kubeconfig: string, aggregatorUrl: string, mountInfo: string)
 async function look({ url, debug }: Running): Promise<void> {
   const pages = ["/metrics", "/readyz?verbose", "/livez?verbose", "/v1/claims", "/v1/volumes", "/v1/nodes"];
   for (const page of pages) shown.push(await (await fetch(`${url}${page}`)).text());
-  for (const page of ["/debug/holds", "/debug/verdicts"]) shown.push(await (await fetch(`${debug}${page}`)).text());
+  for (const page of ["/debug/mounted-volumes", "/debug/verdicts"])
+    shown.push(await (await fetch(`${debug}${page}`)).text());
 }
 
 describe("what a real agent and a real aggregator write at the most talkative level", () => {

@@ -147,17 +147,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "they are not equal there",
   },
   {
-    file: "aggregator/core/node-releases.ts",
-    before: "const present = new Set(isOtherBoot ? [] : report.holds.flatMap((hold) => useKeyOf(hold)));",
+    file: "aggregator/core/node-unmount-records.ts",
+    before:
+      "const present = new Set(isOtherBoot ? [] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));",
     after:
-      'const present = new Set(isOtherBoot ? ["Stryker was here"] : report.holds.flatMap((hold) => useKeyOf(hold)));',
+      'const present = new Set(isOtherBoot ? ["Stryker was here"] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));',
     why: "a key that no use has",
   },
   {
-    file: "aggregator/core/node-releases.ts",
-    before: "return isUseHold({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];",
+    file: "aggregator/core/node-unmount-records.ts",
+    before: "return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];",
     after:
-      'return isUseHold({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : ["Stryker was here"];',
+      'return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : ["Stryker was here"];',
     why: "a key that no use has",
   },
   {

@@ -5,7 +5,7 @@ import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./rep
 /**
  * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four brakes: on an owner whose
  * replacements keep coming, on the node's rate, on a node where most pods would be wrong (then rather the node's labels are), and on the
- * whole fleet, which the aggregator holds. Pods that nobody would replace are let alone unless it was asked for.
+ * whole fleet, which the aggregator counts. Pods that nobody would replace are let alone unless it was asked for.
  *
  * State is a value and every time is an argument: milliseconds of the boot clock (`Clock.monotonicMs`). What was rejected is remembered
  * by pod, in any order and as often as it is told. An agent that restarts learns it again from the rejected pods that are still there
@@ -19,8 +19,8 @@ export interface Brakes {
   readonly rejections: readonly Rejection[];
   /** UIDs of the owners that an event has told of their back-off; once for each time of trouble. */
   readonly told: ReadonlySet<string>;
-  /** Why the aggregator holds all rejections; undefined when it does not. */
-  readonly fleetHold: string | undefined;
+  /** Why the aggregator pauses all rejections; undefined when it does not. */
+  readonly fleetPause: string | undefined;
 }
 
 /** A pod that was, or is just being, rejected on this node. */
@@ -106,7 +106,7 @@ const LEAVES_FAILED_PODS: ReadonlySet<string> = new Set(["ReplicaSet", "Replicat
 
 /** The brakes of a run that begins now and has not looked at any pod yet. */
 export function newBrakes(nowMs: number): Brakes {
-  return { startedAt: nowMs, rejections: [], told: new Set(), fleetHold: undefined };
+  return { startedAt: nowMs, rejections: [], told: new Set(), fleetPause: undefined };
 }
 
 /**
@@ -143,8 +143,8 @@ export function confirm(brakes: Brakes, podUid: string): Brakes {
 }
 
 /** What the aggregator's last answer said of the fleet. */
-export function withFleetHold(brakes: Brakes, fleetHold: string | undefined): Brakes {
-  return { ...brakes, fleetHold };
+export function withFleetPause(brakes: Brakes, fleetPause: string | undefined): Brakes {
+  return { ...brakes, fleetPause };
 }
 
 /** Why nothing is rejected on this node, which is not ready then; undefined when that is not so. */
@@ -163,8 +163,8 @@ export function brake(
   if (loss !== undefined) return { decision: { kind: "refuse", ...loss }, brakes };
   const { nowMs } = scene;
   const known = upToDate(brakes, nowMs);
-  const hold = holdOf(known, scene);
-  if (hold !== undefined) return { decision: hold, brakes: known };
+  const mountedVolume = mountedVolumeOf(known, scene);
+  if (mountedVolume !== undefined) return { decision: mountedVolume, brakes: known };
 
   const { podUid, owner } = request;
   const past = owner === undefined ? undefined : pastOf(known, owner, scene.settings);
@@ -179,13 +179,13 @@ export function brake(
 }
 
 /** What stops every pod of the node alike. */
-function holdOf(
-  { fleetHold }: Brakes,
+function mountedVolumeOf(
+  { fleetPause }: Brakes,
   { nowMs, survey }: BrakeScene,
 ): Extract<BrakeDecision, { readonly kind: "wait" }> | undefined {
   const wait = { kind: "wait", untilMs: nowMs + RECHECK_MS, tellOwner: false } as const;
-  if (fleetHold !== undefined)
-    return { ...wait, brake: "fleet", why: `the aggregator holds all rejections: ${fleetHold}` };
+  if (fleetPause !== undefined)
+    return { ...wait, brake: "fleet", why: `the aggregator pauses all rejections: ${fleetPause}` };
   const wrong = wrongNode(survey);
   if (wrong !== undefined) return { ...wait, brake: "node-wrong", why: wrong };
   if (!isMost(survey.wrong + survey.unseen, survey.pods)) return undefined;

@@ -1,4 +1,4 @@
-import type { Hold } from "../../../common/storage/volume-identity.ts";
+import type { MountedVolume } from "../../../common/storage/volume-identity.ts";
 
 /**
  * What one live read of one object answered. A decision is made on reads that were begun for it: what an informer has says only whom to
@@ -173,8 +173,8 @@ export interface MountLook {
   readonly beganAt: number;
   /** Why absence proves nothing; undefined when the read is complete. */
   readonly incomplete: string | undefined;
-  /** Every hold that the read showed, and best also those which the node state still remembers. Each counts, in an incomplete read too. */
-  readonly holds: readonly Hold[];
+  /** Every mounted volume that the read showed, and best also those which the node state still remembers. Each counts, in an incomplete read too. */
+  readonly mountedVolumes: readonly MountedVolume[];
 }
 
 /** Everything that a decision about one pod is made on. */

@@ -1,4 +1,4 @@
-import { type Hold, isUseHold } from "../../../common/storage/volume-identity.ts";
+import { isUse, type MountedVolume } from "../../../common/storage/volume-identity.ts";
 import type { LiveNode, LiveVolume, LiveVolumeSource } from "./facts.ts";
 
 /** What of a volume is on the node, by what was seen. Absence is proven only by a complete read of the mount table. */
@@ -12,7 +12,7 @@ export type Presence =
 /** Where a volume of one pod is looked for. */
 export interface Site {
   readonly podUid: string;
-  readonly holds: readonly Hold[];
+  readonly mountedVolumes: readonly MountedVolume[];
   readonly volumesAttached: LiveNode["volumesAttached"];
 }
 
@@ -22,18 +22,22 @@ export interface Site {
  * their devices in words that lead to no PV, so anything of those plugins may be the volume.
  */
 export function presenceOf({ name, source }: LiveVolume, site: Site): Presence {
-  const own = site.holds.filter((hold) => isUseHold(hold) && hold.podUid === site.podUid);
-  if (own.some((hold) => isOf(hold, name, source))) return { kind: "held", why: "the pod has it mounted" };
+  const own = site.mountedVolumes.filter(
+    (mountedVolume) => isUse(mountedVolume) && mountedVolume.podUid === site.podUid,
+  );
+  if (own.some((mountedVolume) => isOf(mountedVolume, name, source)))
+    return { kind: "held", why: "the pod has it mounted" };
   const plugin = source.kind === "in-tree" ? source.plugin : undefined;
-  const staged = site.holds.filter(({ kind }) => kind === "staging");
+  const staged = site.mountedVolumes.filter(({ kind }) => kind === "staging");
   if ([...own, ...staged].some(({ volume }) => volume.by === "device" && volume.plugin === plugin)) {
     return { kind: "unknown", why: `a mount of a device of the plugin ${plugin} may be its` };
   }
-  if (staged.some((hold) => isOf(hold, name, source))) return { kind: "attached", why: "it is staged on the node" };
+  if (staged.some((mountedVolume) => isOf(mountedVolume, name, source)))
+    return { kind: "attached", why: "it is staged on the node" };
   return attachment(source, site.volumesAttached);
 }
 
-function isOf({ volume }: Hold, name: string, source: LiveVolumeSource): boolean {
+function isOf({ volume }: MountedVolume, name: string, source: LiveVolumeSource): boolean {
   if (volume.by === "name") return volume.name === name;
   if (volume.by === "device" || source.kind !== "csi") return false;
   return volume.driver === source.driver && volume.handleHash === source.handleHash;

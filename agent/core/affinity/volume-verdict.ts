@@ -58,7 +58,7 @@ export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLoo
   const doubt = useDoubt(pv, volume) ?? driverDoubt(pv, read, look.csiNode);
   if (doubt !== undefined) return { ...excluded, finding: "unknown", why: `${affinity.why}; but ${doubt}` };
   const { volumesAttached } = affinity.node;
-  const site = { podUid: pod.uid, holds: look.mounts?.holds ?? [], volumesAttached };
+  const site = { podUid: pod.uid, mountedVolumes: look.mounts?.mountedVolumes ?? [], volumesAttached };
   return { ...excluded, ...placed(affinity.why, presenceOf(pv, site)) };
 }
 

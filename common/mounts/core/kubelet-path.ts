@@ -1,5 +1,5 @@
 import { toPlain } from "../../storage/node-report.ts";
-import type { Hold, HoldKind } from "../../storage/volume-identity.ts";
+import type { MountedVolume, MountKind } from "../../storage/volume-identity.ts";
 
 /** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
 const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);
@@ -20,18 +20,18 @@ const DELETED = / \(deleted\)$/;
 
 /**
  * What a mount point says about a volume, by the kubelet's own layout below its root (kubernetes/kubernetes 1.36:
- * pkg/kubelet/kubelet_getters.go and the files named below). Nothing for mounts that are no hold. Paths are latin1, a
+ * pkg/kubelet/kubelet_getters.go and the files named below). Nothing for mounts of anything else. Paths are latin1, a
  * character a byte.
  */
-export function holdAt(path: string, kubeletRoot: string): Hold | undefined {
+export function mountedVolumeAt(path: string, kubeletRoot: string): MountedVolume | undefined {
   const root = kubeletRoot === "/" ? "" : kubeletRoot;
   if (!path.startsWith(`${root}/`)) return undefined;
   const [area, ...rest] = path
     .slice(root.length + 1)
     .replace(DELETED, "")
     .split("/");
-  if (area === "pods") return podHold(rest);
-  if (area === "plugins") return pluginHold(rest);
+  if (area === "pods") return podVolume(rest);
+  if (area === "plugins") return pluginVolume(rest);
   return undefined;
 }
 
@@ -40,10 +40,10 @@ export function holdAt(path: string, kubeletRoot: string): Hold | undefined {
  * `pods/<uid>/volume-subpaths/<name>/<container>/<index>` (pkg/volume/util/subpath/subpath_linux.go). What is in
  * `pods/<uid>/volumeDevices` are links.
  */
-function podHold([podUid, folder, ...rest]: readonly string[]): Hold | undefined {
+function podVolume([podUid, folder, ...rest]: readonly string[]): MountedVolume | undefined {
   if (folder === "volume-subpaths") {
     const [name, container, index, ...deeper] = rest;
-    return container && index && deeper.length === 0 ? hold("subpath", name, podUid) : undefined;
+    return container && index && deeper.length === 0 ? mountedVolume("subpath", name, podUid) : undefined;
   }
   const [plugin, name, mount, ...deeper] = rest;
   if (folder !== "volumes" || !plugin || deeper.length > 0) return undefined;
@@ -51,39 +51,39 @@ function podHold([podUid, folder, ...rest]: readonly string[]): Hold | undefined
   if (vendor === "kubernetes.io" && NOT_CLAIMS.has(kind)) return undefined;
   // Only CSI mounts one level below the folder that bears the name.
   if (mount !== (plugin === "kubernetes.io~csi" ? "mount" : undefined)) return undefined;
-  return hold("pod", name, podUid);
+  return mountedVolume("pod", name, podUid);
 }
 
 /** `plugins/kubernetes.io/<plugin>/...`, where a block volume of a local disk has `kubernetes.io~local-volume` instead. */
-function pluginHold([vendor, ...rest]: readonly string[]): Hold | undefined {
-  if (vendor === "kubernetes.io~local-volume") return inTreeHold("local-volume", rest);
+function pluginVolume([vendor, ...rest]: readonly string[]): MountedVolume | undefined {
+  if (vendor === "kubernetes.io~local-volume") return inTreeVolume("local-volume", rest);
   const [plugin, ...below] = rest;
   if (vendor !== "kubernetes.io" || !plugin || !IN_TREE_PLUGIN.test(plugin)) return undefined;
   // Not even there: the kubelet mounts below `empty-dir` for a moment to try an option (pkg/kubelet/util/swap/swap_util.go).
   if (NOT_CLAIMS.has(plugin)) return undefined;
-  return plugin === "csi" ? csiHold(below) : inTreeHold(plugin, below);
+  return plugin === "csi" ? csiVolume(below) : inTreeVolume(plugin, below);
 }
 
 /**
  * CSI staging: `<driver>/<hash>/globalmount` (pkg/volume/csi/csi_attacher.go), before 1.24 `pv/<name>/globalmount`. A driver may mount
  * below the folder that it is given, as ceph/ceph-csi does (internal/rbd/nodeserver.go: the staging path, `/`, the volume ID).
  */
-function csiHold([driver, ...rest]: readonly string[]): Hold | undefined {
-  if (driver === "volumeDevices") return csiBlockHold(rest);
+function csiVolume([driver, ...rest]: readonly string[]): MountedVolume | undefined {
+  if (driver === "volumeDevices") return csiBlockVolume(rest);
   const [id, mount] = rest;
   if (mount !== "globalmount" || !driver || !id) return undefined;
-  if (driver === "pv") return hold("staging", id);
+  if (driver === "pv") return mountedVolume("staging", id);
   if (!NAME.test(driver) || !/^[0-9a-f]{64}$/.test(id)) return undefined;
   return { kind: "staging", volume: { by: "handle", driver, handleHash: id }, podUid: undefined };
 }
 
 /** `<name>/dev/<pod uid>`, `publish/<name>/<pod uid>`, and `staging/<name>` or below it (pkg/volume/csi/csi_block.go). */
-function csiBlockHold([first, second, third, ...deeper]: readonly string[]): Hold | undefined {
+function csiBlockVolume([first, second, third, ...deeper]: readonly string[]): MountedVolume | undefined {
   if (!second) return undefined;
   const isOfPod = third !== undefined && deeper.length === 0;
-  if (first === "publish") return isOfPod ? hold("block", second, third) : undefined;
-  if (second === "dev" && isOfPod) return hold("block", first, third);
-  return first === "staging" ? hold("staging", second) : undefined;
+  if (first === "publish") return isOfPod ? mountedVolume("block", second, third) : undefined;
+  if (second === "dev" && isOfPod) return mountedVolume("block", first, third);
+  return first === "staging" ? mountedVolume("staging", second) : undefined;
 }
 
 /**
@@ -92,25 +92,25 @@ function csiBlockHold([first, second, third, ...deeper]: readonly string[]): Hol
  * `volumeDevices/<device>/<pod uid>` as a block device (pkg/volume/iscsi/iscsi_util.go, fc/fc_util.go, flexvolume/plugin.go,
  * util/volumepathhandler/volume_path_handler.go).
  */
-function inTreeHold(plugin: string, below: readonly string[]): Hold | undefined {
+function inTreeVolume(plugin: string, below: readonly string[]): MountedVolume | undefined {
   const [folder] = below;
   const isBlock = folder === "volumeDevices";
   const device = isBlock ? below.slice(1, -1) : below;
   const podUid = isBlock ? below.at(-1) : undefined;
-  if (plugin !== "local-volume") return deviceHold(plugin, device.join("/"), podUid);
+  if (plugin !== "local-volume") return deviceVolume(plugin, device.join("/"), podUid);
   const [first, second, ...deeper] = device;
-  if (isBlock) return second === undefined ? hold("block", first, podUid) : undefined;
-  return folder === "mounts" && deeper.length === 0 ? hold("staging", second) : undefined;
+  if (isBlock) return second === undefined ? mountedVolume("block", first, podUid) : undefined;
+  return folder === "mounts" && deeper.length === 0 ? mountedVolume("staging", second) : undefined;
 }
 
-function deviceHold(plugin: string, device: string, podUid: string | undefined): Hold | undefined {
+function deviceVolume(plugin: string, device: string, podUid: string | undefined): MountedVolume | undefined {
   if (device === "") return undefined;
   const volume = { by: "device", plugin, path: toPlain(device.slice(-MAX_DEVICE_PATH)) } as const;
   if (podUid === undefined) return { kind: "staging", volume, podUid };
   return UID.test(podUid) ? { kind: "block", volume, podUid } : undefined;
 }
 
-function hold(kind: HoldKind, name: string | undefined, podUid?: string): Hold | undefined {
+function mountedVolume(kind: MountKind, name: string | undefined, podUid?: string): MountedVolume | undefined {
   if (name === undefined || !NAME.test(name)) return undefined;
   if (kind === "staging") return { kind, volume: { by: "name", name }, podUid: undefined };
   return podUid !== undefined && UID.test(podUid) ? { kind, volume: { by: "name", name }, podUid } : undefined;

@@ -55,9 +55,9 @@ function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {
 function endOf(place: ClaimPlace, byMs: number): UseEnd {
   const { index, node, volume } = place;
   const podUid = uuidOf(`former pod of claim ${index}`);
-  const release = [bootIdOf(node), UPTIME_MS * 1000, podUid, volumeKey({ by: "name", name: volume })];
+  const unmountRecord = [bootIdOf(node), UPTIME_MS * 1000, podUid, volumeKey({ by: "name", name: volume })];
   return {
-    id: release.join("/"),
+    id: unmountRecord.join("/"),
     reason: "Unmounted",
     evidence: "mount-table",
     byMs,

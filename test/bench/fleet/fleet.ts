@@ -15,7 +15,7 @@ import {
 } from "../cluster/layout.ts";
 import { CSI_DRIVER } from "../cluster/volumes.ts";
 import { bootClockAt } from "./boot-clock.ts";
-import type { SimulatedHold } from "./node-story.ts";
+import type { SimulatedMountedVolume } from "./node-story.ts";
 import { type FleetParts, SimulatedAgent } from "./simulated-agent.ts";
 
 /** The agents of all nodes of a cluster. */
@@ -46,7 +46,7 @@ export function startFleet(
   const agents = Array.from({ length: cluster.sizes.nodes }, (_, node) => {
     const podUid = cluster.index.podUids[agentPodOf(node)] ?? "";
     const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now, heldSince };
-    return new SimulatedAgent(parts, { ...identity, holds: holdsOf(node, cluster) });
+    return new SimulatedAgent(parts, { ...identity, mountedVolumes: mountedVolumesOf(node, cluster) });
   });
   for (const agent of agents) void agent.run(random.fraction() * SPREAD_MS, signal);
   return {
@@ -59,11 +59,11 @@ export function startFleet(
   };
 }
 
-/** A pod hold for each claim that a pod of the node uses, and a staging hold for those on a block device. */
-function holdsOf(node: number, { sizes, index }: LoadedCluster): readonly SimulatedHold[] {
+/** A pod hold for each claim that a pod of the node uses, and a staging mount for those on a block device. */
+function mountedVolumesOf(node: number, { sizes, index }: LoadedCluster): readonly SimulatedMountedVolume[] {
   const pods = Array.from({ length: PODS_PER_NODE }, (_, slot) => podPlace(node * PODS_PER_NODE + slot, sizes));
   return pods.flatMap((pod) =>
-    pod.claims.flatMap((claim): SimulatedHold[] => {
+    pod.claims.flatMap((claim): SimulatedMountedVolume[] => {
       const place = claimPlace(claim, sizes);
       const user = { podUid: index.podUids[pod.index] ?? "", pod: `${pod.namespace}/${pod.name}` };
       const use = { kind: "pod", volume: { by: "name", name: place.volume }, ...user } as const;
@@ -72,6 +72,6 @@ function holdsOf(node: number, { sizes, index }: LoadedCluster): readonly Simula
   );
 }
 
-function stagingOf({ handle }: ClaimPlace): SimulatedHold {
+function stagingOf({ handle }: ClaimPlace): SimulatedMountedVolume {
   return { kind: "staging", volume: { by: "handle", driver: CSI_DRIVER, handleHash: digestOf(handle) } };
 }

@@ -2,12 +2,12 @@ import {
   type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
-  type Release,
+  type UnmountRecord,
 } from "../../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
 
-/** A hold of a simulated node; a staging hold has no pod. */
-export interface SimulatedHold {
+/** A mounted volume of a simulated node; a staging mount has no pod. */
+export interface SimulatedMountedVolume {
   readonly kind: "pod" | "staging";
   readonly volume: VolumeIdentity;
   readonly podUid?: string;
@@ -21,7 +21,7 @@ export interface NodeStoryOptions {
   readonly podUid: string;
   /** Begin of the story on the boot clock. Milliseconds. */
   readonly now: number;
-  readonly holds: readonly SimulatedHold[];
+  readonly mountedVolumes: readonly SimulatedMountedVolume[];
   /** Since when it has held that, on the same clock; nothing: since the begin. */
   readonly heldSince?: number | undefined;
 }
@@ -35,14 +35,15 @@ export interface Moment {
 /** What an agent knows of its node and says about it, without a mount table behind it. Each message tells of a read just done. */
 export class NodeStory {
   readonly #options: NodeStoryOptions;
-  readonly #holds = new Map<string, NodeReport["holds"][number]>();
-  #releases: readonly Release[] = [];
+  readonly #mountedVolumes = new Map<string, NodeReport["mountedVolumes"][number]>();
+  #unmountRecords: readonly UnmountRecord[] = [];
   #generation = 0;
 
   constructor(options: NodeStoryOptions) {
     this.#options = options;
     const since = options.heldSince ?? options.now;
-    for (const hold of options.holds) this.#holds.set(keyOf(hold), { ...hold, since });
+    for (const mountedVolume of options.mountedVolumes)
+      this.#mountedVolumes.set(keyOf(mountedVolume), { ...mountedVolume, since });
   }
 
   /** Rises with each change, as in an agent. */
@@ -50,30 +51,34 @@ export class NodeStory {
     return this.#generation;
   }
 
-  mount(hold: SimulatedHold, now: number): void {
-    this.#holds.set(keyOf(hold), { ...hold, since: now });
+  mount(mountedVolume: SimulatedMountedVolume, now: number): void {
+    this.#mountedVolumes.set(keyOf(mountedVolume), { ...mountedVolume, since: now });
     this.#generation += 1;
   }
 
-  unmount(hold: SimulatedHold, now: number): void {
-    const { volume, podUid = "", pod } = hold;
-    this.#holds.delete(keyOf(hold));
+  unmount(mountedVolume: SimulatedMountedVolume, now: number): void {
+    const { volume, podUid = "", pod } = mountedVolume;
+    this.#mountedVolumes.delete(keyOf(mountedVolume));
     const id = `${this.#options.bootId}/${Math.round(now * 1000)}/${podUid}/${volumeKey(volume)}`;
-    const release = { id, volume, podUid, ...(pod === undefined ? {} : { pod }), after: now, by: now };
-    this.#releases = [...this.#releases, release];
+    const unmountRecord = { id, volume, podUid, ...(pod === undefined ? {} : { pod }), after: now, by: now };
+    this.#unmountRecords = [...this.#unmountRecords, unmountRecord];
     this.#generation += 1;
   }
 
   /** What the aggregator says may be forgotten. */
   forget(ids: readonly string[]): void {
-    const kept = this.#releases.filter(({ id }) => !ids.includes(id));
-    if (kept.length === this.#releases.length) return;
-    this.#releases = kept;
+    const kept = this.#unmountRecords.filter(({ id }) => !ids.includes(id));
+    if (kept.length === this.#unmountRecords.length) return;
+    this.#unmountRecords = kept;
     this.#generation += 1;
   }
 
   report(moment: Moment): NodeReport {
-    return { ...this.heartbeat(moment), holds: [...this.#holds.values()], releases: [...this.#releases] };
+    return {
+      ...this.heartbeat(moment),
+      mountedVolumes: [...this.#mountedVolumes.values()],
+      unmountRecords: [...this.#unmountRecords],
+    };
   }
 
   heartbeat({ now, podsResourceVersion }: Moment): NodeHeartbeat {
@@ -95,6 +100,6 @@ export class NodeStory {
   }
 }
 
-function keyOf({ kind, volume, podUid = "" }: SimulatedHold): string {
+function keyOf({ kind, volume, podUid = "" }: SimulatedMountedVolume): string {
   return `${kind}/${podUid}/${volumeKey(volume)}`;
 }

@@ -5,7 +5,7 @@ import type { Logger } from "../../../common/runtime/logger.ts";
 import type { Counter } from "../../../common/runtime/metrics.ts";
 import { jitter, type Random } from "../../../common/runtime/random.ts";
 import { isReport } from "../../../common/storage/node-report.ts";
-import { NodeStory, type NodeStoryOptions, type SimulatedHold } from "./node-story.ts";
+import { NodeStory, type NodeStoryOptions, type SimulatedMountedVolume } from "./node-story.ts";
 
 /** What the agents of a fleet share. */
 export interface FleetParts {
@@ -56,14 +56,14 @@ export class SimulatedAgent {
   }
 
   /** Something is mounted: known at once, and reported. */
-  mount(hold: SimulatedHold): void {
-    this.#story.mount(hold, this.#now);
+  mount(mountedVolume: SimulatedMountedVolume): void {
+    this.#story.mount(mountedVolume, this.#now);
     this.#submit();
   }
 
   /** It is unmounted again. */
-  unmount(hold: SimulatedHold): void {
-    this.#story.unmount(hold, this.#now);
+  unmount(mountedVolume: SimulatedMountedVolume): void {
+    this.#story.unmount(mountedVolume, this.#now);
     this.#submit();
   }
 

@@ -3,7 +3,7 @@ import { createUndiciTransport } from "../../../common/kube/undici-transport.ts"
 import type { Clock } from "../../../common/runtime/clock.ts";
 import { type NodeMessage, reportPath } from "../../../common/storage/node-report.ts";
 import { bootIdOf, digestOf, nodeName } from "../cluster/layout.ts";
-import { NodeStory, type SimulatedHold } from "../fleet/node-story.ts";
+import { NodeStory, type SimulatedMountedVolume } from "../fleet/node-story.ts";
 import type { ReportWay } from "./report-way.ts";
 
 /** What an agent says of a node: all of it, all of it with something new, or that nothing is new. */
@@ -33,7 +33,7 @@ export class LoadAgent {
     this.#clock = clock;
     this.#way = way;
     this.#node = node;
-    this.#story = new NodeStory({ ...identity, now: clock.monotonicMs(), holds: holdsOf(node) });
+    this.#story = new NodeStory({ ...identity, now: clock.monotonicMs(), mountedVolumes: mountedVolumesOf(node) });
     this.#transport = createUndiciTransport({ ...way.target, maxConnections: 1 });
     this.#path = reportPath("", identity.node);
   }
@@ -58,15 +58,15 @@ export class LoadAgent {
 
   #message(saying: Saying): NodeMessage {
     const now = this.#clock.monotonicMs();
-    if (saying === "changed report") this.#story.mount(holdOf(this.#node, USES + this.#story.generation), now);
+    if (saying === "changed report") this.#story.mount(mountedVolumeOf(this.#node, USES + this.#story.generation), now);
     const moment = { now, podsResourceVersion: "1" };
     return saying === "heartbeat" ? this.#story.heartbeat(moment) : this.#story.report(moment);
   }
 }
 
-function holdsOf(node: number): readonly SimulatedHold[] {
-  const uses = Array.from({ length: USES }, (_, slot) => holdOf(node, slot));
-  const staged = Array.from({ length: STAGED }, (_, slot): SimulatedHold => {
+function mountedVolumesOf(node: number): readonly SimulatedMountedVolume[] {
+  const uses = Array.from({ length: USES }, (_, slot) => mountedVolumeOf(node, slot));
+  const staged = Array.from({ length: STAGED }, (_, slot): SimulatedMountedVolume => {
     const handleHash = digestOf(`staged ${node}/${slot}`);
     return { kind: "staging", volume: { by: "handle", driver: "block.csi.example.com", handleHash } };
   });
@@ -74,7 +74,7 @@ function holdsOf(node: number): readonly SimulatedHold[] {
 }
 
 /** After some changes a slot is one that is there already: a report does not grow without end. */
-function holdOf(node: number, slot: number): SimulatedHold {
+function mountedVolumeOf(node: number, slot: number): SimulatedMountedVolume {
   const at = slot % (USES + 5);
   const name = `pvc-${digestOf(`volume ${node}/${at}`).slice(0, 32)}`;
   return {

@@ -12,13 +12,17 @@ import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { decodeNodeMessage } from "../../../common/storage/node-report.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
-import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../fakes/node-states.ts";
 import { type FuzzTarget, inputOf, promise, utf8Of } from "../target.ts";
 
 const SUSPENDED = { by: 21, podVersion: "7", isAnomaly: true };
 const FULL = nodeState({
-  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { pendingUnmount: SUSPENDED })),
-  releases: [releaseOf(4), releaseOf(5, 40)],
+  mountedVolumes: mountedVolumesOf(
+    knownMountedVolume(1),
+    knownMountedVolume(2, { kind: "staging" }),
+    knownMountedVolume(3, { pendingUnmount: SUSPENDED }),
+  ),
+  unmountRecords: [unmountRecordOf(4), unmountRecordOf(5, 40)],
   marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
 
@@ -47,10 +51,10 @@ function rowLine({ kind, key, body }: Row): string {
 
 const ROWS: readonly Row[] = [
   { kind: "head", key: "", body: headRow("node-1", FULL, "").body.slice(65) },
-  ...[...FULL.holds].map(([key, { hold, ...known }]) => {
-    return { kind: "hold", key, body: JSON.stringify({ ...hold, ...known }) } as const;
+  ...[...FULL.mountedVolumes].map(([key, { mountedVolume, ...known }]) => {
+    return { kind: "mounted-volume", key, body: JSON.stringify({ ...mountedVolume, ...known }) } as const;
   }),
-  ...FULL.releases.map((one) => ({ kind: "release", key: one.id, body: JSON.stringify(one) }) as const),
+  ...FULL.unmountRecords.map((one) => ({ kind: "unmount-record", key: one.id, body: JSON.stringify(one) }) as const),
 ];
 
 /** The rows of a journal, a line each; the digests are made to fit, which hide what is behind them from all but their maker. */
@@ -60,8 +64,8 @@ export const journalRows: FuzzTarget = {
   seeds: [inputOf(ROWS.map(rowLine).join("\n"))],
   words: [
     "head",
-    "hold",
-    "release",
+    "mounted-volume",
+    "unmount-record",
     "pendingUnmount",
     "leakedSince",
     "blind",
@@ -88,7 +92,7 @@ export const journalRows: FuzzTarget = {
 
 function rowIn(line: string): Row {
   const [kind = "", key = "", ...body] = line.split("\t");
-  return { kind: kind === "hold" || kind === "release" ? kind : "head", key, body: body.join("\t") };
+  return { kind: kind === "mounted-volume" || kind === "unmount-record" ? kind : "head", key, body: body.join("\t") };
 }
 
 function withSums(row: Row, digest: string): Row {

@@ -108,7 +108,7 @@ function routes() {
   const taker = {
     turnAway: () => undefined,
     onReport: () => oneStep({ kind: "accepted" as const, answer: { forget: [] } }),
-    holdRejections: () => undefined,
+    pauseRejections: () => undefined,
     session: () => undefined,
     newBreather: () => () => undefined,
   };

@@ -9,38 +9,42 @@ import {
 import { Harness } from "../../unit/aggregator/harness.ts";
 import {
   claimWith,
-  holdOf,
+  mountedVolumeOf,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
+  unmountRecordOf,
   volumeWith,
 } from "../../unit/aggregator/world.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise } from "../target.ts";
 
 const FULL: NodeReport = reportWith({
-  holds: [holdOf("pod-1"), holdOf(undefined), { ...holdOf("pod-2", "pv-2"), pod: "shop/web-1", seenAt: 900 }],
-  releases: [releaseOf("pod-3", { after: 900, by: 950 })],
+  mountedVolumes: [
+    mountedVolumeOf("pod-1"),
+    mountedVolumeOf(undefined),
+    { ...mountedVolumeOf("pod-2", "pv-2"), pod: "shop/web-1", seenAt: 900 },
+  ],
+  unmountRecords: [unmountRecordOf("pod-3", { after: 900, by: 950 })],
   blind: [{ to: 100 }, { from: 200, to: 500 }],
   marks: [{ at: 400, ms: 1_788_999_999_000 }],
   facts: { kernel: "6.1.0", architecture: "x64", selinux: false },
 });
-const { holds: _, releases: __, ...BEAT } = FULL;
+const { mountedVolumes: _, unmountRecords: __, ...BEAT } = FULL;
 const DEVICE = { by: "device", plugin: "iscsi", path: "10.0.0.1:3260-iqn.2026-11.dev:disk-lun-0" } as const;
 const HANDLE = { by: "handle", driver: "csi.mooring.dev", handleHash: "0".repeat(64) } as const;
 
 const ODD_PLACES: NodeReport = reportWith({
   ...{ bootId: "boot-2", instance: "run-2", generation: 7, driftPpm: 200 },
-  holds: [
+  mountedVolumes: [
     { kind: "staging", volume: HANDLE, since: 800 },
     { kind: "block", volume: DEVICE, podUid: "pod-4", since: 800 },
   ],
-  releases: [{ id: "other-boot/0/pod-5", volume: { by: "name", name: "pv-1" }, podUid: "pod-5", by: 0 }],
+  unmountRecords: [{ id: "other-boot/0/pod-5", volume: { by: "name", name: "pv-1" }, podUid: "pod-5", by: 0 }],
 });
 
 const WORDS = [
-  "holds",
-  "releases",
+  "mountedVolumes",
+  "unmountRecords",
   "blind",
   "marks",
   "by",
@@ -76,7 +80,16 @@ export const fleet: FuzzTarget = {
   name: "fleet",
   about: "what a leading aggregator makes of reports that it understands, up to the status that it writes",
   seeds: [
-    [FULL, BEAT, { ...FULL, generation: 2, holds: [], releases: [releaseOf("pod-1", { after: 1_000, by: 1_001 })] }],
+    [
+      FULL,
+      BEAT,
+      {
+        ...FULL,
+        generation: 2,
+        mountedVolumes: [],
+        unmountRecords: [unmountRecordOf("pod-1", { after: 1_000, by: 1_001 })],
+      },
+    ],
     [ODD_PLACES, FULL, { ...BEAT, instance: "run-3" }],
     [{ ...FULL, node: "n2" }, { ...ODD_PLACES, node: "n3" }, FULL],
   ].map((lines) => inputOf(lines.map((line) => JSON.stringify(line)).join("\n"))),
@@ -96,7 +109,7 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
   const nodes = [nodeWith("n1"), nodeWith("n2")];
   const harness = await new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes }).start();
   await harness.putPod(podWith());
-  const told = new Set(messages.filter(isReport).flatMap(({ releases }) => releases.map(({ id }) => id)));
+  const told = new Set(messages.filter(isReport).flatMap(({ unmountRecords }) => unmountRecords.map(({ id }) => id)));
   for (const message of messages) {
     const forgotten = await harness.report(message);
     promise(
@@ -128,9 +141,9 @@ export const reportAnswers: FuzzTarget = {
   about: "the answer to a report, from whatever answers at the aggregator's address",
   seeds: [
     { forget: ["boot-1/5/pod-1"], nowMs: 1_789_000_000_000, volumes: [{ name: "pv-1", resourceVersion: "7" }] },
-    { forget: [], whole: true, scan: "session/1", holdRejections: "too many nodes at once" },
+    { forget: [], whole: true, scan: "session/1", pauseRejections: "too many nodes at once" },
   ].map((answer) => inputOf(JSON.stringify(answer))),
-  words: ["forget", "look", "whole", "nowMs", "volumes", "holdRejections", "name", "resourceVersion"],
+  words: ["forget", "look", "whole", "nowMs", "volumes", "pauseRejections", "name", "resourceVersion"],
   take: (input) => {
     const decoded = decodeReportAnswer(jsonOrText(input));
     if (decoded.ok) promise(decodeReportAnswer(JSON.parse(JSON.stringify(decoded.value))).ok, "it is understood again");

@@ -50,13 +50,13 @@ const OWNERS = [
 function agentEvents(nowMs: number): readonly KubeEvent[] {
   const pod = { namespace: "shop", name: "waiting", uid: "u-waiting" };
   const about = { namespace: "shop", node: "node-1", why: "too many", waitMs: 60_000, nowMs };
-  const hold = {
+  const mountedVolume = {
     kind: "pod",
     podUid: pod.uid,
     volume: { by: "name", name: "pv-data" },
   } as const;
   const anomaly = (["unmounted-while-running", "remounted-while-running"] as const).flatMap((why) => {
-    const event = anomalyEvent({ kind: "anomaly", hold, pod: "shop/waiting", why }, { node: "node-1", nowMs });
+    const event = anomalyEvent({ kind: "anomaly", mountedVolume, pod: "shop/waiting", why }, { node: "node-1", nowMs });
     return event === undefined ? [] : [event];
   });
   return [

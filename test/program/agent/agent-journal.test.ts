@@ -6,7 +6,7 @@ import { createSqliteJournal } from "../../../agent/sinks/sqlite-journal.ts";
 import { createSystemClock } from "../../../common/runtime/clock.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import type { FakeClock } from "../../fakes/clock.ts";
-import { holdsOf, knownHold, nodeState, releaseOf } from "../../fakes/node-states.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../fakes/node-states.ts";
 import { json } from "../../fakes/transport.ts";
 import { JournalFolder } from "../../unit/agent/sinks/journal-folder.ts";
 import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
@@ -42,7 +42,7 @@ function createFaultyJournal(stored?: NodeState) {
     fail: (why: string | undefined): void => {
       fault = why;
     },
-    hold: (): void => {
+    mountedVolume: (): void => {
       gate = new Promise((resolve) => {
         open = resolve;
       });
@@ -66,7 +66,7 @@ const EARLIER = { beganAt: 1_799_000, endedAt: 1_799_001 };
 describe("an agent with a journal", () => {
   it("tells nothing that is not stored", async () => {
     const disk = createFaultyJournal();
-    disk.hold();
+    disk.mountedVolume();
     const { bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD], ports: () => ({ journal: disk.journal }) });
     await advance(60_000);
     const early = [...bodies];
@@ -76,7 +76,7 @@ describe("an agent with a journal", () => {
 
     expect(early).toEqual([]);
     expect(namesIn(bodies[0])).toEqual(["pv-1"]);
-    expect(disk.content.stored?.holds.size).toBe(1);
+    expect(disk.content.stored?.mountedVolumes.size).toBe(1);
   });
 
   it("tells nothing that is not stored when a report is sent again meanwhile", async () => {
@@ -86,7 +86,7 @@ describe("an agent with a journal", () => {
       answer: () => ({ status: 503, body: "not now" }),
     });
     await advance(1_000);
-    disk.hold();
+    disk.mountedVolume();
     table.mount(HOLD);
     wakeUp.change();
     const before = bodies.length;
@@ -101,7 +101,11 @@ describe("an agent with a journal", () => {
 
   it("after a restart tells the end of what was unmounted meanwhile, and when nobody watched", async () => {
     const { journal } = createFaultyJournal(
-      nodeState({ holds: holdsOf(knownHold(1, { since: 1_000, seenAt: 1_000 })), read: EARLIER, blind: [{ to: 900 }] }),
+      nodeState({
+        mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 1_000, seenAt: 1_000 })),
+        read: EARLIER,
+        blind: [{ to: 900 }],
+      }),
     );
 
     const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
@@ -110,10 +114,10 @@ describe("an agent with a journal", () => {
     const by = bodies[0]?.read.endedAt ?? 0;
     expect(by).toBeGreaterThanOrEqual(1_800_000);
     expect(bodies.at(-1)).toMatchObject({
-      releases: [{ podUid: "u1", after: EARLIER.beganAt, by }],
+      unmountRecords: [{ podUid: "u1", after: EARLIER.beganAt, by }],
       blind: [{ to: 900 }, { from: EARLIER.beganAt, to: by }],
       observedSince: by,
-      holds: [],
+      mountedVolumes: [],
     });
   });
 
@@ -145,7 +149,7 @@ describe("an agent with a journal", () => {
   });
 
   it("tells nothing of what an earlier run knew while it is blind itself", async () => {
-    const { journal } = createFaultyJournal(nodeState({ read: EARLIER, releases: [releaseOf(2)] }));
+    const { journal } = createFaultyJournal(nodeState({ read: EARLIER, unmountRecords: [unmountRecordOf(2)] }));
 
     const { bodies, url, advance } = await startAgent({ mounts: [], ports: () => ({ journal }) });
     await advance(60_000);
@@ -178,12 +182,12 @@ describe("an agent with a journal", () => {
     table.mount(HOLD);
     wakeUp.change();
     await advance(1_000);
-    expect(disk.content.stored?.holds.size).toBe(0);
+    expect(disk.content.stored?.mountedVolumes.size).toBe(0);
 
     disk.fail(undefined);
     await advance(40_000);
 
-    expect(disk.content.stored?.holds.size).toBe(1);
+    expect(disk.content.stored?.mountedVolumes.size).toBe(1);
     expect(logger.messages()).toContain("journal is used again");
   });
 
@@ -200,7 +204,7 @@ describe("an agent with a journal", () => {
     table.unmount(HOLD);
     wakeUp.change();
     await advance(1_000);
-    const told = bodies.at(-1)?.releases ?? [];
+    const told = bodies.at(-1)?.unmountRecords ?? [];
     forget = told.map(({ id }) => id);
     await advance(40_000);
 
@@ -208,8 +212,8 @@ describe("an agent with a journal", () => {
     await advance(80_000);
 
     expect(told).toMatchObject([{ podUid: "u1" }]);
-    expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [] });
-    expect(disk.content.stored).toMatchObject({ holds: new Map(), releases: [] });
+    expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [] });
+    expect(disk.content.stored).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [] });
   });
 
   it("takes over what another agent of the node leaves, and tells it at once", async () => {
@@ -219,17 +223,17 @@ describe("an agent with a journal", () => {
     await advance(35_000);
     const read = { beganAt: clock.monotonicMs() - 2, endedAt: clock.monotonicMs() - 1 };
     disk.content.stored = nodeState({
-      holds: holdsOf(knownHold(1, { seenAt: read.beganAt })),
-      releases: [releaseOf(2)],
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: read.beganAt })),
+      unmountRecords: [unmountRecordOf(2)],
       read,
       blind: [{ to: 900 }],
     });
-    expect(bodies.at(-1)).toMatchObject({ releases: [], blind: [{ to: expect.any(Number) }] });
+    expect(bodies.at(-1)).toMatchObject({ unmountRecords: [], blind: [{ to: expect.any(Number) }] });
 
     disk.fail(undefined);
     await advance(31_000);
 
-    expect(bodies.at(-1)?.releases).toMatchObject([
+    expect(bodies.at(-1)?.unmountRecords).toMatchObject([
       { podUid: "u2", after: 20, by: 30 },
       { podUid: "u1", after: read.beganAt },
     ]);
@@ -256,14 +260,17 @@ describe("an agent with a journal", () => {
     first.stop.abort();
     await first.running;
 
-    await passUntil(second, () => (second.bodies.at(-1)?.releases.length ?? 0) > 0);
+    await passUntil(second, () => (second.bodies.at(-1)?.unmountRecords.length ?? 0) > 0);
 
     expect(second.logger.lines.filter(({ message }) => message === NOT_USABLE)).toMatchObject([
       { fields: { why: expect.stringContaining("another agent holds it") } },
     ]);
     expect(second.logger.messages()).toContain("journal is used again");
-    expect(alone).toMatchObject({ releases: [], holds: [] });
-    expect(second.bodies.at(-1)).toMatchObject({ releases: [{ podUid: "u1", pod: "team/web" }], holds: [] });
+    expect(alone).toMatchObject({ unmountRecords: [], mountedVolumes: [] });
+    expect(second.bodies.at(-1)).toMatchObject({
+      unmountRecords: [{ podUid: "u1", pod: "team/web" }],
+      mountedVolumes: [],
+    });
   });
 
   it("has what the agent saw to the moment that it was stopped", async () => {
@@ -280,7 +287,7 @@ describe("an agent with a journal", () => {
     await running;
 
     expect(disk.content.stored?.read?.beganAt).toBeGreaterThanOrEqual(stoppedAt);
-    expect(disk.content.stored).toMatchObject({ holds: new Map(), releases: [{ podUid: "u1" }] });
+    expect(disk.content.stored).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [{ podUid: "u1" }] });
     expect(bodies).toHaveLength(before);
   });
 

@@ -37,7 +37,7 @@ describe("an agent", () => {
     expect(bodies).toHaveLength(before);
     await advance(1);
 
-    expect(bodies.at(-1)?.holds).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
+    expect(bodies.at(-1)?.mountedVolumes).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
   });
 
   it("reports a mount right after its start as soon as any other, though its first read was slow", async () => {
@@ -68,7 +68,7 @@ describe("an agent", () => {
     const { logger } = await startAgent({ mounts: [TOKEN, HOLD, ...others] });
 
     const line = logger.lines.find(({ message }) => message === "mount table is read completely");
-    expect(line?.fields).toMatchObject({ holds: 3 });
+    expect(line?.fields).toMatchObject({ mountedVolumes: 3 });
   });
 
   it("does not count as shown what waits for the end of its pod", async () => {
@@ -89,13 +89,13 @@ describe("an agent", () => {
     await advance(1_000);
     const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.debug);
 
-    const { holds, bootId } = JSON.parse(await (await fetch(`${url}/debug/holds`)).text());
+    const { mountedVolumes, bootId } = JSON.parse(await (await fetch(`${url}/debug/mounted-volumes`)).text());
 
     expect(bootId).toBe("boot-1");
-    expect(holds).toMatchObject([
+    expect(mountedVolumes).toMatchObject([
       { kind: "pod", volume: "name/pv-1", podUid: "u1", pod: "team/web", firstSeenAgeMs: 1_000 },
     ]);
-    expect(holds[0].mountPoint).toContain("/pods/u1/volumes/");
+    expect(mountedVolumes[0].mountPoint).toContain("/pods/u1/volumes/");
   });
 
   it("tells once of a mount that nobody is known to use for five minutes", async () => {
@@ -170,16 +170,16 @@ describe("an agent", () => {
     table.unmount(HOLD);
     wakeUp.change();
     await advance(100);
-    expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [{ podUid: "u1" }] });
+    expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ podUid: "u1" }] });
     const told = messages.length;
     await advance(8_000);
     const again = messages.length - told;
-    forget = bodies.at(-1)?.releases.map(({ id }) => id) ?? [];
+    forget = bodies.at(-1)?.unmountRecords.map(({ id }) => id) ?? [];
     await advance(60_000);
 
     // Whether it was written only another answer tells: it is spoken of again soon.
     expect(again).toBe(1);
-    expect(bodies.at(-1)?.releases).toEqual([]);
+    expect(bodies.at(-1)?.unmountRecords).toEqual([]);
   });
 
   it("tells when an answer was there that said what the API server's clock had shown", async () => {
@@ -301,7 +301,7 @@ describe("an agent", () => {
     wakeUp.change();
     await advance(2_000);
 
-    expect(bodies.at(-1)?.releases).toHaveLength(1);
+    expect(bodies.at(-1)?.unmountRecords).toHaveLength(1);
   });
 
   it.each(["Pending", "Running"] as const)(
@@ -314,14 +314,14 @@ describe("an agent", () => {
       await advance(200);
       const readBy = clock.monotonicMs();
       await advance(3_000);
-      const waiting = bodies.flatMap(({ releases }) => releases);
+      const waiting = bodies.flatMap(({ unmountRecords }) => unmountRecords);
 
       watch.writeLine({ type: "DELETED", object: { ...pod, metadata: { ...pod.metadata, resourceVersion: "123" } } });
       await advance(200);
 
       expect(waiting).toEqual([]);
-      expect(bodies.at(-1)).toMatchObject({ holds: [], releases: [{ podUid: "u1" }] });
-      expect(bodies.at(-1)?.releases[0]?.by).toBeLessThanOrEqual(readBy);
+      expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ podUid: "u1" }] });
+      expect(bodies.at(-1)?.unmountRecords[0]?.by).toBeLessThanOrEqual(readBy);
       expect(bodies.at(-1)?.podsResourceVersion).toBe("123");
     },
   );
@@ -353,7 +353,7 @@ describe("an agent", () => {
     expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
-  it("releases nothing while the table cannot be believed, and says once why", async () => {
+  it("unmount records nothing while the table cannot be believed, and says once why", async () => {
     const { table, wakeUp, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
@@ -362,11 +362,11 @@ describe("an agent", () => {
     wakeUp.change();
     await advance(60_000);
 
-    expect(bodies.at(-1)).toMatchObject({ holds: [{ podUid: "u1" }], releases: [] });
+    expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [{ podUid: "u1" }], unmountRecords: [] });
     expect(logger.messages("warn")).toEqual(["mount table cannot be believed, absence does not count"]);
   });
 
-  it("releases nothing that is back in the confirming read", async () => {
+  it("unmount records nothing that is back in the confirming read", async () => {
     const { table, wakeUp, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
@@ -379,7 +379,7 @@ describe("an agent", () => {
     wakeUp.change();
     await advance(31_000);
 
-    expect(bodies.at(-1)).toMatchObject({ holds: [{ podUid: "u1" }], releases: [] });
+    expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [{ podUid: "u1" }], unmountRecords: [] });
   });
 
   it("falls silent when it has been blind for three minutes", async () => {
@@ -452,15 +452,15 @@ describe("an agent", () => {
     { name: "goes on where it was in the same boot", bootId: "boot-1", left: { after: 1, by: 2 } },
     { name: "tells what another boot left as ended by the begin of this one", bootId: "boot-0", left: { by: 0 } },
   ])("$name when it is started again", async ({ bootId, left }) => {
-    const release = { id: "r", volume: { by: "name" as const, name: "pv-9" }, podUid: "u9", after: 1, by: 2 };
+    const unmountRecord = { id: "r", volume: { by: "name" as const, name: "pv-9" }, podUid: "u9", after: 1, by: 2 };
     const journal = createMemoryJournal();
-    await journal.store({ ...initialState(bootId, { clock: "monotonic-raw" }), releases: [release] });
+    await journal.store({ ...initialState(bootId, { clock: "monotonic-raw" }), unmountRecords: [unmountRecord] });
 
     const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
     await advance(1_000);
 
-    const { after: _, by: __, ...same } = release;
-    expect(bodies.at(-1)?.releases).toEqual([{ ...same, ...left }]);
+    const { after: _, by: __, ...same } = unmountRecord;
+    expect(bodies.at(-1)?.unmountRecords).toEqual([{ ...same, ...left }]);
   });
 
   it("tells what kind of node it is, once and with every report from then on", async () => {

@@ -94,9 +94,11 @@ export class HouseAgent {
     return this.messages.at(-1);
   }
 
-  /** The releases of all reports, by the pod, each once. */
+  /** The unmount records of all reports, by the pod, each once. */
   get released(): readonly string[] {
-    const all = this.messages.filter(isReport).flatMap(({ releases }) => releases.map(({ podUid }) => podUid));
+    const all = this.messages
+      .filter(isReport)
+      .flatMap(({ unmountRecords }) => unmountRecords.map(({ podUid }) => podUid));
     return [...new Set(all)];
   }
 

@@ -21,8 +21,8 @@ async function mounted(options: ConstructorParameters<typeof HouseAgent>[1] = {}
   return { house, agent };
 }
 
-function holdsIn(message: NodeMessage | undefined): readonly unknown[] {
-  return message !== undefined && isReport(message) ? message.holds.map(({ podUid }) => podUid) : [];
+function mountedVolumesIn(message: NodeMessage | undefined): readonly unknown[] {
+  return message !== undefined && isReport(message) ? message.mountedVolumes.map(({ podUid }) => podUid) : [];
 }
 
 function eventsIn(house: House): readonly unknown[] {
@@ -32,7 +32,7 @@ function eventsIn(house: House): readonly unknown[] {
 describe("an agent", () => {
   it("tells at once of a mount, and of its end when the pod is gone as well", async () => {
     const { house, agent } = await mounted();
-    const shown = holdsIn(agent.last);
+    const shown = mountedVolumesIn(agent.last);
     agent.table.unmount(mountOf("web"));
     await house.pass(2_000);
     const before = agent.released;
@@ -54,7 +54,7 @@ describe("an agent", () => {
     const count = agent.messages.length;
     await house.pass(12_000);
     const again = agent.messages.length - count;
-    const forget = told !== undefined && isReport(told) ? told.releases.map(({ id }) => id) : [];
+    const forget = told !== undefined && isReport(told) ? told.unmountRecords.map(({ id }) => id) : [];
 
     agent.answer = { forget };
     await house.pass(40_000);
@@ -62,7 +62,7 @@ describe("an agent", () => {
 
     expect(forget).toHaveLength(1);
     expect(again).toBeGreaterThanOrEqual(1);
-    expect(kept?.releases).toEqual([]);
+    expect(kept?.unmountRecords).toEqual([]);
   });
 
   it("sends a heartbeat without the state that is known, in the name of whoever knows it", async () => {
@@ -86,7 +86,7 @@ describe("an agent", () => {
 
     await house.pass(500);
 
-    expect(holdsIn(agent.last)).toEqual(["uid-of-web"]);
+    expect(mountedVolumesIn(agent.last)).toEqual(["uid-of-web"]);
   });
 
   it("scans and tells at once when the aggregator asks for it, and says that it has", async () => {
@@ -212,7 +212,7 @@ describe("an agent with a journal", () => {
     agent.table.mount(mountOf("other"));
     await house.pass(5_000);
 
-    expect(agent.messages.flatMap(holdsIn)).not.toContain("uid-of-other");
+    expect(agent.messages.flatMap(mountedVolumesIn)).not.toContain("uid-of-other");
   });
 });
 

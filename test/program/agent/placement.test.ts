@@ -119,9 +119,9 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(phaseOf(house)).toBe("Failed");
   });
 
-  it("is left alone while the aggregator holds all rejections, and failed once it does not", async () => {
+  it("is left alone while the aggregator pauses all rejections, and failed once it does not", async () => {
     const { house, agent } = await placed();
-    agent.answer = { forget: [], volumes: [], holdRejections: "too many of them" };
+    agent.answer = { forget: [], volumes: [], pauseRejections: "too many of them" };
     await house.pass(60_000);
     addWaiting(house);
     await house.pass(120_000);
@@ -200,11 +200,11 @@ describe("a pod that was rejected", () => {
     expect(await agent.metrics.text()).toMatch(/outcome="reverted"\} 1/);
   });
 
-  it("is deleted where that is asked for, and not while the aggregator holds all rejections", async () => {
+  it("is deleted where that is asked for, and not while the aggregator pauses all rejections", async () => {
     const { house, agent } = await placed({ argv: ["--delete-rejected"] });
     addWaiting(house);
     await house.until(() => phaseOf(house) === "Failed");
-    agent.answer = { forget: [], volumes: [], holdRejections: "too many of them" };
+    agent.answer = { forget: [], volumes: [], pauseRejections: "too many of them" };
     house.api.update(nodeRef("n1"), (node) => ({ ...node, metadata: { ...node.metadata, labels: { zone: "d" } } }));
     await house.pass(60_000);
     const before = phaseOf(house);

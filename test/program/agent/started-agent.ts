@@ -141,5 +141,5 @@ export async function startAgent({
 
 /** The volumes that a report shows. */
 export function namesIn(report: NodeReport | undefined): readonly string[] {
-  return (report?.holds ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.by));
+  return (report?.mountedVolumes ?? []).map(({ volume }) => (volume.by === "name" ? volume.name : volume.by));
 }

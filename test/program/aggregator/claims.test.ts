@@ -54,7 +54,7 @@ describe("a claim whose use is reported", () => {
     await house.pass(1_000);
     const told = statusIn(house)?.sinceMs ?? 0;
     // Its node has been told that it may forget the end.
-    n1.releases = [];
+    n1.unmountRecords = [];
     await leader.send(n1.report());
     const later = JSON.stringify(house.api.get(CLAIM)?.status);
     const earlier = later.replaceAll(secondsText(told), secondsText(told - 10_000));
@@ -74,12 +74,12 @@ describe("a claim whose use is reported", () => {
     await house.pass(1_000);
     n1.unmount("web");
 
-    const answer = await leader.send(n1.report({ releases: [], podsResourceVersion: seen }));
+    const answer = await leader.send(n1.report({ unmountRecords: [], podsResourceVersion: seen }));
 
     expect(answer).toMatchObject({ reach: gone });
   });
 
-  it("lets its node forget the release once it is stored, and says so once", async () => {
+  it("lets its node forget the unmount record once it is stored, and says so once", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
     const id = n1.unmount("web");

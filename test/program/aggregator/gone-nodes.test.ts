@@ -43,7 +43,7 @@ describe("a node that was gone for so long that it is forgotten", () => {
     const early = n2.report();
     await house.pass(FORGOTTEN_MS);
 
-    await leader.send({ ...n2.report(), releases: early.releases });
+    await leader.send({ ...n2.report(), unmountRecords: early.unmountRecords });
     await house.pass(5_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: n1.name } });

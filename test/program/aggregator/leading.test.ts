@@ -195,7 +195,7 @@ describe("a replica that stands by", () => {
     n1.unmount("web");
     await first.send(n1.report());
     await house.until(() => statusIn(house)?.unused === true);
-    n1.releases = [];
+    n1.unmountRecords = [];
     await first.send(n1.report());
     await house.pass(60_000);
     const writes = recordWrites(house);

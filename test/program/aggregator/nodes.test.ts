@@ -96,7 +96,7 @@ describe("pods on a node that their volume excludes", () => {
 
     const answer = await leader.send(new ToldNode(house, "n1").report());
 
-    expect(answer.holdRejections).toMatch(/1/);
+    expect(answer.pauseRejections).toMatch(/1/);
   });
 
   it("are rejected by no agent when there are too many of them", async () => {
@@ -109,8 +109,8 @@ describe("pods on a node that their volume excludes", () => {
 
     const answer = await leader.send(n1.report());
 
-    expect(before).not.toHaveProperty("holdRejections");
-    expect(answer).toHaveProperty("holdRejections");
+    expect(before).not.toHaveProperty("pauseRejections");
+    expect(answer).toHaveProperty("pauseRejections");
   });
 
   it("may be rejected again when there have been none for ten minutes", async () => {
@@ -128,9 +128,9 @@ describe("pods on a node that their volume excludes", () => {
 
     const after = await leader.send(n1.report());
 
-    expect(before).toHaveProperty("holdRejections");
-    expect(held).toHaveProperty("holdRejections");
-    expect(after).not.toHaveProperty("holdRejections");
+    expect(before).toHaveProperty("pauseRejections");
+    expect(held).toHaveProperty("pauseRejections");
+    expect(after).not.toHaveProperty("pauseRejections");
   });
 
   it("are counted when an agent has rejected them", async () => {

@@ -115,8 +115,8 @@ const DATA = { by: "name", name: "pv-data" } as const;
 /** What an agent would tell: a test says what is mounted, and when it reports. */
 export class ToldNode {
   readonly name: string;
-  holds: NodeReport["holds"] = [];
-  releases: NodeReport["releases"] = [];
+  mountedVolumes: NodeReport["mountedVolumes"] = [];
+  unmountRecords: NodeReport["unmountRecords"] = [];
   generation = 1;
   instance = "run-1";
   readonly #house: House;
@@ -136,25 +136,25 @@ export class ToldNode {
 
   /** The mount of the volume for a pod of `addPod`. */
   mount(pod: string): void {
-    const hold = { kind: "pod", volume: DATA, podUid: `uid-of-${pod}`, since: this.stamp } as const;
-    this.holds = [...this.holds, hold];
+    const mountedVolume = { kind: "pod", volume: DATA, podUid: `uid-of-${pod}`, since: this.stamp } as const;
+    this.mountedVolumes = [...this.mountedVolumes, mountedVolume];
     this.generation += 1;
   }
 
-  /** The volume is gone from the pod; what a read showed last was half a second ago. Answers the ID of the release. */
+  /** The volume is gone from the pod; what a read showed last was half a second ago. Answers the ID of the unmount record. */
   unmount(pod: string): string {
     const podUid = `uid-of-${pod}`;
-    this.holds = this.holds.filter((hold) => hold.podUid !== podUid);
+    this.mountedVolumes = this.mountedVolumes.filter((mountedVolume) => mountedVolume.podUid !== podUid);
     const id = `${this.name}/${this.stamp}/${pod}`;
     const span = { after: this.stamp - 500, by: this.stamp };
-    this.releases = [...this.releases, { id, volume: DATA, podUid, pod: `shop/${pod}`, ...span }];
+    this.unmountRecords = [...this.unmountRecords, { id, volume: DATA, podUid, pod: `shop/${pod}`, ...span }];
     this.generation += 1;
     return id;
   }
 
   /** The device of the volume is mounted for no pod. */
   stage(): void {
-    this.holds = [...this.holds, { kind: "staging", volume: DATA, since: this.stamp }];
+    this.mountedVolumes = [...this.mountedVolumes, { kind: "staging", volume: DATA, since: this.stamp }];
     this.generation += 1;
   }
 
@@ -170,8 +170,8 @@ export class ToldNode {
     return {
       ...this.#head(),
       podsResourceVersion: String(this.#house.api.revision()),
-      holds: this.holds,
-      releases: this.releases,
+      mountedVolumes: this.mountedVolumes,
+      unmountRecords: this.unmountRecords,
       ...fields,
       sentAt: fields.sentAt ?? stamp,
     };
@@ -179,7 +179,7 @@ export class ToldNode {
 
   /** The same without what has not changed. */
   heartbeat(): NodeMessage {
-    const { holds: _, releases: __, ...head } = this.report();
+    const { mountedVolumes: _, unmountRecords: __, ...head } = this.report();
     return head;
   }
 

@@ -12,7 +12,7 @@ afterEach(closeHouses);
 const SETTLED_AFTER_MIN = 20;
 
 /** As many ends as a report may tell, of volumes that nobody knows, with the longest texts: about 1.5 MB. */
-function ends(node: ToldNode, name: string): NodeReport["releases"] {
+function ends(node: ToldNode, name: string): NodeReport["unmountRecords"] {
   return Array.from({ length: MAX_REPORT_RELEASES }, (_, index) => {
     const own = `${name}-${index}`;
     const volume = { by: "name", name: own.padEnd(250, "x") } as const;
@@ -30,10 +30,10 @@ describe("a report", () => {
   it("that tells more than a node may have counts for nothing, and is taken once what was told before is settled", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
-    await leader.send(n1.report({ releases: ends(n1, "one"), generation: 10 }));
+    await leader.send(n1.report({ unmountRecords: ends(n1, "one"), generation: 10 }));
     n1.unmount("web");
-    const releases = [...n1.releases, ...ends(n1, "two").slice(1)];
-    const report = (): NodeReport => n1.report({ releases, generation: 11 });
+    const unmountRecords = [...n1.unmountRecords, ...ends(n1, "two").slice(1)];
+    const report = (): NodeReport => n1.report({ unmountRecords, generation: 11 });
     const refused = await leader.put(report());
     await house.pass(10_000);
     const before = statusIn(house);

@@ -26,7 +26,7 @@ async function mountedVolume() {
   return { house, leader, n1, n2 };
 }
 
-function release(house: House): void {
+function unmountRecord(house: House): void {
   house.api.update(VOLUME, (volume) => ({ ...volume, status: { phase: "Released" } }), { subresource: "status" });
 }
 
@@ -47,7 +47,7 @@ describe("a volume whose claim is gone", () => {
     house.api.delete(CLAIM);
     await house.pass(1_000);
 
-    release(house);
+    unmountRecord(house);
     await house.pass(1_000);
 
     expect(marksOf(house)).toMatchObject({ "mounted-on": { nodes: ["n1"] } });
@@ -57,7 +57,7 @@ describe("a volume whose claim is gone", () => {
     const { house, leader, n1 } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
-    release(house);
+    unmountRecord(house);
     await house.until(() => marksOf(house)["mounted-on"] !== undefined);
     await house.pass(1_000);
     n1.unmount("web");
@@ -72,7 +72,7 @@ describe("a volume whose claim is gone", () => {
     const { house, leader, n2 } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
-    release(house);
+    unmountRecord(house);
     await house.until(() => marksOf(house)["mounted-on"] !== undefined);
     house.api.delete(nodeRef("n1"));
     house.api.delete(podRef("agent-n1", "mooring-agents"));
@@ -132,7 +132,7 @@ describe("a volume that an earlier leader called mounted", () => {
     const { house, n1, n2, leader } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
-    release(house);
+    unmountRecord(house);
     await house.until(() => marksOf(house)["mounted-on"] !== undefined);
     await leader.stop();
     n1.unmount("web");

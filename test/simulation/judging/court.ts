@@ -81,7 +81,7 @@ export class Court {
     // A claim that somebody keeps in use by hand is not told of its end, so that this may change its status still.
     const open = this.#claims.filter((claim) => this.#isKeptByHand(claim)).map(({ volume }) => `/name/${volume.pv}`);
     for (const { name, disk } of this.#world.nodes) {
-      const all = disk.newest?.releases ?? [];
+      const all = disk.newest?.unmountRecords ?? [];
       const kept = all.filter(({ id }) => !open.some((volume) => id.endsWith(volume)));
       if (kept.length < all.length && kept.length === 0) this.docket.excuse("journal", FORGED_NODE);
       else

@@ -8,7 +8,7 @@ const message = v.object({
   bootId: v.string(),
   instance: v.string(),
   generation: v.number(),
-  holds: v.optional(v.unknown()),
+  mountedVolumes: v.optional(v.unknown()),
 });
 
 type Message = v.InferOutput<typeof message>;
@@ -57,7 +57,7 @@ export class Copies {
     if (!this.#isKeeping || site !== "put report") return undefined;
     const sent = v.parse(message, JSON.parse(request.body ?? ""));
     this.#newest.set(sent.node, sent);
-    if (sent.holds === undefined) return undefined;
+    if (sent.mountedVolumes === undefined) return undefined;
     const kept = this.#kept.get(sent.node) ?? [];
     return (deliver) => void this.#kept.set(sent.node, [...kept.slice(1 - MOST_KEPT), { ...sent, deliver }]);
   }

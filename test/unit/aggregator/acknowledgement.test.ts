@@ -4,7 +4,16 @@ import { MooringError } from "../../../common/runtime/errors.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
-import { claimWith, holdOf, NOON, nodeWith, releaseOf, reportWith, statusWith, volumeWith } from "./world.ts";
+import {
+  claimWith,
+  mountedVolumeOf,
+  NOON,
+  nodeWith,
+  reportWith,
+  statusWith,
+  unmountRecordOf,
+  volumeWith,
+} from "./world.ts";
 
 const conflict = new ApiError("conflict", { status: 409, retryAfterMs: undefined });
 const lostAnswer = new MooringError("transport-failed", "the connection broke");
@@ -39,7 +48,7 @@ function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeRep
 /** The end of a mount by this moment. */
 function releasedNow({ clock }: Harness, podUid: string) {
   const by = clock.monotonicMs();
-  return releaseOf(podUid, { after: by - 10, by });
+  return unmountRecordOf(podUid, { after: by - 10, by });
 }
 
 afterEach(async () => {
@@ -48,46 +57,46 @@ afterEach(async () => {
 });
 
 describe("what a node may forget", () => {
-  it("a release is acknowledged when it is stored, not before", async () => {
+  it("an unmount record is acknowledged when it is stored, not before", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const released = releasedNow(harness, "pod-1");
     harness.outcomes.push({ fails: conflict, isStored: false });
 
-    const first = await harness.report(reportAt(harness, { releases: [released] }));
-    const second = await harness.report(reportAt(harness, { releases: [released] }));
+    const first = await harness.report(reportAt(harness, { unmountRecords: [released] }));
+    const second = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(1_000);
-    const third = await harness.report(reportAt(harness, { releases: [released] }));
+    const third = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect([first, second, third]).toEqual([[], [], [released.id]]);
   });
 
   it("our own write is not enough: the watch must show it", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(1_000);
     const released = releasedNow(harness, "pod-1");
     harness.outcomes.push("stored");
 
-    await harness.report(reportAt(harness, { releases: [released] }));
-    const early = await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.report(reportAt(harness, { unmountRecords: [released] }));
+    const early = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.catchUp();
-    const late = await harness.report(reportAt(harness, { releases: [released] }));
+    const late = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect([early, late]).toEqual([[], [released.id]]);
   });
 
-  it("a release beside a mount on another node is kept, and counts when that one turns out to have ended earlier", async () => {
+  it("an unmount record beside a mount on another node is kept, and counts when that one turns out to have ended earlier", async () => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(10_000);
     const early = releasedNow(harness, "pod-2");
-    const late = reportAt(harness, { node: "n2", releases: [early] });
+    const late = reportAt(harness, { node: "n2", unmountRecords: [early] });
     await harness.advance(10_000);
     const released = releasedNow(harness, "pod-1");
 
-    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(5_000);
     await harness.report({ ...late, sentAt: harness.clock.monotonicMs() });
 
@@ -96,15 +105,15 @@ describe("what a node may forget", () => {
     expect(harness.writes.at(-1)?.lastUse?.releaseId).toBe(released.id);
   });
 
-  it("of the releases beside a mount on another node only the latest is kept", async () => {
+  it("of the unmount records beside a mount on another node only the latest is kept", async () => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-9")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-9")] }));
     await harness.advance(1_000);
     const first = releasedNow(harness, "pod-1");
     await harness.advance(1_000);
     const second = releasedNow(harness, "pod-2");
 
-    const forget = await harness.report(reportAt(harness, { releases: [first, second] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [first, second] }));
 
     expect(forget).toEqual([first.id]);
   });
@@ -117,43 +126,45 @@ describe("what a node may forget", () => {
     },
     { name: "not while pods have to be listed anew", podsAt: undefined, forgets: 0 },
     { name: "once the watch of pods has come as far as the node's", podsAt: "200", forgets: 1 },
-  ])("a later release makes up for an earlier one: $name", async ({ podsAt, forgets }) => {
+  ])("a later unmount record makes up for an earlier one: $name", async ({ podsAt, forgets }) => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-9")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-9")] }));
     harness.cluster.podsAt = podsAt;
     await harness.advance(1_000);
     const first = releasedNow(harness, "pod-1");
     await harness.advance(1_000);
     const second = releasedNow(harness, "pod-2");
 
-    const forget = await harness.report(reportAt(harness, { releases: [first, second] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [first, second] }));
 
     expect(forget).toHaveLength(forgets);
   });
 
-  it("a release beside another mount on its own node is kept: that mount's end may have been read before", async () => {
+  it("an unmount record beside another mount on its own node is kept: that mount's end may have been read before", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }));
     await harness.advance(10_000);
     const suspended = releasedNow(harness, "pod-2");
     await harness.advance(10_000);
     const released = releasedNow(harness, "pod-1");
 
     // Until its pod is known to be over, an end that was read stays a mount to the agent.
-    const forget = await harness.report(reportAt(harness, { holds: [holdOf("pod-2")], releases: [released] }));
-    await harness.report(reportAt(harness, { releases: [suspended] }));
+    const forget = await harness.report(
+      reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-2")], unmountRecords: [released] }),
+    );
+    await harness.report(reportAt(harness, { unmountRecords: [suspended] }));
 
     expect(forget).toEqual([]);
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, sinceMs: NOON + 20_000, lastUse: { podUid: "pod-1" } });
   });
 
-  it("a release counts once it can be written, though its node has been gone for a day by then", async () => {
+  it("an unmount record counts once it can be written, though its node has been gone for a day by then", async () => {
     const harness = await running({ reasonDelayMs: 0 });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const down = Array.from({ length: 3_000 }, () => ({ fails: lostAnswer, isStored: false }));
     harness.outcomes.push(...down);
     await harness.advance(10_000);
-    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.report(reportAt(harness, { unmountRecords: [releasedNow(harness, "pod-1")] }));
     await harness.removeNode("n1");
     await harness.advance(2 * 86_400_000);
     const isForgotten = harness.fleet.view("n1") === undefined;
@@ -168,26 +179,29 @@ describe("what a node may forget", () => {
   it.each([
     { name: "is acknowledged by the leader that follows, and not written again", isStored: true, writes: 0 },
     { name: "is written by the leader that follows before it is acknowledged", isStored: false, writes: 1 },
-  ])("a release whose leader vanished between the write and its answer, stored $isStored, $name", async (row) => {
-    const { isStored, writes } = row;
-    const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
-    await harness.advance(10_000);
-    const released = releasedNow(harness, "pod-1");
-    harness.outcomes.push({ fails: lostAnswer, isStored });
+  ])(
+    "an unmount record whose leader vanished between the write and its answer, stored $isStored, $name",
+    async (row) => {
+      const { isStored, writes } = row;
+      const harness = await running();
+      await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+      await harness.advance(10_000);
+      const released = releasedNow(harness, "pod-1");
+      harness.outcomes.push({ fails: lostAnswer, isStored });
 
-    const before = await harness.report(reportAt(harness, { releases: [released] }));
-    const written = harness.writes.length;
-    await harness.restart();
-    const first = await harness.report(reportAt(harness, { releases: [released] }));
-    await harness.advance(1_000);
-    const then = await harness.report(reportAt(harness, { releases: [released] }));
+      const before = await harness.report(reportAt(harness, { unmountRecords: [released] }));
+      const written = harness.writes.length;
+      await harness.restart();
+      const first = await harness.report(reportAt(harness, { unmountRecords: [released] }));
+      await harness.advance(1_000);
+      const then = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
-    expect(before).toEqual([]);
-    expect([first, then]).toEqual(isStored ? [[released.id], [released.id]] : [[], [released.id]]);
-    expect(harness.writes.length - written).toBe(writes);
-    expect(harness.stored.get("shop/data")?.status).toMatchObject({ unused: true, sinceMs: NOON + 10_000 });
-  });
+      expect(before).toEqual([]);
+      expect([first, then]).toEqual(isStored ? [[released.id], [released.id]] : [[], [released.id]]);
+      expect(harness.writes.length - written).toBe(writes);
+      expect(harness.stored.get("shop/data")?.status).toMatchObject({ unused: true, sinceMs: NOON + 10_000 });
+    },
+  );
 
   it.each([
     { name: "may not write", fails: new ApiError("forbidden", { status: 403, retryAfterMs: undefined }) },
@@ -197,14 +211,14 @@ describe("what a node may forget", () => {
     "of a claim whose status it $name, it keeps the latest release and no more, for as long as it takes",
     async (row) => {
       const harness = await running();
-      await harness.report(reportAt(harness, { holds: [holdOf("pod-0")] }));
+      await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-0")] }));
       harness.outcomes.push(...Array.from({ length: 500 }, () => ({ fails: row.fails, isStored: false })));
 
       let open: readonly ReturnType<typeof releasedNow>[] = [];
       for (let pod = 0; pod < 20; pod += 1) {
         await harness.advance(600_000);
         open = [...open, releasedNow(harness, `pod-${pod}`)];
-        const forget = await harness.report(reportAt(harness, { releases: [...open] }));
+        const forget = await harness.report(reportAt(harness, { unmountRecords: [...open] }));
         open = open.filter(({ id }) => forget?.includes(id) !== true);
       }
       harness.outcomes.splice(0);
@@ -222,32 +236,34 @@ describe("what a node may forget", () => {
 
   it("two agents on one node for a moment end nothing too early and lose nothing", async () => {
     const harness = await running();
-    const both = { instance: "run-1", holds: [holdOf("pod-1"), holdOf("pod-2")] };
+    const both = { instance: "run-1", mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] };
     await harness.report(reportAt(harness, both));
     await harness.advance(1_000);
     await harness.report(reportAt(harness, { ...both, instance: "run-2" }));
     await harness.advance(1_000);
     const first = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { instance: "run-1", holds: [holdOf("pod-2")], releases: [first] }));
+    await harness.report(
+      reportAt(harness, { instance: "run-1", mountedVolumes: [mountedVolumeOf("pod-2")], unmountRecords: [first] }),
+    );
     await harness.advance(1_000);
     // The second one read later that both are gone, and stamps the first end anew.
     const again = releasedNow(harness, "pod-1");
     const last = releasedNow(harness, "pod-2");
-    const forget = await harness.report(reportAt(harness, { instance: "run-2", releases: [again, last] }));
+    const forget = await harness.report(reportAt(harness, { instance: "run-2", unmountRecords: [again, last] }));
     await harness.advance(1_000);
-    const toFirst = await harness.report(reportAt(harness, { instance: "run-1", releases: [first, last] }));
+    const toFirst = await harness.report(reportAt(harness, { instance: "run-1", unmountRecords: [first, last] }));
     await harness.advance(1);
-    const toSecond = await harness.report(reportAt(harness, { instance: "run-2", releases: [again, last] }));
+    const toSecond = await harness.report(reportAt(harness, { instance: "run-2", unmountRecords: [again, last] }));
 
     expect(forget).toEqual([first.id, again.id]);
     expect([toFirst, toSecond].map((ids) => ids?.includes(last.id))).toEqual([true, true]);
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, sinceMs: NOON + 3_000, lastUse: { podUid: "pod-2" } });
   });
 
-  it("a release whose volume and claim are still to come is kept for a quarter of an hour", async () => {
+  it("an unmount record whose volume and claim are still to come is kept for a quarter of an hour", async () => {
     const harness = await running({ claims: [], volumes: [] });
     const released = releasedNow(harness, "pod-1");
-    const tell = () => harness.report(reportAt(harness, { releases: [released] }));
+    const tell = () => harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     const first = await tell();
     await harness.advance(899_000);
@@ -267,9 +283,9 @@ describe("what a node may forget", () => {
     await harness.advance(7_200_000);
     await harness.restart();
 
-    const early = await harness.report(reportAt(harness, { releases: [released] }));
+    const early = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(900_000);
-    const late = await harness.report(reportAt(harness, { releases: [released] }));
+    const late = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect([early, late]).toEqual([[], [released.id]]);
   });
@@ -279,7 +295,7 @@ describe("what a node may forget", () => {
     await harness.advance(900_000);
     const released = releasedNow(harness, "pod-1");
 
-    const forget = await harness.report(reportAt(harness, { releases: [released] }), { atMs: NOON + 86_400_000 });
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [released] }), { atMs: NOON + 86_400_000 });
 
     expect(forget).toEqual([]);
   });
@@ -291,11 +307,11 @@ describe("what a node may forget", () => {
       name: "is shown as the one that had its name before, of which a later use is stored",
       claims: [claimWith({ uid: "claim-0", volume: "pv-0", status: unusedStatus(NOON + 1) })],
     },
-  ])("a release whose claim $name is kept, and counts once the claim is there", async ({ claims }) => {
+  ])("an unmount record whose claim $name is kept, and counts once the claim is there", async ({ claims }) => {
     const harness = await running({ claims });
     const released = releasedNow(harness, "pod-1");
 
-    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(2_000);
     await harness.putClaim(claimWith({ resourceVersion: "900" }));
 
@@ -303,12 +319,12 @@ describe("what a node may forget", () => {
     expect(harness.stored.get("shop/data")?.status).toMatchObject({ reason: "Unmounted", sinceMs: NOON });
   });
 
-  it("a release whose claim is gone is forgotten after that time, too", async () => {
+  it("an unmount record whose claim is gone is forgotten after that time, too", async () => {
     const harness = await running({ claims: [] });
     const released = releasedNow(harness, "pod-1");
-    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(900_000);
-    const later = await harness.report(reportAt(harness, { releases: [released] }));
+    const later = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect([forget, later]).toEqual([[], [released.id]]);
   });
@@ -317,13 +333,13 @@ describe("what a node may forget", () => {
     const harness = await running({ claims: [] });
     await harness.advance(7_200_000);
     const released = releasedNow(harness, "pod-1");
-    const forget = await harness.report(reportAt(harness, { releases: [released] }));
+    const forget = await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.putNode(nodeWith("n1", "boot-2"));
     const tell = (sinceBootMs: number) => {
       const read = { beganAt: sinceBootMs - 1, endedAt: sinceBootMs };
       const fresh = { bootId: "boot-2", instance: "run-2", read, sentAt: sinceBootMs };
       const before = { id: released.id, volume: released.volume, podUid: released.podUid, by: 0 };
-      return harness.report(reportAt(harness, { ...fresh, releases: [before] }));
+      return harness.report(reportAt(harness, { ...fresh, unmountRecords: [before] }));
     };
     await harness.advance(30_000);
     const early = await tell(20_000);
@@ -337,7 +353,7 @@ describe("what a node may forget", () => {
     const harness = await running({ claims: [] });
     await harness.advance(7_200_000);
     const released = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.report(reportAt(harness, { unmountRecords: [released] }));
     const tellPutBack = async () => {
       await harness.advance(30_000);
       const sentAt = harness.clock.monotonicMs() - 3_600_000;
@@ -353,7 +369,7 @@ describe("what a node may forget", () => {
 
   it("a volume that comes after the report that names it brings the claim's status", async () => {
     const harness = await running({ volumes: [] });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     harness.cluster.volumes.set("pv-1", volumeWith());
     harness.reconciler.enqueue("shop/data");

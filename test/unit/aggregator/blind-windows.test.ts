@@ -4,14 +4,14 @@ import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
 import {
   claimWith,
-  holdOf,
   mountedStatus,
+  mountedVolumeOf,
   NOON,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
   statusWith,
+  unmountRecordOf,
   volumeWith,
 } from "./world.ts";
 
@@ -345,19 +345,22 @@ describe("a Stale node", () => {
     const harness = await silent({ claims, nodes: [nodeWith("n1"), nodeWith("n2")] });
     await wait(harness, 2);
 
-    await tell(harness, [], { node: "n2", releases: [releaseOf("pod-1", { after: at(12.5), by: at(12.75) })] });
+    await tell(harness, [], {
+      node: "n2",
+      unmountRecords: [unmountRecordOf("pod-1", { after: at(12.5), by: at(12.75) })],
+    });
 
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 12.75 * MIN });
   });
 });
 
 describe("a claim that was in use when the aggregator went away", () => {
-  const releases = [releaseOf("pod-1", { after: at(4), by: at(5) })];
+  const unmountRecords = [unmountRecordOf("pod-1", { after: at(4), by: at(5) })];
 
   it("ended when its node says, to the second, though its pod vanished while nobody watched", async () => {
     const harness = await back({ claims: [claimWith({ status: mountedStatus(["n1"]) })] });
 
-    await tell(harness, [], { releases });
+    await tell(harness, [], { unmountRecords });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([
@@ -371,7 +374,7 @@ describe("a claim that was in use when the aggregator went away", () => {
 
     await tell(harness, [[6, 9]], { node: "n2" });
     await wait(harness, 1);
-    await tell(harness, [], { releases });
+    await tell(harness, [], { unmountRecords });
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(9);
@@ -386,7 +389,7 @@ describe("a claim that was in use when the aggregator went away", () => {
     await wait(harness, 60);
     const waiting = harness.writes.slice();
 
-    await tell(harness, [], { holds: [holdOf("pod-1")] });
+    await tell(harness, [], { mountedVolumes: [mountedVolumeOf("pod-1")] });
     await wait(harness, 1);
 
     expect(waiting).toMatchObject([{ unused: false, message: expect.stringContaining("n1") }]);
@@ -396,12 +399,12 @@ describe("a claim that was in use when the aggregator went away", () => {
 
 describe("a claim that was mounted when leaders changed and its node's agent was replaced", () => {
   const claims = [claimWith({ status: mountedStatus(["n1"]) })];
-  const releases = [releaseOf("pod-1", { after: at(4), by: at(5) })];
+  const unmountRecords = [unmountRecordOf("pod-1", { after: at(4), by: at(5) })];
 
   it("ended when the agent's journal says, not when the agent was back", async () => {
     const harness = await back({ gaps: [], claims });
 
-    await tell(harness, [[7, 7.5]], { releases });
+    await tell(harness, [[7, 7.5]], { unmountRecords });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([{ sinceMs: NOON + 5 * MIN, lastUse: { pod: "shop/pod-1" } }]);
@@ -429,7 +432,7 @@ describe("a use that came and went while the aggregator was away", () => {
       { at: at(6), ms: NOON + 6 * MIN },
       { at: nowMs - BOOT, ms: nowMs },
     ];
-    await tell(harness, [], { releases: [releaseOf("pod-1", { after: at(6), by: at(7) })], marks });
+    await tell(harness, [], { unmountRecords: [unmountRecordOf("pod-1", { after: at(6), by: at(7) })], marks });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([

@@ -1,7 +1,7 @@
 import type { Pod } from "../../../aggregator/core/cluster-objects.ts";
-import type { BlindSpan, Release } from "../../../common/storage/node-report.ts";
+import type { BlindSpan, UnmountRecord } from "../../../common/storage/node-report.ts";
 import type { Harness } from "./harness.ts";
-import { holdOf, nodeWith, podWith, reportWith } from "./world.ts";
+import { mountedVolumeOf, nodeWith, podWith, reportWith } from "./world.ts";
 
 /** What really happened: one pod's mount of the claim. Milliseconds of the wall clock. */
 export interface TrueUse {
@@ -19,8 +19,8 @@ export class BlindNode {
   toldUntil = 0;
   boot = 1;
   bootedAt: number;
-  holds = new Map<string, number>();
-  releases: Release[] = [];
+  mountedVolumes = new Map<string, number>();
+  unmountRecords: UnmountRecord[] = [];
   blind: BlindSpan[] = [];
   lastRead: number | undefined;
   instance = 1;
@@ -39,15 +39,19 @@ export class BlindNode {
     if (!this.isAgentUp) return;
     const stamp = nowMs - this.bootedAt;
     if (this.lastRead === undefined) this.blind = [{ to: stamp }];
-    for (const [podUid, after] of this.holds) if (!this.mounts.has(podUid)) this.#release(podUid, { after, by: stamp });
-    for (const podUid of this.mounts) this.holds.set(podUid, stamp);
+    for (const [podUid, after] of this.mountedVolumes)
+      if (!this.mounts.has(podUid)) this.#unmountRecord(podUid, { after, by: stamp });
+    for (const podUid of this.mounts) this.mountedVolumes.set(podUid, stamp);
     this.lastRead = stamp;
   }
 
-  #release(podUid: string, span: { readonly after?: number; readonly by: number }): void {
-    this.holds.delete(podUid);
+  #unmountRecord(podUid: string, span: { readonly after?: number; readonly by: number }): void {
+    this.mountedVolumes.delete(podUid);
     const volume = { by: "name", name: "pv-1" } as const;
-    this.releases = [...this.releases, { id: `${this.bootId}/${span.by}/${podUid}`, volume, podUid, ...span }];
+    this.unmountRecords = [
+      ...this.unmountRecords,
+      { id: `${this.bootId}/${span.by}/${podUid}`, volume, podUid, ...span },
+    ];
   }
 
   /** The agent comes back with its journal. */
@@ -65,7 +69,7 @@ export class BlindNode {
     this.mounts.clear();
     this.boot += 1;
     this.bootedAt = nowMs;
-    for (const podUid of [...this.holds.keys()]) this.#release(podUid, { by: 0 });
+    for (const podUid of [...this.mountedVolumes.keys()]) this.#unmountRecord(podUid, { by: 0 });
     this.lastRead = undefined;
     this.instance += 1;
   }
@@ -147,19 +151,22 @@ export class BlindWorld {
   /** The agent reads, and what it says arrives unless the aggregator is away. */
   async report(node: BlindNode): Promise<void> {
     node.read(this.#now);
-    const { name, bootId, blind, lastRead, instance, holds, releases, bootedAt } = node;
+    const { name, bootId, blind, lastRead, instance, mountedVolumes, unmountRecords, bootedAt } = node;
     if (!node.isAgentUp || !this.isAggregatorUp || lastRead === undefined) return;
     const sentAt = this.#now - bootedAt;
     const forget = await this.#harness.report(
       reportWith({
-        ...{ node: name, bootId, instance: `run-${instance}`, generation: this.#version, sentAt, releases },
+        ...{ node: name, bootId, instance: `run-${instance}`, generation: this.#version, sentAt, unmountRecords },
         ...{ read: { beganAt: lastRead, endedAt: lastRead }, blind, observedSince: blind.at(-1)?.to ?? 0 },
-        ...{ holds: [...holds.keys()].map((uid) => holdOf(uid)), podsResourceVersion: String(this.#version) },
+        ...{
+          mountedVolumes: [...mountedVolumes.keys()].map((uid) => mountedVolumeOf(uid)),
+          podsResourceVersion: String(this.#version),
+        },
       }),
     );
     if (forget === undefined) return;
     node.toldUntil = bootedAt + lastRead;
-    node.releases = releases.filter(({ id }) => !forget.includes(id));
+    node.unmountRecords = unmountRecords.filter(({ id }) => !forget.includes(id));
   }
 
   async reboot(node: BlindNode): Promise<void> {

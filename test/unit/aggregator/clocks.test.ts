@@ -5,7 +5,7 @@ import type { Mark } from "../../../common/storage/node-report.ts";
 import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
 import { httpDate } from "../../simulation/engine/times.ts";
 import { Harness } from "./harness.ts";
-import { claimWith, holdOf, NOON, nodeWith, releaseOf, reportWith, volumeWith } from "./world.ts";
+import { claimWith, mountedVolumeOf, NOON, nodeWith, reportWith, unmountRecordOf, volumeWith } from "./world.ts";
 
 /**
  * One use of a claim, told through clocks that are wrong: the node's boot clock, the clocks of the aggregator's machine, and those of the
@@ -125,15 +125,15 @@ class Scene {
     const endedAt = this.#nodeMs;
     await this.pass(way.untilSentMs);
     await this.pass(way.nodeSleepMs, "node");
-    const released = isMounted ? [] : [releaseOf("pod-1", { after: since ?? 0, by: endedAt })];
+    const released = isMounted ? [] : [unmountRecordOf("pod-1", { after: since ?? 0, by: endedAt })];
     const report = reportWith({
       read: { beganAt: endedAt - READ_MS / 2, endedAt },
       sentAt: this.#nodeMs,
       generation: isMounted ? 1 : 2,
       driftPpm: this.#clocks.nodeDriftPpm,
       marks: [...this.#marks],
-      holds: isMounted ? [holdOf("pod-1")] : [],
-      releases: released,
+      mountedVolumes: isMounted ? [mountedVolumeOf("pod-1")] : [],
+      unmountRecords: released,
     });
     await this.pass(way.transitMs);
     await this.pass(way.ownSleepMs, "own");

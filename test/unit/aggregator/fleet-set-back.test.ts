@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
-import { holdOf, NOON, releaseOf, reportWith } from "./world.ts";
+import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "./world.ts";
 
 const HOUR = 3_600_000;
 
@@ -21,9 +21,13 @@ function heardAtNoon() {
     clock.pass(ms);
     elapsed += ms;
   };
-  const released = releaseOf("pod-9", { after: 2 * HOUR - 500, by: 2 * HOUR - 400 });
+  const released = unmountRecordOf("pod-9", { after: 2 * HOUR - 500, by: 2 * HOUR - 400 });
   const marks = [{ at: 2 * HOUR - 2, ms: NOON - 2 }];
-  tell(2 * HOUR, { holds: [holdOf("pod-1"), holdOf("pod-2")], releases: [released], marks });
+  tell(2 * HOUR, {
+    mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")],
+    unmountRecords: [released],
+    marks,
+  });
   return { fleet, tell, wait };
 }
 
@@ -58,11 +62,11 @@ describe("a node whose boot clock has gone back within its boot", () => {
   });
 
   it("ended by its read what it showed before and shows no longer, and nothing else", () => {
-    const { fleet } = putBack({ holds: [holdOf("pod-2")] });
+    const { fleet } = putBack({ mountedVolumes: [mountedVolumeOf("pod-2")] });
 
     const view = fleet.view("n1");
-    const [told, inferred, ...others] = [...(view?.releases.values() ?? [])];
-    expect(view?.holds.map(({ podUid }) => podUid)).toEqual(["pod-2"]);
+    const [told, inferred, ...others] = [...(view?.unmountRecords.values() ?? [])];
+    expect(view?.mountedVolumes.map(({ podUid }) => podUid)).toEqual(["pod-2"]);
     expect(others).toEqual([]);
     expect(inferred).toMatchObject({ podUid: "pod-1", byMs: NOON + 150_000 - 0.999_999, isTold: false });
     // From the begin of the read that still showed it.
@@ -71,10 +75,10 @@ describe("a node whose boot clock has gone back within its boot", () => {
   });
 
   it("tells ends that are later than those from before, whatever their stamps", () => {
-    const released = releaseOf("pod-2", { after: HOUR - 20, by: HOUR - 10 });
-    const { fleet } = putBack({ releases: [released] });
+    const released = unmountRecordOf("pod-2", { after: HOUR - 20, by: HOUR - 10 });
+    const { fleet } = putBack({ unmountRecords: [released] });
 
-    const [before, , after] = [...(fleet.view("n1")?.releases.values() ?? [])].toSorted(
+    const [before, , after] = [...(fleet.view("n1")?.unmountRecords.values() ?? [])].toSorted(
       (one, other) => one.timeline - other.timeline,
     );
     expect([before?.podUid, after?.podUid]).toEqual(["pod-9", "pod-1"]);
@@ -82,16 +86,18 @@ describe("a node whose boot clock has gone back within its boot", () => {
   });
 
   it("began all that it shows by its own word: stamps of the clock from before mean nothing", () => {
-    const { fleet } = putBack({ holds: [holdOf("pod-2")] });
+    const { fleet } = putBack({ mountedVolumes: [mountedVolumeOf("pod-2")] });
 
-    expect(fleet.view("n1")?.holds).toMatchObject([{ podUid: "pod-2", beganByMs: NOON + 150_000 - (HOUR + 120_000) }]);
+    expect(fleet.view("n1")?.mountedVolumes).toMatchObject([
+      { podUid: "pod-2", beganByMs: NOON + 150_000 - (HOUR + 120_000) },
+    ]);
   });
 
   it("has to tell the whole: a heartbeat may call another state by a number that is known", () => {
     const { fleet, tell, wait } = putBack({}, 4);
     const {
-      holds: _,
-      releases: __,
+      mountedVolumes: _,
+      unmountRecords: __,
       ...heartbeat
     } = reportWith({
       read: { beganAt: HOUR + 119_998, endedAt: HOUR + 119_999 },
@@ -130,12 +136,11 @@ describe("a node whose boot clock has gone back within its boot", () => {
   it("and another node that is its copy, boot and all, have nothing to do with each other", () => {
     const { fleet, tell } = heardAtNoon();
 
-    const copy = tell(HOUR, { node: "n2", holds: [holdOf("pod-7")] });
+    const copy = tell(HOUR, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-7")] });
 
     expect(copy.kind).toBe("accepted");
-    expect([fleet.view("n1"), fleet.view("n2")].map((view) => view?.holds.map(({ podUid }) => podUid))).toEqual([
-      ["pod-1", "pod-2"],
-      ["pod-7"],
-    ]);
+    expect(
+      [fleet.view("n1"), fleet.view("n2")].map((view) => view?.mountedVolumes.map(({ podUid }) => podUid)),
+    ).toEqual([["pod-1", "pod-2"], ["pod-7"]]);
   });
 });

@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
-import { NOON, releaseOf, reportWith } from "./world.ts";
+import { NOON, reportWith, unmountRecordOf } from "./world.ts";
 
 const MIB = 1024 * 1024;
 const RECEIPT = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 
 /** The report of a round, with so many ends of use that no other round tells. */
 function round(number: number, ends: number, volumeOf: (end: number) => string): NodeReport {
-  const releases = Array.from({ length: ends }, (_, index): Release => {
+  const unmountRecords = Array.from({ length: ends }, (_, index): UnmountRecord => {
     const end = number * ends + index;
     const podUid = `3b1c1d9e-1c5b-4e7e-8f0a-${String(end).padStart(12, "0")}`;
-    return { ...releaseOf(podUid, { after: 10, by: 20 + number }), volume: { by: "name", name: volumeOf(end) } };
+    return { ...unmountRecordOf(podUid, { after: 10, by: 20 + number }), volume: { by: "name", name: volumeOf(end) } };
   });
   const read = { beganAt: 1_000 + number, endedAt: 1_000 + number };
-  return reportWith({ generation: number + 1, read, observedSince: 500, releases });
+  return reportWith({ generation: number + 1, read, observedSince: 500, unmountRecords });
 }
 
 function take(fleet: FleetState, reports: readonly NodeReport[]): readonly string[] {
@@ -55,7 +55,7 @@ describe("what is remembered of a node", () => {
     const reports = Array.from({ length: 4 }, (_, number) => round(number, 3_000, (end) => `pvc-${end}`));
     const kinds = take(fleet, reports);
 
-    fleet.settle("n1", [...(fleet.view("n1")?.releases.keys() ?? [])]);
+    fleet.settle("n1", [...(fleet.view("n1")?.unmountRecords.keys() ?? [])]);
     const later = fleet.accept(
       round(4, 3_000, (end) => `pvc-${end}`),
       RECEIPT,
@@ -76,11 +76,11 @@ describe("what is remembered of a node", () => {
 
   it("is bounded for all nodes together, and whoever has little is always taken", () => {
     const fleet = new FleetState(createFakeClock());
-    const { releases, ...head } = round(0, 3_000, (end) => `pvc-${end}`);
-    const long = releases.map((release) => ({ ...release, id: release.id.padEnd(512, "x") }));
+    const { unmountRecords, ...head } = round(0, 3_000, (end) => `pvc-${end}`);
+    const long = unmountRecords.map((unmountRecord) => ({ ...unmountRecord, id: unmountRecord.id.padEnd(512, "x") }));
 
     const kinds = Array.from({ length: 60 }, (_, index) => {
-      const report = { ...head, node: `n${index}`, releases: long };
+      const report = { ...head, node: `n${index}`, unmountRecords: long };
       return fleet.accept(report, RECEIPT).kind;
     });
     const little = fleet.accept({ ...round(0, 500, (end) => `pvc-${end}`), node: "little" }, RECEIPT);

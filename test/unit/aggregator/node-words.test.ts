@@ -4,14 +4,14 @@ import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
 import {
   claimWith,
-  holdOf,
   mountedStatus,
+  mountedVolumeOf,
   NOON,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
   statusWith,
+  unmountRecordOf,
   volumeWith,
 } from "./world.ts";
 
@@ -83,7 +83,7 @@ describe("a node without an agent", () => {
 
   it("what it had mounted when its agent left stays mounted, over a restart of the aggregator, too", async () => {
     const harness = await running({ livingKubelets: ["n1"] });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     await harness.advance(3_600_000);
     const before = statusOf(harness);
@@ -97,7 +97,7 @@ describe("a node without an agent", () => {
 
   it("what it had mounted has ended when another boot stands on its object", async () => {
     const harness = await running({ livingKubelets: ["n1"] });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(3_600_000);
 
     await harness.putNode(nodeWith("n1", "boot-2"));
@@ -110,7 +110,7 @@ describe("a node without an agent", () => {
   it("a pod that runs on in another boot ends when it is seen to", async () => {
     const harness = await running({ livingKubelets: ["n1"] });
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.putNode(nodeWith("n1", "boot-2"));
     await harness.advance(3_600_000);
 
@@ -143,14 +143,16 @@ describe("a Stale node", () => {
 
   it("delays the claims whose volume it has staged, and names itself", async () => {
     const harness = await running({ nodes });
-    await harness.report(reportAt(harness, { holds: [staging] }));
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [staging] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(80_000);
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(20_000);
 
     const by = harness.clock.monotonicMs();
-    await harness.report(reportAt(harness, { node: "n2", releases: [releaseOf("pod-2", { after: by - 5, by })] }));
+    await harness.report(
+      reportAt(harness, { node: "n2", unmountRecords: [unmountRecordOf("pod-2", { after: by - 5, by })] }),
+    );
     await harness.advance(5_000);
     const waiting = statusOf(harness);
     await harness.report(reportAt(harness));
@@ -164,16 +166,18 @@ describe("a Stale node", () => {
 
   it("delays no claim that it has nothing to do with, and writes nothing by falling silent", async () => {
     const harness = await running({ nodes });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-9", "pv-9")] }));
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-9", "pv-9")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(80_000);
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     const before = harness.writes.length;
     await harness.advance(20_000);
     const after = harness.writes.length;
 
     const by = harness.clock.monotonicMs();
-    await harness.report(reportAt(harness, { node: "n2", releases: [releaseOf("pod-2", { after: by - 5, by })] }));
+    await harness.report(
+      reportAt(harness, { node: "n2", unmountRecords: [unmountRecordOf("pod-2", { after: by - 5, by })] }),
+    );
 
     expect(after).toBe(before);
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted" });
@@ -235,7 +239,7 @@ describe("a node that the volume is attached to", () => {
     const harness = await running({ claims, volumes: [volumeWith({ csi }), volumeWith({ ...copy, csi })] });
     const staging = { kind: "staging", volume: { by: "handle", ...csi }, since: 0 } as const;
 
-    await harness.report(reportAt(harness, { holds: [staging, holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [staging, mountedVolumeOf("pod-1")] }));
 
     expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted" });
     expect(statusOf(harness, "shop/copy")).toMatchObject({ unused: true });
@@ -244,7 +248,7 @@ describe("a node that the volume is attached to", () => {
 });
 
 describe("a node that is gone", () => {
-  const mounted = { holds: [holdOf("pod-1")] };
+  const mounted = { mountedVolumes: [mountedVolumeOf("pod-1")] };
 
   /** The claim is mounted on `n1`, whose object was deleted six minutes ago. */
   async function withGoneNode(): Promise<Harness> {
@@ -305,12 +309,12 @@ describe("a node that is gone", () => {
 
   it("its real end replaces the one that was assumed, and the time is no earlier for that", async () => {
     const harness = await withGoneNode();
-    const released = releaseOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
+    const released = unmountRecordOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
 
     const ageMs = harness.clock.monotonicMs() - released.by;
     const marks = [{ at: released.by - 10, ms: harness.clock.wallMs() - ageMs - 10 }];
-    const early = await harness.report(reportAt(harness, { releases: [released], marks }));
-    const late = await harness.report(reportAt(harness, { releases: [released] }));
+    const early = await harness.report(reportAt(harness, { unmountRecords: [released], marks }));
+    const late = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect(statusOf(harness)).toMatchObject({
       unused: true,
@@ -369,13 +373,13 @@ describe("a node that is gone", () => {
 
   it("a report of a read that began before it was given up is not the last word", async () => {
     const harness = await withGoneNode();
-    const released = releaseOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
-    const late = reportAt(harness, { releases: [released] });
+    const released = unmountRecordOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
+    const late = reportAt(harness, { unmountRecords: [released] });
     const read = { beganAt: 1_800_000 + 99_999, endedAt: 1_800_000 + 100_000 };
 
     await harness.report({ ...late, read });
     const before = statusOf(harness);
-    const { holds: _, releases: __, ...head } = reportAt(harness, { generation: late.generation });
+    const { mountedVolumes: _, unmountRecords: __, ...head } = reportAt(harness, { generation: late.generation });
     await harness.report(head);
 
     expect(before).toMatchObject({ reason: "NodeGone" });
@@ -428,13 +432,13 @@ describe("a node that is gone", () => {
     const nodes = [nodeWith("n1"), nodeWith("n2")];
     const harness = await running({ nodes });
     await harness.report(reportAt(harness, mounted));
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.removeNode("n1");
     const by = harness.clock.monotonicMs() + 1_000;
     await harness.advance(2 * 86_400_000);
 
-    const releases = [releaseOf("pod-2", { after: by - 10, by })];
-    await harness.report(reportAt(harness, { node: "n2", releases }));
+    const unmountRecords = [unmountRecordOf("pod-2", { after: by - 10, by })];
+    await harness.report(reportAt(harness, { node: "n2", unmountRecords }));
 
     expect(harness.fleet.view("n1")).toBeUndefined();
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NodeGone", sinceMs: NOON + 300_000 });
@@ -450,7 +454,7 @@ describe("a generic ephemeral volume", () => {
     const harness = await running({ claims, volumes });
 
     await harness.putPod(pod);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.putPod({ ...pod, isTerminal: true, resourceVersion: "300" });
 
     expect(harness.writes).toMatchObject([{ unused: true, reason: "NeverObservedInUse" }]);
@@ -461,7 +465,7 @@ describe("a generic ephemeral volume", () => {
     await harness.report(reportAt(harness));
 
     await harness.putPod(pod);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(5_000);
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Referenced", "Mounted"]);
@@ -478,14 +482,14 @@ describe("what is remembered", () => {
     await harness.catchUp();
     const rest = harness.reconciler.remembered;
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(10_000);
     const used = harness.reconciler.remembered;
 
     const by = harness.clock.monotonicMs();
     await harness.removePod("pod-1", "300");
-    const releases = [releaseOf("pod-1", { after: by - 10, by })];
-    await harness.report(reportAt(harness, { podsResourceVersion: "300", releases }));
+    const unmountRecords = [unmountRecordOf("pod-1", { after: by - 10, by })];
+    await harness.report(reportAt(harness, { podsResourceVersion: "300", unmountRecords }));
     await harness.catchUp();
     await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
     await harness.enqueueAll();

@@ -2,9 +2,18 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../aggregator/core/cluster-objects.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import { Harness } from "./harness.ts";
-import { claimWith, holdOf, NOON, nodeWith, podWith, releaseOf, reportWith, volumeWith } from "./world.ts";
+import {
+  claimWith,
+  mountedVolumeOf,
+  NOON,
+  nodeWith,
+  podWith,
+  reportWith,
+  unmountRecordOf,
+  volumeWith,
+} from "./world.ts";
 
 /** A story of one claim and its pods, told to the aggregator in any order; all of it is over when the telling begins. */
 
@@ -78,10 +87,15 @@ function podEvents(plans: readonly Plan[]): readonly PodEvent[] {
 function reportOf(plans: readonly Plan[], node: number, read: number): NodeReport {
   const endedAt = BOOT_MS + readAt(node, read);
   const mine = plans.map((one, index) => ({ ...one, uid: `pod-${index}` })).filter((one) => one.node === node);
-  const releases: Release[] = mine.flatMap((one) =>
+  const unmountRecords: UnmountRecord[] = mine.flatMap((one) =>
     one.until === undefined || one.until >= read
       ? []
-      : [releaseOf(one.uid, { after: BOOT_MS + readAt(node, one.until), by: BOOT_MS + readAt(node, one.until + 1) })],
+      : [
+          unmountRecordOf(one.uid, {
+            after: BOOT_MS + readAt(node, one.until),
+            by: BOOT_MS + readAt(node, one.until + 1),
+          }),
+        ],
   );
   const held = mine.filter(({ from, until }) => from < read && (until === undefined || until >= read));
   const seen = podEvents(plans).filter(({ atMs }) => atMs < readAt(node, read));
@@ -92,8 +106,8 @@ function reportOf(plans: readonly Plan[], node: number, read: number): NodeRepor
     sentAt: endedAt,
     observedSince: BOOT_MS,
     podsResourceVersion: seen.at(-1)?.version ?? "999",
-    holds: held.map(({ uid }) => holdOf(uid)),
-    releases,
+    mountedVolumes: held.map(({ uid }) => mountedVolumeOf(uid)),
+    unmountRecords,
   });
 }
 
@@ -143,7 +157,13 @@ const story = fc.array(plan, { maxLength: 5 }).chain((plans) => {
 function essence(status: ClaimStatus | undefined) {
   if (status?.unused !== true) return status?.reason;
   const { reason, lastUse } = status;
-  return { reason, release: lastUse?.releaseId, at: lastUse?.releasedAtMs, pod: lastUse?.pod, node: lastUse?.node };
+  return {
+    reason,
+    unmountRecord: lastUse?.releaseId,
+    at: lastUse?.releasedAtMs,
+    pod: lastUse?.pod,
+    node: lastUse?.node,
+  };
 }
 
 /** Nodes whose mounts go on and that the status does not name: a leader that has just begun would not wait for their reports. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../../common/storage/claim.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import { Harness } from "./harness.ts";
-import { claimWith, nodeWith, podWith, releaseOf, reportWith, volumeWith } from "./world.ts";
+import { claimWith, nodeWith, podWith, reportWith, unmountRecordOf, volumeWith } from "./world.ts";
 
 /** So many claims as are still fast; on a real API server there may be a hundred times more (test/bench). */
 const CLAIMS = 2_000;
@@ -56,17 +56,17 @@ async function started(present: readonly Claim[]): Promise<Harness> {
 function reportOf({ clock }: Harness, node: string, fields: Partial<NodeReport> = {}): NodeReport {
   const endedAt = clock.monotonicMs();
   const ours = ALL.filter((index) => nodeOf(index) === node);
-  const holds = ours
+  const mountedVolumes = ours
     .filter((index) => lifeOf(index) === "mounted")
     .map((index) => {
       const volume = { by: "name", name: `pv-${index}` } as const;
       return { kind: "pod", volume, podUid: `pod-${index}`, since: 10 } as const;
     });
-  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, observedSince: 1, holds, ...fields });
+  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, observedSince: 1, mountedVolumes, ...fields });
 }
 
-function releaseOn(index: number, by: number): Release {
-  return { ...releaseOf(`pod-${index}`, { after: by - 10, by }), volume: { by: "name", name: `pv-${index}` } };
+function unmountRecordOn(index: number, by: number): UnmountRecord {
+  return { ...unmountRecordOf(`pod-${index}`, { after: by - 10, by }), volume: { by: "name", name: `pv-${index}` } };
 }
 
 /** A first aggregator sees all lives and writes what comes of them. */
@@ -76,7 +76,7 @@ beforeAll(async () => {
     const node = `n${index}`;
     const by = first.clock.monotonicMs();
     const ended = ALL.filter((one) => nodeOf(one) === node && lifeOf(one) === "released");
-    await first.report(reportOf(first, node, { releases: ended.map((one) => releaseOn(one, by)) }));
+    await first.report(reportOf(first, node, { unmountRecords: ended.map((one) => unmountRecordOn(one, by)) }));
   }
   await first.advance(60_000);
   await first.stop();
@@ -128,12 +128,14 @@ describe("a new aggregator in a cluster of 5,000 claims that have a status", () 
     const [ended, waiting] = [0, 4];
     const second = await started(claims);
     const by = second.clock.monotonicMs();
-    const left = reportOf(second, nodeOf(ended)).holds.filter(({ podUid }) => podUid !== `pod-${ended}`);
+    const left = reportOf(second, nodeOf(ended)).mountedVolumes.filter(({ podUid }) => podUid !== `pod-${ended}`);
 
     await heard(second, [nodeOf(ended), nodeOf(waiting)]);
     const early = second.writes.length;
     const other = () =>
-      second.report(reportOf(second, nodeOf(ended), { holds: left, releases: [releaseOn(ended, by)] }));
+      second.report(
+        reportOf(second, nodeOf(ended), { mountedVolumes: left, unmountRecords: [unmountRecordOn(ended, by)] }),
+      );
     await other();
     await heardOn(second, { silent: [nodeOf(ended), nodeOf(waiting)], other });
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness } from "./harness.ts";
-import { claimWith, holdOf, nodeWith, podWith, reportWith, volumeWith } from "./world.ts";
+import { claimWith, mountedVolumeOf, nodeWith, podWith, reportWith, volumeWith } from "./world.ts";
 
 const LEFT = "In use: still mounted on node n1, although every pod that names the claim has ended";
 const SILENT = `${LEFT}; no report of the mounts on n1, so this may be out of date`;
@@ -23,7 +23,7 @@ async function report(harness: Harness, fields: Partial<NodeReport> = {}): Promi
       read: { beganAt: endedAt - 1, endedAt },
       generation,
       observedSince: 1,
-      holds: [holdOf("pod-1")],
+      mountedVolumes: [mountedVolumeOf("pod-1")],
       ...fields,
     }),
   );
@@ -99,7 +99,7 @@ describe("a claim that a Stale node has mounted, by the last that was heard of i
     await report(harness, { podsResourceVersion: "300" });
     await harness.advance(6_000);
     const back = messages(harness).slice(before);
-    await report(harness, { podsResourceVersion: "300", holds: [] });
+    await report(harness, { podsResourceVersion: "300", mountedVolumes: [] });
 
     expect(back).toEqual([LEFT]);
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted" });

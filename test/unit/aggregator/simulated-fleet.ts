@@ -173,7 +173,7 @@ export class SimulatedFleet {
     const receipt = { atMs: this.#now + this.#harness.aheadMs, widthMs: 1_000 };
     const forget = await this.#harness.report(report, receipt);
     if (forget === undefined) return;
-    for (const { podUid } of [...report.holds, ...report.releases]) {
+    for (const { podUid } of [...report.mountedVolumes, ...report.unmountRecords]) {
       const use = this.uses.get(podUid ?? "");
       if (use !== undefined) use.isKnown = true;
     }

@@ -1,7 +1,7 @@
 import type { Node } from "../../../aggregator/core/cluster-objects.ts";
-import type { Mark, NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { Mark, NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import type { FakeClock } from "../../fakes/clock.ts";
-import { holdOf, nodeWith } from "./world.ts";
+import { mountedVolumeOf, nodeWith } from "./world.ts";
 
 /** A boot clock's second is off by so much at most; it is off by just that, on each node in another direction. */
 export const DRIFT = 200e-6;
@@ -12,8 +12,8 @@ export const CSI = { driver: "csi.example", handleHash: "a".repeat(64) } as cons
 /** One run of an agent: what it has read, and what it has still to tell. */
 interface Agent {
   readonly instance: string;
-  readonly holds: Map<string, { seenAt: number; readonly since: number }>;
-  releases: readonly Release[];
+  readonly mountedVolumes: Map<string, { seenAt: number; readonly since: number }>;
+  unmountRecords: readonly UnmountRecord[];
   /** The last answer, if there was one. */
   marks: readonly Mark[];
   /** The last read showed the staging mount. */
@@ -62,8 +62,8 @@ export class SimulatedNode {
     this.#runs += 1;
     this.agent = {
       instance: `run-${this.name}-${this.#runs}`,
-      holds: new Map(),
-      releases: [],
+      mountedVolumes: new Map(),
+      unmountRecords: [],
       marks: [],
       isStaged: false,
       generation: 0,
@@ -86,7 +86,7 @@ export class SimulatedNode {
   /** What the machine is now can be put back later. */
   takeSnapshot(): void {
     const { boot, mounts, isStaged, agent } = this;
-    const copy = agent && { ...agent, holds: new Map(agent.holds) };
+    const copy = agent && { ...agent, mountedVolumes: new Map(agent.mountedVolumes) };
     this.#snapshot = { boot, atMs: this.#clock.wallMs() - this.#bootedAt, mounts: [...mounts], isStaged, agent: copy };
   }
 
@@ -98,7 +98,7 @@ export class SimulatedNode {
     for (const uid of snapshot.mounts) this.mounts.add(uid);
     this.isStaged = snapshot.isStaged;
     this.#bootedAt = this.#clock.wallMs() - snapshot.atMs;
-    this.agent = snapshot.agent && { ...snapshot.agent, holds: new Map(snapshot.agent.holds) };
+    this.agent = snapshot.agent && { ...snapshot.agent, mountedVolumes: new Map(snapshot.agent.mountedVolumes) };
     return true;
   }
 
@@ -130,7 +130,7 @@ export class SimulatedNode {
     const beganAt = this.#stamp();
     this.#clock.pass(2);
     const endedAt = this.#stamp();
-    const gone = [...agent.holds].filter(([uid]) => !this.mounts.has(uid));
+    const gone = [...agent.mountedVolumes].filter(([uid]) => !this.mounts.has(uid));
     const released = gone.map(([podUid, { seenAt: after }]) => ({
       id: `boot-${this.boot}/${endedAt}/${podUid}`,
       volume: { by: "name", name: "pv-1" } as const,
@@ -138,11 +138,11 @@ export class SimulatedNode {
       after,
       by: endedAt,
     }));
-    for (const [uid] of gone) agent.holds.delete(uid);
+    for (const [uid] of gone) agent.mountedVolumes.delete(uid);
     for (const uid of this.mounts) {
-      agent.holds.set(uid, { seenAt: beganAt, since: agent.holds.get(uid)?.since ?? endedAt });
+      agent.mountedVolumes.set(uid, { seenAt: beganAt, since: agent.mountedVolumes.get(uid)?.since ?? endedAt });
     }
-    agent.releases = [...agent.releases, ...released];
+    agent.unmountRecords = [...agent.unmountRecords, ...released];
     agent.isStaged = this.isStaged;
     agent.generation += 1;
     if (agent.read === undefined) agent.observedSince = endedAt;
@@ -155,8 +155,8 @@ export class SimulatedNode {
   report(): NodeReport | undefined {
     const { agent } = this;
     if (agent?.read === undefined) return undefined;
-    const { instance, generation, read, observedSince, releases, marks, reached } = agent;
-    const uses = [...agent.holds].map(([uid, { since }]) => ({ ...holdOf(uid), since }));
+    const { instance, generation, read, observedSince, unmountRecords, marks, reached } = agent;
+    const uses = [...agent.mountedVolumes].map(([uid, { since }]) => ({ ...mountedVolumeOf(uid), since }));
     return {
       version: 1,
       node: this.name,
@@ -171,8 +171,10 @@ export class SimulatedNode {
       blind: [{ to: observedSince }],
       podsResourceVersion: String(reached),
       marks: [...marks],
-      holds: agent.isStaged ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }] : uses,
-      releases: [...releases],
+      mountedVolumes: agent.isStaged
+        ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }]
+        : uses,
+      unmountRecords: [...unmountRecords],
     };
   }
 
@@ -180,7 +182,7 @@ export class SimulatedNode {
   hear(instance: string, { forget, nowMs }: { readonly forget: readonly string[]; readonly nowMs: number }): void {
     const { agent } = this;
     if (agent?.instance !== instance) return;
-    agent.releases = agent.releases.filter(({ id }) => !forget.includes(id));
+    agent.unmountRecords = agent.unmountRecords.filter(({ id }) => !forget.includes(id));
     agent.marks = [{ at: this.#stamp(), ms: nowMs }];
   }
 }

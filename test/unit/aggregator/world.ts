@@ -1,8 +1,8 @@
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
-import type { NodeHold, NodeRelease, NodeView } from "../../../aggregator/core/node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../aggregator/core/node-view.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
-import type { NodeReport, Release } from "../../../common/storage/node-report.ts";
+import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 
 /** Values that tests of the aggregator start from: one claim `shop/data` on the volume `pv-1`, one node `n1`. */
 
@@ -77,12 +77,12 @@ export function nodeWith(name: string, bootId: string | undefined = "boot-1"): N
   return { key: name, uid: `uid-${name}`, bootId };
 }
 
-export function holdOf(podUid: string | undefined, volume = "pv-1"): NodeReport["holds"][number] {
+export function mountedVolumeOf(podUid: string | undefined, volume = "pv-1"): NodeReport["mountedVolumes"][number] {
   const of = { volume: { by: "name", name: volume }, since: 0 } as const;
   return podUid === undefined ? { kind: "staging", ...of } : { kind: "pod", podUid, ...of };
 }
 
-export function releaseOf(podUid: string, span: { readonly after: number; readonly by: number }): Release {
+export function unmountRecordOf(podUid: string, span: { readonly after: number; readonly by: number }): UnmountRecord {
   return {
     id: `boot-1/${span.by}/${podUid}`,
     volume: { by: "name", name: "pv-1" },
@@ -108,8 +108,8 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
     observedSince,
     blind: [{ to: observedSince }],
     podsResourceVersion: "200",
-    holds: [],
-    releases: [],
+    mountedVolumes: [],
+    unmountRecords: [],
     ...fields,
     read,
   };
@@ -133,8 +133,8 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     generation: 1,
     timeline: 0,
     timelineFrom: 0,
-    holds: [],
-    releases: new Map(),
+    mountedVolumes: [],
+    unmountRecords: new Map(),
     bootedMs: NOON - 86_400_000,
     readBeganMs: NOON - 1,
     readFromMs: NOON - 1,
@@ -147,7 +147,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
   };
 }
 
-export function nodeHold(podUid: string, volume = "pv-1"): NodeHold {
+export function nodeMountedVolume(podUid: string, volume = "pv-1"): NodeMountedVolume {
   return {
     kind: "pod",
     volume: { by: "name", name: volume },
@@ -158,7 +158,7 @@ export function nodeHold(podUid: string, volume = "pv-1"): NodeHold {
   };
 }
 
-export function nodeRelease(fields: Partial<NodeRelease> = {}): NodeRelease {
+export function nodeUnmountRecord(fields: Partial<NodeUnmountRecord> = {}): NodeUnmountRecord {
   return {
     id: "release-1",
     node: "n1",

@@ -40,7 +40,7 @@ describe("contextFiles", () => {
       Dockerfile: "",
       LICENSE: "",
       "agent/main.ts": "",
-      "agent/core/holds.ts": "",
+      "agent/core/mounted-volumes.ts": "",
       "node_modules/a.js": "",
     });
 
@@ -48,7 +48,7 @@ describe("contextFiles", () => {
       ".dockerignore",
       "Dockerfile",
       "LICENSE",
-      "agent/core/holds.ts",
+      "agent/core/mounted-volumes.ts",
       "agent/main.ts",
     ]);
   });

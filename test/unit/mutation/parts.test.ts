@@ -44,8 +44,8 @@ describe("partsFor", () => {
     { name: "one file of a folder", asked: ["agent/core/compact.ts"], parts: [["agent/core/compact.ts"]] },
     {
       name: "files of two folders",
-      asked: ["common/storage/claim.ts", "agent/core/compact.ts", "agent/core/holds.ts"],
-      parts: [["agent/core/compact.ts", "agent/core/holds.ts"], ["common/storage/claim.ts"]],
+      asked: ["common/storage/claim.ts", "agent/core/compact.ts", "agent/core/mounted-volumes.ts"],
+      parts: [["agent/core/compact.ts", "agent/core/mounted-volumes.ts"], ["common/storage/claim.ts"]],
     },
     {
       name: "a folder and one of its files: the folder",
@@ -59,7 +59,7 @@ describe("partsFor", () => {
   it.each([
     { asked: ["agent/core"], names: ["agent/core"] },
     { asked: ["agent/core/compact.ts"], names: ["agent/core/compact.ts"] },
-    { asked: ["agent/core/compact.ts", "agent/core/holds.ts"], names: ["agent/core, 2 files"] },
+    { asked: ["agent/core/compact.ts", "agent/core/mounted-volumes.ts"], names: ["agent/core, 2 files"] },
   ])("names what was asked for: $names", ({ asked, names }) => {
     expect(partsFor(asked).map(({ name }) => name)).toEqual(names);
   });

@@ -38,9 +38,9 @@ const WARNINGS: Readonly<Record<ClaimWarning["kind"], ClaimWarning>> = {
 
 /** One of each kind: the compiler asks for those that are new. */
 function everyEvent(): readonly { readonly by: string; readonly event: KubeEvent }[] {
-  const hold = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1" } as const;
+  const mountedVolume = { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1" } as const;
   const anomaly = anomalyEvent(
-    { kind: "anomaly", hold, pod: "team/web", why: "unmounted-while-running" },
+    { kind: "anomaly", mountedVolume, pod: "team/web", why: "unmounted-while-running" },
     { node: "n1", nowMs: NOON },
   );
   const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r1" };

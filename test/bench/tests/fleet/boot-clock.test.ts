@@ -11,7 +11,7 @@ describe("the boot clock of simulated nodes", () => {
     });
   });
 
-  it("showed, when the conditions were written, what their releases are dated by", () => {
+  it("showed, when the conditions were written, what their unmount records are dated by", () => {
     const { aheadMs } = bootClockAt({ wallMs: 9_000_000, monotonicMs: 500 }, 8_000_000);
 
     expect(500 + aheadMs - (9_000_000 - 8_000_000)).toBe(UPTIME_MS);

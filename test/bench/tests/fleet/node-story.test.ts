@@ -10,7 +10,13 @@ const staging = {
 } as const;
 
 function begun(): NodeStory {
-  return new NodeStory({ node: "node-a", bootId: "boot-1", podUid: "agent-1", now: 1_000, holds: [use, staging] });
+  return new NodeStory({
+    node: "node-a",
+    bootId: "boot-1",
+    podUid: "agent-1",
+    now: 1_000,
+    mountedVolumes: [use, staging],
+  });
 }
 
 const at = (now: number) => ({ now, podsResourceVersion: "42" });
@@ -24,19 +30,19 @@ describe("a simulated node", () => {
     expect(messages.map(({ ok }) => ok)).toEqual([true, true]);
   });
 
-  it("no longer shows what was unmounted, and keeps the release until it may be forgotten", () => {
+  it("no longer shows what was unmounted, and keeps the unmount record until it may be forgotten", () => {
     const story = begun();
 
     story.unmount(use, 3_000);
-    const { holds, releases, generation } = story.report(at(3_001));
+    const { mountedVolumes, unmountRecords, generation } = story.report(at(3_001));
 
-    expect(holds.map(({ kind }) => kind)).toEqual(["staging"]);
-    expect(releases).toEqual([
+    expect(mountedVolumes.map(({ kind }) => kind)).toEqual(["staging"]);
+    expect(unmountRecords).toEqual([
       { id: "boot-1/3000000/pod-1/name/pvc-1", volume, podUid: "pod-1", pod: "shop/orders-0", after: 3_000, by: 3_000 },
     ]);
     expect(generation).toBe(1);
-    story.forget([releases[0]?.id ?? ""]);
-    expect(story.report(at(3_002))).toMatchObject({ releases: [], generation: 2 });
+    story.forget([unmountRecords[0]?.id ?? ""]);
+    expect(story.report(at(3_002))).toMatchObject({ unmountRecords: [], generation: 2 });
   });
 
   it("has changed nothing when it is told to forget what it does not know", () => {
@@ -53,7 +59,7 @@ describe("a simulated node", () => {
     story.unmount(use, 3_000);
     story.mount(use, 4_000);
 
-    expect(story.report(at(5_000)).holds.find(({ kind }) => kind === "pod")).toEqual({ ...use, since: 4_000 });
+    expect(story.report(at(5_000)).mountedVolumes.find(({ kind }) => kind === "pod")).toEqual({ ...use, since: 4_000 });
     expect(decodeNodeMessage(story.report(at(5_000))).ok).toBe(true);
   });
 });

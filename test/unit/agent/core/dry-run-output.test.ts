@@ -102,7 +102,7 @@ describe("the dry run as JSON", () => {
         why: "outside a pod: nothing proves that this is the kubelet's mount table",
       },
       counts: { pod: 1, subpath: 0, block: 0, staging: 1 },
-      holds: [
+      mountedVolumes: [
         { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", mountPoint: MOUNTS[0], fsType: "ext4" },
         {
           kind: "staging",

@@ -6,8 +6,8 @@ import { reportWith } from "../../aggregator/world.ts";
 type Kind = "report" | "heartbeat";
 
 function sentWith(kind: Kind, session: string): NodeMessage {
-  const { holds, releases, ...head } = { ...reportWith(), generation: 7, session };
-  return kind === "report" ? { ...head, holds, releases } : head;
+  const { mountedVolumes, unmountRecords, ...head } = { ...reportWith(), generation: 7, session };
+  return kind === "report" ? { ...head, mountedVolumes, unmountRecords } : head;
 }
 
 /** Each message names the session that is known by then; tells which of their answers made the agent send the whole state at once. */

@@ -1,17 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { changesSince, STAMP_EVERY_MS } from "../../../../agent/core/journal-changes.ts";
-import type { KnownHold, NodeState } from "../../../../agent/core/node-state.ts";
-import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+import type { KnownMountedVolume, NodeState } from "../../../../agent/core/node-state.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../../fakes/node-states.ts";
 
 const pendingUnmount = { by: 19, podVersion: "7", isAnomaly: false };
-const first = releaseOf(1);
-const stored = nodeState({ holds: holdsOf(knownHold(1), knownHold(2)), releases: [first, releaseOf(2)] });
+const first = unmountRecordOf(1);
+const stored = nodeState({
+  mountedVolumes: mountedVolumesOf(knownMountedVolume(1), knownMountedVolume(2)),
+  unmountRecords: [first, unmountRecordOf(2)],
+});
 
 describe("changesSince: the first time", () => {
   it("stores everything there is", () => {
     expect(changesSince(undefined, stored)).toEqual({
-      ...{ holds: stored.holds, releases: stored.releases },
-      ...{ droppedHolds: [], droppedReleases: [], isLasting: true },
+      ...{ mountedVolumes: stored.mountedVolumes, unmountRecords: stored.unmountRecords },
+      ...{ droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
     });
   });
 
@@ -25,8 +28,11 @@ describe("changesSince: nothing is worth a write", () => {
     { name: "when nothing has changed", change: {} },
     { name: "for what only this run knows", change: { sight: "broken", podsResourceVersion: "9", generation: 8 } },
     {
-      name: "for a later look at the same holds",
-      change: { holds: holdsOf(knownHold(1, { seenAt: 900 }), knownHold(2)), read: { beganAt: 900, endedAt: 901 } },
+      name: "for a later look at the same mounted volumes",
+      change: {
+        mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 900 }), knownMountedVolume(2)),
+        read: { beganAt: 900, endedAt: 901 },
+      },
     },
     {
       name: "for a last read that is a stamp's time away, less a millisecond",
@@ -37,128 +43,161 @@ describe("changesSince: nothing is worth a write", () => {
   });
 });
 
-describe("changesSince: a hold", () => {
-  it.each<{ readonly name: string; readonly hold: Partial<KnownHold>; readonly before?: Partial<KnownHold> }>([
-    { name: "whose pod is known now", before: { pod: undefined }, hold: {} },
-    { name: "that is mounted elsewhere", hold: { mountPoint: "/elsewhere" } },
-    { name: "of another device", hold: { device: "8:2" } },
-    { name: "that began anew", hold: { since: 12 } },
-    { name: "that a complete read has shown now", before: { proven: false }, hold: {} },
-    { name: "that nobody is known to use", hold: { leakedSince: 20 } },
-    { name: "that is a pending unmount", hold: { pendingUnmount } },
-    { name: "that is back", before: { pendingUnmount }, hold: {} },
+describe("changesSince: a mounted volume", () => {
+  it.each<{
+    readonly name: string;
+    readonly mountedVolume: Partial<KnownMountedVolume>;
+    readonly before?: Partial<KnownMountedVolume>;
+  }>([
+    { name: "whose pod is known now", before: { pod: undefined }, mountedVolume: {} },
+    { name: "that is mounted elsewhere", mountedVolume: { mountPoint: "/elsewhere" } },
+    { name: "of another device", mountedVolume: { device: "8:2" } },
+    { name: "that began anew", mountedVolume: { since: 12 } },
+    { name: "that a complete read has shown now", before: { proven: false }, mountedVolume: {} },
+    { name: "that nobody is known to use", mountedVolume: { leakedSince: 20 } },
+    { name: "that is a pending unmount", mountedVolume: { pendingUnmount } },
+    { name: "that is back", before: { pendingUnmount }, mountedVolume: {} },
     {
       name: "that ended later than was thought",
       before: { pendingUnmount },
-      hold: { pendingUnmount: { ...pendingUnmount, by: 20 } },
+      mountedVolume: { pendingUnmount: { ...pendingUnmount, by: 20 } },
     },
     {
       name: "whose pod has been listed",
       before: { pendingUnmount: { ...pendingUnmount, podVersion: undefined } },
-      hold: { pendingUnmount },
+      mountedVolume: { pendingUnmount },
     },
     {
       name: "that turns out to be an anomaly",
       before: { pendingUnmount },
-      hold: { pendingUnmount: { ...pendingUnmount, isAnomaly: true } },
+      mountedVolume: { pendingUnmount: { ...pendingUnmount, isAnomaly: true } },
     },
-  ])("$name is stored anew, alone, and need not wait for the disk", ({ before, hold }) => {
-    const known = { ...stored, holds: holdsOf(knownHold(1, before), knownHold(2)) };
+  ])("$name is stored anew, alone, and need not wait for the disk", ({ before, mountedVolume }) => {
+    const known = { ...stored, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, before), knownMountedVolume(2)) };
 
-    const changes = changesSince(known, { ...stored, holds: holdsOf(knownHold(1, hold), knownHold(2)) });
+    const changes = changesSince(known, {
+      ...stored,
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, mountedVolume), knownMountedVolume(2)),
+    });
 
     expect(changes).toEqual({
-      holds: holdsOf(knownHold(1, hold)),
-      ...{ releases: [], droppedHolds: [], droppedReleases: [], isLasting: false },
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, mountedVolume)),
+      ...{ unmountRecords: [], droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: false },
     });
   });
 
   it("that is new is on the disk before it is told", () => {
-    const changes = changesSince(stored, { ...stored, holds: holdsOf(knownHold(1), knownHold(2), knownHold(3)) });
+    const changes = changesSince(stored, {
+      ...stored,
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1), knownMountedVolume(2), knownMountedVolume(3)),
+    });
 
-    expect(changes).toMatchObject({ holds: holdsOf(knownHold(3)), droppedHolds: [], isLasting: true });
+    expect(changes).toMatchObject({
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(3)),
+      droppedMountedVolumes: [],
+      isLasting: true,
+    });
   });
 
   it("that is new is on the disk before it is told, though another one only changed", () => {
-    const holds = holdsOf(knownHold(1, { leakedSince: 20 }), knownHold(2), knownHold(3));
+    const mountedVolumes = mountedVolumesOf(
+      knownMountedVolume(1, { leakedSince: 20 }),
+      knownMountedVolume(2),
+      knownMountedVolume(3),
+    );
 
-    expect(changesSince(stored, { ...stored, holds })).toMatchObject({ isLasting: true });
+    expect(changesSince(stored, { ...stored, mountedVolumes })).toMatchObject({ isLasting: true });
   });
 
   it("that is gone is dropped", () => {
-    const changes = changesSince(stored, { ...stored, holds: holdsOf(knownHold(2)) });
+    const changes = changesSince(stored, { ...stored, mountedVolumes: mountedVolumesOf(knownMountedVolume(2)) });
 
     expect(changes).toEqual({
-      holds: new Map(),
-      ...{ releases: [], droppedHolds: ["pod/u1/name/pv-1"], droppedReleases: [], isLasting: false },
+      mountedVolumes: new Map(),
+      ...{
+        unmountRecords: [],
+        droppedMountedVolumes: ["pod/u1/name/pv-1"],
+        droppedUnmountRecords: [],
+        isLasting: false,
+      },
     });
   });
 });
 
 describe("changesSince: one thing comes as another goes", () => {
-  const [known1, known2, known3] = [knownHold(1), knownHold(2), knownHold(3)];
+  const [known1, known2, known3] = [knownMountedVolume(1), knownMountedVolume(2), knownMountedVolume(3)];
 
   it.each<{ readonly name: string; readonly state: Partial<NodeState>; readonly changes: object }>([
     {
-      name: "a hold and another hold",
-      state: { holds: holdsOf(known2, known3) },
-      changes: { holds: holdsOf(known3), droppedHolds: ["pod/u1/name/pv-1"] },
+      name: "a mounted volume and another hold",
+      state: { mountedVolumes: mountedVolumesOf(known2, known3) },
+      changes: { mountedVolumes: mountedVolumesOf(known3), droppedMountedVolumes: ["pod/u1/name/pv-1"] },
     },
     {
-      name: "a hold and a release",
-      state: { holds: holdsOf(known1, known2, known3), releases: [releaseOf(2)] },
-      changes: { holds: holdsOf(known3), droppedReleases: [first.id] },
+      name: "a mounted volume and an unmount record",
+      state: { mountedVolumes: mountedVolumesOf(known1, known2, known3), unmountRecords: [unmountRecordOf(2)] },
+      changes: { mountedVolumes: mountedVolumesOf(known3), droppedUnmountRecords: [first.id] },
     },
     {
-      name: "a hold that is a pending unmount and a release that is told",
+      name: "a mounted volume that is a pending unmount and an unmount record that is told",
       state: {
-        holds: holdsOf({ ...known1, pendingUnmount }, known2),
-        releases: [...stored.releases, releaseOf(3)],
+        mountedVolumes: mountedVolumesOf({ ...known1, pendingUnmount }, known2),
+        unmountRecords: [...stored.unmountRecords, unmountRecordOf(3)],
       },
-      changes: { holds: holdsOf({ ...known1, pendingUnmount }), releases: [releaseOf(3)] },
+      changes: {
+        mountedVolumes: mountedVolumesOf({ ...known1, pendingUnmount }),
+        unmountRecords: [unmountRecordOf(3)],
+      },
     },
     {
-      name: "a release and another release",
-      state: { releases: [releaseOf(2), releaseOf(3)] },
-      changes: { releases: [releaseOf(3)], droppedReleases: [first.id] },
+      name: "an unmount record and another unmount record",
+      state: { unmountRecords: [unmountRecordOf(2), unmountRecordOf(3)] },
+      changes: { unmountRecords: [unmountRecordOf(3)], droppedUnmountRecords: [first.id] },
     },
   ])("$name are both stored", ({ state, changes }) => {
     expect(changesSince(stored, { ...stored, ...state })).toMatchObject(changes);
   });
 });
 
-describe("changesSince: a release", () => {
+describe("changesSince: an unmount record", () => {
   it.each([
-    { name: "that is new", releases: [...stored.releases, releaseOf(3)], told: [releaseOf(3)] },
+    { name: "that is new", unmountRecords: [...stored.unmountRecords, unmountRecordOf(3)], told: [unmountRecordOf(3)] },
     {
       name: "of which the end is another",
-      releases: [{ ...first, by: 31 }, releaseOf(2)],
+      unmountRecords: [{ ...first, by: 31 }, unmountRecordOf(2)],
       told: [{ ...first, by: 31 }],
     },
     {
       name: "of which the begin is another",
-      releases: [{ ...first, after: 21 }, releaseOf(2)],
+      unmountRecords: [{ ...first, after: 21 }, unmountRecordOf(2)],
       told: [{ ...first, after: 21 }],
     },
-  ])("$name is on the disk before it is told", ({ releases, told }) => {
-    expect(changesSince(stored, { ...stored, releases })).toEqual({
-      holds: new Map(),
-      ...{ releases: told, droppedHolds: [], droppedReleases: [], isLasting: true },
+  ])("$name is on the disk before it is told", ({ unmountRecords, told }) => {
+    expect(changesSince(stored, { ...stored, unmountRecords })).toEqual({
+      mountedVolumes: new Map(),
+      ...{ unmountRecords: told, droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
     });
   });
 
   it("that is settled is dropped, which need not wait for the disk", () => {
-    expect(changesSince(stored, { ...stored, releases: [releaseOf(2)] })).toEqual({
-      holds: new Map(),
-      ...{ releases: [], droppedHolds: [], droppedReleases: [first.id], isLasting: false },
+    expect(changesSince(stored, { ...stored, unmountRecords: [unmountRecordOf(2)] })).toEqual({
+      mountedVolumes: new Map(),
+      ...{ unmountRecords: [], droppedMountedVolumes: [], droppedUnmountRecords: [first.id], isLasting: false },
     });
   });
 
-  it("takes the place of one that is settled, and of a hold", () => {
-    const changes = changesSince(stored, { ...stored, holds: holdsOf(knownHold(2)), releases: [first, releaseOf(3)] });
+  it("takes the place of one that is settled, and of a mounted volume", () => {
+    const changes = changesSince(stored, {
+      ...stored,
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(2)),
+      unmountRecords: [first, unmountRecordOf(3)],
+    });
 
-    expect(changes).toMatchObject({ droppedHolds: ["pod/u1/name/pv-1"], droppedReleases: [releaseOf(2).id] });
-    expect(changes?.releases).toEqual([releaseOf(3)]);
+    expect(changes).toMatchObject({
+      droppedMountedVolumes: ["pod/u1/name/pv-1"],
+      droppedUnmountRecords: [unmountRecordOf(2).id],
+    });
+    expect(changes?.unmountRecords).toEqual([unmountRecordOf(3)]);
   });
 });
 
@@ -182,8 +221,8 @@ describe("changesSince: what stands behind all of it is stored", () => {
     const changes = changesSince({ ...stored, ...before }, { ...stored, ...before, ...change });
 
     expect(changes).toEqual({
-      holds: new Map(),
-      ...{ releases: [], droppedHolds: [], droppedReleases: [], isLasting: false },
+      mountedVolumes: new Map(),
+      ...{ unmountRecords: [], droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: false },
     });
   });
 

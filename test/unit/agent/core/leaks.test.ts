@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
-import { initialState, type KnownHold, type NodeState } from "../../../../agent/core/node-state.ts";
+import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { initialState, type KnownMountedVolume, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 import { csiMountPoint, formatMountLine, type MountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -43,12 +43,15 @@ function look(state: NodeState, lines: readonly MountLine[], { damaged = false }
   const whole = [{ mountPoint: tokenMountPoint("agent-1") }, ...lines].map(formatMountLine).join("");
   const text = damaged ? `${whole}36 35 8:1` : whole;
   const pods = new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: true, isOver: false }]]);
-  return observe(state, { read: readHolds({ text, beganAt: 10, endedAt: 11 }, RULE), podsResourceVersion: "1", pods })
-    .state;
+  return observe(state, {
+    read: readMountedVolumes({ text, beganAt: 10, endedAt: 11 }, RULE),
+    podsResourceVersion: "1",
+    pods,
+  }).state;
 }
 
 function unusedIn(state: NodeState): readonly string[] {
-  return leaksIn(state, 11 + LEAK_AFTER_MS).map(({ known }) => volumeKey(known.hold.volume));
+  return leaksIn(state, 11 + LEAK_AFTER_MS).map(({ known }) => volumeKey(known.mountedVolume.volume));
 }
 
 describe("what is staged", () => {
@@ -149,9 +152,12 @@ describe("what is staged", () => {
   ])("$name", ({ shows, unused }) => {
     const table = [staged("a", { device: "8:1", root: "/disk/a" }), used("b", { device: "8:1", root: "/disk/b" })];
     const before = look(initialState("boot-1"), table);
-    const restored = [...before.holds].map(([key, known]): [string, KnownHold] => [key, { ...known, root: undefined }]);
+    const restored = [...before.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => [
+      key,
+      { ...known, root: undefined },
+    ]);
 
-    const state = look({ ...before, holds: new Map(restored) }, shows, { damaged: true });
+    const state = look({ ...before, mountedVolumes: new Map(restored) }, shows, { damaged: true });
 
     expect(unusedIn(before)).toEqual([ofA]);
     expect(unusedIn(state)).toEqual(unused);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type MountRead, readHolds } from "../../../../agent/core/holds.ts";
+import { type MountRead, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { displayPath, parseMountInfo } from "../../../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 
@@ -15,12 +15,12 @@ const tables: readonly {
   readonly file: string;
   readonly root: string;
   readonly incomplete?: string;
-  readonly holds: readonly string[];
+  readonly mountedVolumes: readonly string[];
 }[] = [
   {
     file: "kubernetes-node.txt",
     root: "/var/lib/kubelet",
-    holds: [
+    mountedVolumes: [
       "staging handle/ebs.csi.aws.com/HASH -",
       `pod name/pvc-aws ${WEB}`,
       `subpath name/pvc-aws ${WEB}`,
@@ -44,12 +44,12 @@ const tables: readonly {
   {
     file: "node-in-a-container.txt",
     root: "/var/lib/kubelet",
-    holds: [`pod name/pvc-local-path ${WEB}`, `subpath name/pvc-local-path ${WEB}`],
+    mountedVolumes: [`pod name/pvc-local-path ${WEB}`, `subpath name/pvc-local-path ${WEB}`],
   },
   {
     file: "old-kernel.txt",
     root: "/var/lib/kubelet",
-    holds: [
+    mountedVolumes: [
       "staging name/pvc-old -",
       `pod name/pvc-old ${WEB}`,
       "staging device/aws-ebs/mounts/aws/eu-central-1a/vol-0a1b -",
@@ -62,15 +62,15 @@ const tables: readonly {
   {
     file: "odd-names.txt",
     root: "/srv/k8s data/\u00ff\u00e0 voil\u00c3\u00a0\\n#1",
-    holds: [
+    mountedVolumes: [
       `pod name/pv-1 ${WEB}`,
       `pod name/pv-2 ${WEB}`,
       `pod name/pv-2 ${WEB}`,
       "staging device/rbd/mounts/p\u00f6ol image -",
     ],
   },
-  { file: "desktop.txt", root: "/var/lib/kubelet", incomplete: NOT_THERE, holds: [] },
-  { file: "recorded-vm.txt", root: "/var/lib/kubelet", incomplete: NOT_THERE, holds: [] },
+  { file: "desktop.txt", root: "/var/lib/kubelet", incomplete: NOT_THERE, mountedVolumes: [] },
+  { file: "recorded-vm.txt", root: "/var/lib/kubelet", incomplete: NOT_THERE, mountedVolumes: [] },
 ];
 
 function textOf(file: string): string {
@@ -78,22 +78,22 @@ function textOf(file: string): string {
 }
 
 function read(text: string): MountRead {
-  return readHolds({ text, beganAt: 1, endedAt: 2 }, { by: "own-pod", podUid: AGENT, override: undefined });
+  return readMountedVolumes({ text, beganAt: 1, endedAt: 2 }, { by: "own-pod", podUid: AGENT, override: undefined });
 }
 
-function summary({ holds }: MountRead): readonly string[] {
-  return holds.map(({ kind, volume, podUid }) =>
+function summary({ mountedVolumes }: MountRead): readonly string[] {
+  return mountedVolumes.map(({ kind, volume, podUid }) =>
     `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`.replace(/[0-9a-f]{64}/, "HASH"),
   );
 }
 
 describe("a whole mount table", () => {
-  it.each(tables)("shows what it shows: $file", ({ file, root, incomplete, holds }) => {
+  it.each(tables)("shows what it shows: $file", ({ file, root, incomplete, mountedVolumes }) => {
     const result = read(textOf(file));
 
     expect(displayPath(result.kubeletRoot)).toBe(displayPath(root));
     expect(result.incomplete).toBe(incomplete);
-    expect(summary(result)).toEqual(holds);
+    expect(summary(result)).toEqual(mountedVolumes);
   });
 
   it.each(tables)("can be read to its last line: $file", ({ file }) => {

@@ -1,16 +1,27 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/holds.ts";
-import { type KnownHold, type NodeState, type PodFacts, releaseOf } from "../../../../agent/core/node-state.ts";
+import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
+import {
+  type KnownMountedVolume,
+  type NodeState,
+  type PodFacts,
+  unmountRecordOf,
+} from "../../../../agent/core/node-state.ts";
 import { extendSight, hasAbsence, observe } from "../../../../agent/core/observe.ts";
-import { holdsOf, knownHold, nodeState } from "../../../fakes/node-states.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState } from "../../../fakes/node-states.ts";
 
-/** A read that took a millisecond and shows the holds of these volumes. */
+/** A read that took a millisecond and shows the mounted volumes of these volumes. */
 function readAt(beganAt: number, { shows = [], incomplete }: { shows?: readonly number[]; incomplete?: string } = {}) {
-  const holds = shows.map((n) => {
-    const { hold, mountPoint, device } = knownHold(n);
-    return { ...hold, mount: { mountId: n, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" } };
+  const mountedVolumes = shows.map((n) => {
+    const { mountedVolume, mountPoint, device } = knownMountedVolume(n);
+    return { ...mountedVolume, mount: { mountId: n, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" } };
   });
-  const read: MountRead = { beganAt, endedAt: beganAt + 1, holds, incomplete, kubeletRoot: "/var/lib/kubelet" };
+  const read: MountRead = {
+    beganAt,
+    endedAt: beganAt + 1,
+    mountedVolumes,
+    incomplete,
+    kubeletRoot: "/var/lib/kubelet",
+  };
   return read;
 }
 
@@ -26,13 +37,13 @@ function stateAfter(state: NodeState, read: MountRead, pods = podsWith("7")): No
   return observe(state, { read, podsResourceVersion: "9", pods }).state;
 }
 
-function only({ holds }: NodeState): KnownHold | undefined {
-  return [...holds.values()][0];
+function only({ mountedVolumes }: NodeState): KnownMountedVolume | undefined {
+  return [...mountedVolumes.values()][0];
 }
 
-const holding = nodeState({ holds: holdsOf(knownHold(1)) });
+const holding = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) });
 
-describe("the last moment at which a hold was surely there", () => {
+describe("the last moment at which a mounted volume was surely there", () => {
   it.each([
     {
       name: "is the begin of a complete read that shows it",
@@ -57,7 +68,7 @@ describe("the last moment at which a hold was surely there", () => {
       at: 40,
     },
   ])("$name", ({ before, reads, at }) => {
-    const known = nodeState({ holds: holdsOf(knownHold(1, { proven: before })) });
+    const known = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { proven: before })) });
 
     const state = reads.reduce((one, read) => stateAfter(one, read), known);
 
@@ -70,13 +81,13 @@ describe("a mount that went while its pod ran", () => {
   const over = podsWith("8", "over");
 
   it("ended when it went, where the pod was over by its next word", () => {
-    expect(stateAfter(gone, readAt(40), over).releases).toMatchObject([{ by: 31 }]);
+    expect(stateAfter(gone, readAt(40), over).unmountRecords).toMatchObject([{ by: 31 }]);
   });
 
   it("ended with its pod, where that ran on for a while", () => {
     const anomalous = stateAfter(gone, readAt(40), podsWith("8"));
 
-    expect(stateAfter(anomalous, readAt(50), podsWith("9", "over")).releases).toMatchObject([{ by: 51 }]);
+    expect(stateAfter(anomalous, readAt(50), podsWith("9", "over")).unmountRecords).toMatchObject([{ by: 51 }]);
   });
 
   it("is no absence that a second read must confirm", () => {
@@ -98,29 +109,29 @@ describe("a mount that went before its pod had started", () => {
   const watched = [...cleanedUp, readAt(104_000)].reduce((state, read) => stateAfter(state, read, waiting), empty);
 
   it("has not ended as long as the pod is not over", () => {
-    expect(watched.releases).toEqual([]);
-    expect(watched.holds.size).toBe(1);
+    expect(watched.unmountRecords).toEqual([]);
+    expect(watched.mountedVolumes.size).toBe(1);
   });
 
   it("ended by the first read that lacked it, where the agent has watched ever since", () => {
-    expect(stateAfter(watched, readAt(108_000), GONE).releases).toMatchObject([{ after: 93_000, by: 97_001 }]);
+    expect(stateAfter(watched, readAt(108_000), GONE).unmountRecords).toMatchObject([{ after: 93_000, by: 97_001 }]);
   });
 
   it("ended by the first read after a time in which nobody watched, for it may have been there again", () => {
-    expect(stateAfter(watched, readAt(125_000), GONE).releases).toMatchObject([{ by: 125_001 }]);
+    expect(stateAfter(watched, readAt(125_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
   });
 
   it("ended by the first read after that also where its pod was over later", () => {
     const waited = stateAfter(watched, readAt(125_000), waiting);
 
-    expect(stateAfter(waited, readAt(128_000), GONE).releases).toMatchObject([{ by: 125_001 }]);
+    expect(stateAfter(waited, readAt(128_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
   });
 });
 
 describe("a time without changes", () => {
   it.each([
-    { name: "that began before a hold was seen shows that it was there until then", from: 19, seenAt: 90 },
-    { name: "that began when a hold was seen does so, too", from: 20, seenAt: 90 },
+    { name: "that began before a mounted volume was seen shows that it was there until then", from: 19, seenAt: 90 },
+    { name: "that began when a mounted volume was seen does so, too", from: 20, seenAt: 90 },
     { name: "that began later says nothing of it", from: 21, seenAt: 20 },
   ])("$name", ({ from, seenAt }) => {
     expect(only(extendSight(holding, { from, until: 90 }))?.seenAt).toBe(seenAt);
@@ -133,17 +144,17 @@ describe("a time without changes", () => {
 
 describe("a mount that a complete read lacks before the pods are listed", () => {
   it("is gone where it is staging: no pod has it", () => {
-    const staged = nodeState({ holds: holdsOf(knownHold(1, { kind: "staging" })) });
+    const staged = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { kind: "staging" })) });
 
     const { state } = observe(staged, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
 
-    expect(state.holds.size).toBe(0);
+    expect(state.mountedVolumes.size).toBe(0);
   });
 
   it("is kept where it is a mount of a pod, which may be running", () => {
     const { state } = observe(holding, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
 
-    expect(state.holds.size).toBe(1);
+    expect(state.mountedVolumes.size).toBe(1);
   });
 });
 
@@ -152,7 +163,7 @@ describe("releaseOf", () => {
   const use = { kind: "pod", volume, podUid: "u1" } as const;
 
   it("has no word of what is not known: a report carries nothing for it", () => {
-    expect(releaseOf("boot-1", { use, pod: undefined, after: undefined, by: 1.5 })).toStrictEqual({
+    expect(unmountRecordOf("boot-1", { use, pod: undefined, after: undefined, by: 1.5 })).toStrictEqual({
       ...{ id: "boot-1/1500/u1/name/pv-1", volume, podUid: "u1", by: 1.5 },
     });
   });

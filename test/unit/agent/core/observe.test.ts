@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MountRead, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import {
+  type MountRead,
+  mergeReads,
+  type RootRule,
+  readMountedVolumes,
+} from "../../../../agent/core/mounted-volumes.ts";
 import { type Decision, forget, initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { hasAbsence, observe } from "../../../../agent/core/observe.ts";
-import type { Hold } from "../../../../common/storage/volume-identity.ts";
+import type { MountedVolume } from "../../../../common/storage/volume-identity.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -21,7 +26,7 @@ const PLACES: Readonly<Record<string, string>> = {
 function readOf(letters: string, at: number): MountRead {
   const places = [...letters].flatMap((letter) => PLACES[letter] ?? []);
   const text = [tokenMountPoint("agent-1"), ...places].map((mountPoint) => formatMountLine({ mountPoint })).join("");
-  return readHolds(
+  return readMountedVolumes(
     { text: letters.includes("!") ? text.slice(0, -1).concat("\n36 35 8:1") : text, beganAt: at, endedAt: at + 1 },
     RULE,
   );
@@ -46,92 +51,100 @@ function replay(
   return { state, decisions };
 }
 
-function releasesIn(state: NodeState): readonly string[] {
-  return state.releases.map(
+function unmountRecordsIn(state: NodeState): readonly string[] {
+  return state.unmountRecords.map(
     ({ volume, podUid, after, by }) => `${volume.by === "name" ? volume.name : "?"} of ${podUid} in ${after}-${by}`,
   );
 }
 
-describe("observe: releases", () => {
+describe("observe: unmount records", () => {
   it.each([
     {
-      name: "a hold that a complete read no longer shows is released between the two reads",
+      name: "a mounted volume that a complete read no longer shows is released between the two reads",
       reads: ["a", ""],
-      releases: ["pv-a of u1 in 10-21"],
+      unmountRecords: ["pv-a of u1 in 10-21"],
     },
     {
       name: "the interval begins at the last read that showed it",
       reads: ["a", "a", "a", ""],
-      releases: ["pv-a of u1 in 30-41"],
+      unmountRecords: ["pv-a of u1 in 30-41"],
     },
-    { name: "a hold that is still there is not released", reads: ["a", "a"], releases: [] },
-    { name: "a damaged read releases nothing", reads: ["a", "!"], releases: [] },
+    { name: "a mounted volume that is still there is not released", reads: ["a", "a"], unmountRecords: [] },
+    { name: "a damaged read unmount records nothing", reads: ["a", "!"], unmountRecords: [] },
     {
       name: "a damaged read in between only widens the interval",
       reads: ["a", "!", ""],
-      releases: ["pv-a of u1 in 10-31"],
+      unmountRecords: ["pv-a of u1 in 10-31"],
     },
     {
-      name: "a damaged read that shows a proven hold does not move its bound",
+      name: "a damaged read that shows a proven mounted volume does not move its bound",
       reads: ["a", "a!", ""],
-      releases: ["pv-a of u1 in 10-31"],
+      unmountRecords: ["pv-a of u1 in 10-31"],
     },
     {
-      name: "a hold that only damaged reads showed was last seen in the last of them",
+      name: "a mounted volume that only damaged reads showed was last seen in the last of them",
       reads: ["a!", "a!", ""],
-      releases: ["pv-a of u1 in 20-31"],
+      unmountRecords: ["pv-a of u1 in 20-31"],
     },
     {
       name: "a complete read proves what a damaged one showed first",
       reads: ["a!", "a", "a!", ""],
-      releases: ["pv-a of u1 in 20-41"],
+      unmountRecords: ["pv-a of u1 in 20-41"],
     },
     {
       name: "an end that falls into damaged reads is told by the next complete one",
       reads: ["a", "!", "!", "!", ""],
-      releases: ["pv-a of u1 in 10-51"],
+      unmountRecords: ["pv-a of u1 in 10-51"],
     },
     {
       name: "mounts stacked on one place are one use until the last is gone",
       reads: ["aa", "a", ""],
-      releases: ["pv-a of u1 in 20-31"],
+      unmountRecords: ["pv-a of u1 in 20-31"],
     },
-    { name: "a subPath that stays keeps the use", reads: ["aA", "A", "A", ""], releases: ["pv-a of u1 in 30-41"] },
+    {
+      name: "a subPath that stays keeps the use",
+      reads: ["aA", "A", "A", ""],
+      unmountRecords: ["pv-a of u1 in 30-41"],
+    },
     {
       name: "a volume that stays keeps the use when its subPath goes",
       reads: ["aA", "a", ""],
-      releases: ["pv-a of u1 in 20-31"],
+      unmountRecords: ["pv-a of u1 in 20-31"],
     },
-    { name: "both gone at once are one release", reads: ["aA", ""], releases: ["pv-a of u1 in 10-21"] },
+    { name: "both gone at once are one unmount record", reads: ["aA", ""], unmountRecords: ["pv-a of u1 in 10-21"] },
     {
-      name: "of two holds the one seen last begins the interval",
+      name: "of two mounted volumes the one seen last begins the interval",
       reads: ["a", "aA!", ""],
-      releases: ["pv-a of u1 in 20-31"],
+      unmountRecords: ["pv-a of u1 in 20-31"],
     },
-    { name: "the end of a staging mount is no release", reads: ["*", ""], releases: [] },
-    { name: "a staging mount does not keep the use", reads: ["a*", "*"], releases: ["pv-a of u1 in 10-21"] },
+    { name: "the end of a staging mount is no unmount record", reads: ["*", ""], unmountRecords: [] },
+    { name: "a staging mount does not keep the use", reads: ["a*", "*"], unmountRecords: ["pv-a of u1 in 10-21"] },
     {
       name: "two pods with one volume are two uses",
       reads: ["ac", "c", ""],
-      releases: ["pv-a of u1 in 10-21", "pv-a of u2 in 20-31"],
+      unmountRecords: ["pv-a of u1 in 10-21", "pv-a of u2 in 20-31"],
     },
-    { name: "two volumes are two uses", reads: ["ab", ""], releases: ["pv-a of u1 in 10-21", "pv-b of u2 in 10-21"] },
     {
-      name: "used again and released again is two releases",
-      reads: ["a", "", "a", ""],
-      releases: ["pv-a of u1 in 10-21", "pv-a of u1 in 30-41"],
+      name: "two volumes are two uses",
+      reads: ["ab", ""],
+      unmountRecords: ["pv-a of u1 in 10-21", "pv-b of u2 in 10-21"],
     },
-    { name: "what was never there is not released", reads: ["", ""], releases: [] },
-  ])("$name", ({ reads, releases }) => {
+    {
+      name: "used again and released again is two unmount records",
+      reads: ["a", "", "a", ""],
+      unmountRecords: ["pv-a of u1 in 10-21", "pv-a of u1 in 30-41"],
+    },
+    { name: "what was never there is not released", reads: ["", ""], unmountRecords: [] },
+  ])("$name", ({ reads, unmountRecords }) => {
     const { state } = replay(reads);
 
-    expect(releasesIn(state)).toEqual(releases);
+    expect(unmountRecordsIn(state)).toEqual(unmountRecords);
   });
 
-  it("gives each release an ID of its own that another look does not change", () => {
+  it("gives each unmount record an ID of its own that another look does not change", () => {
     const { state } = replay(["a", "", "a", "", ""]);
 
-    const ids = state.releases.map(({ id }) => id);
+    const ids = state.unmountRecords.map(({ id }) => id);
     expect(ids).toEqual(["boot-1/21000/u1/name/pv-a", "boot-1/41000/u1/name/pv-a"]);
   });
 
@@ -140,10 +153,10 @@ describe("observe: releases", () => {
 
     const { state } = observe(seen, { read: readOf("", 20), podsResourceVersion: "2", pods: new Map() });
 
-    expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
+    expect(state.unmountRecords).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
 
-  it("keeps the name of the pod when only one of the holds knows it", () => {
+  it("keeps the name of the pod when only one of the mounted volumes knows it", () => {
     const first = observe(initialState("boot-1"), {
       read: readOf("A", 10),
       podsResourceVersion: "1",
@@ -153,33 +166,35 @@ describe("observe: releases", () => {
 
     const { state } = observe(second.state, { read: readOf("", 30), podsResourceVersion: "3", pods: new Map() });
 
-    expect(state.releases).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
+    expect(state.unmountRecords).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
 });
 
-describe("observe: holds", () => {
+describe("observe: mounted volumes", () => {
   it.each([
-    { name: "a complete read replaces what was known", reads: ["ab", "b"], holds: ["pv-b"] },
-    { name: "a damaged read adds", reads: ["a", "b!"], holds: ["pv-a", "pv-b"] },
-    { name: "a damaged read never removes", reads: ["ab", "!"], holds: ["pv-a", "pv-b"] },
-    { name: "a staging mount is a hold", reads: ["*"], holds: ["pv-a"] },
-  ])("$name", ({ reads, holds }) => {
+    { name: "a complete read replaces what was known", reads: ["ab", "b"], mountedVolumes: ["pv-b"] },
+    { name: "a damaged read adds", reads: ["a", "b!"], mountedVolumes: ["pv-a", "pv-b"] },
+    { name: "a damaged read never removes", reads: ["ab", "!"], mountedVolumes: ["pv-a", "pv-b"] },
+    { name: "a staging mount is a mounted volume", reads: ["*"], mountedVolumes: ["pv-a"] },
+  ])("$name", ({ reads, mountedVolumes }) => {
     const { state } = replay(reads);
 
-    const names = [...state.holds.values()].map(({ hold }) => (hold.volume.by === "name" ? hold.volume.name : "?"));
-    expect(names.toSorted()).toEqual(holds);
+    const names = [...state.mountedVolumes.values()].map(({ mountedVolume }) =>
+      mountedVolume.volume.by === "name" ? mountedVolume.volume.name : "?",
+    );
+    expect(names.toSorted()).toEqual(mountedVolumes);
   });
 
-  it("knows by when a hold was there, over damaged reads too", () => {
+  it("knows by when a mounted volume was there, over damaged reads too", () => {
     const { state } = replay(["", "a!", "a", "a"]);
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 21, seenAt: 40, proven: true }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 21, seenAt: 40, proven: true }]);
   });
 
   it("begins anew when a volume is mounted again", () => {
     const { state } = replay(["a", "", "a"]);
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 31 }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 31 }]);
   });
 
   it.each([
@@ -187,9 +202,9 @@ describe("observe: holds", () => {
     {
       name: "what is no longer mounted, and the end of its use",
       reads: ["a", ""],
-      decisions: ["mounted", "unmounted", "released"],
+      decisions: ["mounted", "unmounted", "recorded"],
     },
-    { name: "the end of staging without a release", reads: ["*", ""], decisions: ["mounted", "unmounted"] },
+    { name: "the end of staging without an unmount record", reads: ["*", ""], decisions: ["mounted", "unmounted"] },
     { name: "nothing when nothing changed", reads: ["a", "a", "aa", "a!"], decisions: ["mounted"] },
   ])("decides $name", ({ reads, decisions }) => {
     expect(replay(reads).decisions.map(({ kind }) => kind)).toEqual(decisions);
@@ -223,7 +238,7 @@ describe("observe: what stands behind a report", () => {
 
   it.each([
     { name: "rises with a mount", reads: ["", "a"], generation: 1 },
-    { name: "rises once with an end and its release", reads: ["a", ""], generation: 2 },
+    { name: "rises once with an end and its unmount record", reads: ["a", ""], generation: 2 },
     { name: "stays when nothing changed", reads: ["a", "a", "a!"], generation: 1 },
   ])("has a generation that $name", ({ reads, generation }) => {
     expect(replay(reads).state.generation).toBe(generation);
@@ -242,26 +257,26 @@ describe("observe: what stands behind a report", () => {
 
 describe("forget", () => {
   const { state } = replay(["ab", ""]);
-  const [first = "", second = ""] = state.releases.map(({ id }) => id);
+  const [first = "", second = ""] = state.unmountRecords.map(({ id }) => id);
 
   it.each([
-    { name: "drops the named release", ids: [first], rest: [second], generation: state.generation + 1 },
+    { name: "drops the named unmount record", ids: [first], rest: [second], generation: state.generation + 1 },
     { name: "drops several", ids: [first, second], rest: [], generation: state.generation + 1 },
     { name: "does nothing for an unknown one", ids: ["other"], rest: [first, second], generation: state.generation },
     { name: "does nothing for none", ids: [], rest: [first, second], generation: state.generation },
   ])("$name", ({ ids, rest, generation }) => {
     const next = forget(state, ids);
 
-    expect(next.releases.map(({ id }) => id)).toEqual(rest);
+    expect(next.unmountRecords.map(({ id }) => id)).toEqual(rest);
     expect(next.generation).toBe(generation);
   });
 });
 
 describe("hasAbsence", () => {
   it.each([
-    { name: "a complete read lacks a hold", read: "b", expected: true },
+    { name: "a complete read lacks a mounted volume", read: "b", expected: true },
     { name: "a complete read shows all", read: "ab", expected: false },
-    { name: "a damaged read lacks a hold, which means nothing", read: "!", expected: false },
+    { name: "a damaged read lacks a mounted volume, which means nothing", read: "!", expected: false },
     { name: "a read shows more than was known", read: "abc", expected: false },
   ])("when $name: $expected", ({ read, expected }) => {
     expect(hasAbsence(replay(["ab"]).state, readOf(read, 50))).toBe(expected);
@@ -320,7 +335,7 @@ class World {
   }
 }
 
-function nameOf({ podUid, volume }: Pick<Hold, "podUid" | "volume">): string {
+function nameOf({ podUid, volume }: Pick<MountedVolume, "podUid" | "volume">): string {
   return `${podUid}/${volume.by === "name" ? volume.name : volume.by}`;
 }
 
@@ -337,16 +352,16 @@ describe("observe, whatever happens", () => {
     return world;
   });
 
-  it("puts a true end of that use into the interval of each release, each once", () => {
+  it("puts a true end of that use into the interval of each unmount record, each once", () => {
     fc.assert(
       fc.property(worlds, ({ state, ends }) => {
-        for (const release of state.releases) {
-          const truths = (ends.get(nameOf(release)) ?? []).filter(
-            (at) => (release.after ?? 0) <= at && at <= release.by,
+        for (const unmountRecord of state.unmountRecords) {
+          const truths = (ends.get(nameOf(unmountRecord)) ?? []).filter(
+            (at) => (unmountRecord.after ?? 0) <= at && at <= unmountRecord.by,
           );
           expect(truths).not.toEqual([]);
         }
-        expect(new Set(state.releases.map(({ id }) => id)).size).toBe(state.releases.length);
+        expect(new Set(state.unmountRecords.map(({ id }) => id)).size).toBe(state.unmountRecords.length);
       }),
     );
   });
@@ -354,38 +369,38 @@ describe("observe, whatever happens", () => {
   it("loses no use that it was shown: it is held or released", () => {
     fc.assert(
       fc.property(worlds, ({ state, shown }) => {
-        const known = [...state.holds.values()].map(({ hold }) => hold);
+        const known = [...state.mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume);
 
-        const told = new Set([...known, ...state.releases].map(nameOf));
+        const told = new Set([...known, ...state.unmountRecords].map(nameOf));
 
         expect([...shown].filter((use) => !told.has(use))).toEqual([]);
       }),
     );
   });
 
-  it("has a release for each use that was shown and is gone in the end", () => {
+  it("has an unmount record for each use that was shown and is gone in the end", () => {
     fc.assert(
       fc.property(worlds, (world) => {
         world.run({ kind: "look", isDamaged: false, during: null });
 
         const held = world.uses();
-        const released = new Set(world.state.releases.map(nameOf));
+        const released = new Set(world.state.unmountRecords.map(nameOf));
         expect([...world.shown].filter((use) => !held.has(use) && !released.has(use))).toEqual([]);
       }),
     );
   });
 
-  it("never releases a use while a hold of it is known", () => {
+  it("never unmount records a use while a mounted volume of it is known", () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[aA*bc!]{0,4}$/), { maxLength: 12 }), (reads) => {
         for (let upTo = 1; upTo <= reads.length; upTo += 1) {
           const before = replay(reads.slice(0, upTo - 1)).state;
           const after = replay(reads.slice(0, upTo)).state;
-          const fresh = after.releases.slice(before.releases.length);
+          const fresh = after.unmountRecords.slice(before.unmountRecords.length);
           const uses = new Set(
-            [...after.holds.values()]
-              .filter(({ hold }) => hold.kind !== "staging")
-              .map(({ hold }) => `${hold.podUid}/${JSON.stringify(hold.volume)}`),
+            [...after.mountedVolumes.values()]
+              .filter(({ mountedVolume }) => mountedVolume.kind !== "staging")
+              .map(({ mountedVolume }) => `${mountedVolume.podUid}/${JSON.stringify(mountedVolume.volume)}`),
           );
           for (const { podUid, volume, after: from, by } of fresh) {
             expect(uses.has(`${podUid}/${JSON.stringify(volume)}`)).toBe(false);

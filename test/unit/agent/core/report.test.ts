@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readHolds } from "../../../../agent/core/holds.ts";
+import { readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf, reportProblem } from "../../../../agent/core/report.ts";
@@ -8,7 +8,7 @@ import {
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
   MAX_REPORT_RELEASES,
-  type Release,
+  type UnmountRecord,
 } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
@@ -18,7 +18,10 @@ function stateAfter(mountPoints: readonly string[], podsResourceVersion: string 
   const text = [tokenMountPoint("agent-1"), ...mountPoints]
     .map((mountPoint) => formatMountLine({ mountPoint }))
     .join("");
-  const read = readHolds({ text, beganAt: 10, endedAt: 11 }, { by: "own-pod", podUid: "agent-1", override: undefined });
+  const read = readMountedVolumes(
+    { text, beganAt: 10, endedAt: 11 },
+    { by: "own-pod", podUid: "agent-1", override: undefined },
+  );
   return observe(initialState("boot-1"), {
     read,
     podsResourceVersion,
@@ -26,7 +29,7 @@ function stateAfter(mountPoints: readonly string[], podsResourceVersion: string 
   }).state;
 }
 
-function releases(count: number, size: number): readonly Release[] {
+function unmountRecords(count: number, size: number): readonly UnmountRecord[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `boot-1/${index}/u1/name/${"v".repeat(size)}`,
     volume: { by: "name" as const, name: "v".repeat(size) },
@@ -38,13 +41,17 @@ function releases(count: number, size: number): readonly Release[] {
 
 describe("reportProblem", () => {
   it.each([
-    { name: "as many holds as a report takes are no problem", holds: MAX_REPORT_ENTRIES, isProblem: false },
-    { name: "one more is", holds: MAX_REPORT_ENTRIES + 1, isProblem: true },
-  ])("$name", ({ holds, isProblem }) => {
-    const state = stateAfter(Array.from({ length: holds }, (_, index) => csiMountPoint("u1", `pv-${index}`)));
+    {
+      name: "as many mounted volumes as a report takes are no problem",
+      mountedVolumes: MAX_REPORT_ENTRIES,
+      isProblem: false,
+    },
+    { name: "one more is", mountedVolumes: MAX_REPORT_ENTRIES + 1, isProblem: true },
+  ])("$name", ({ mountedVolumes, isProblem }) => {
+    const state = stateAfter(Array.from({ length: mountedVolumes }, (_, index) => csiMountPoint("u1", `pv-${index}`)));
 
-    const problem = `${holds} holds, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
-    expect(state.holds.size).toBe(holds);
+    const problem = `${mountedVolumes} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
+    expect(state.mountedVolumes.size).toBe(mountedVolumes);
     expect(reportProblem(state)).toBe(isProblem ? problem : undefined);
   });
 });
@@ -66,33 +73,38 @@ describe("reportOf", () => {
       observedSince: 11,
       blind: [{ to: 11 }],
       podsResourceVersion: "77",
-      holds: [
+      mountedVolumes: [
         { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 11 },
         { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 11 },
       ],
-      releases: [],
+      unmountRecords: [],
     });
   });
 
-  it("says what stamps can be dated from, and when a hold was last seen that is no longer shown", () => {
+  it("says what stamps can be dated from, and when a mounted volume was last seen that is no longer shown", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
-    const [[key, known] = ["", undefined]] = mounted.holds;
+    const [[key, known] = ["", undefined]] = mounted.mountedVolumes;
     const end = { by: 15, podVersion: "1", isAnomaly: false };
-    const holds = new Map(known && [[key, { ...known, seenAt: 12, pendingUnmount: end }]]);
+    const mountedVolumes = new Map(known && [[key, { ...known, seenAt: 12, pendingUnmount: end }]]);
 
-    const report = reportOf(IDENTITY, { ...mounted, holds, marks: [{ at: 9, ms: 1_000 }] }, 20);
+    const report = reportOf(IDENTITY, { ...mounted, mountedVolumes, marks: [{ at: 9, ms: 1_000 }] }, 20);
 
-    expect(report).toMatchObject({ marks: [{ at: 9, ms: 1_000 }], holds: [{ podUid: "u1", since: 11, seenAt: 12 }] });
+    expect(report).toMatchObject({
+      marks: [{ at: 9, ms: 1_000 }],
+      mountedVolumes: [{ podUid: "u1", since: 11, seenAt: 12 }],
+    });
     expect(decodeNodeMessage(report)).toMatchObject({ ok: true });
   });
 
-  it("tells when a hold was seen that was taken over from another agent, and that its own read has not shown", () => {
+  it("tells when a mounted volume was seen that was taken over from another agent, and that its own read has not shown", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
-    const holds = new Map([...mounted.holds].map(([key, known]) => [key, { ...known, seenAt: 9 }]));
+    const mountedVolumes = new Map([...mounted.mountedVolumes].map(([key, known]) => [key, { ...known, seenAt: 9 }]));
 
-    expect(reportOf(IDENTITY, mounted, 20)?.holds).toMatchObject([{ podUid: "u1" }]);
-    expect(reportOf(IDENTITY, mounted, 20)?.holds[0]).not.toHaveProperty("seenAt");
-    expect(reportOf(IDENTITY, { ...mounted, holds }, 20)?.holds).toMatchObject([{ podUid: "u1", seenAt: 9 }]);
+    expect(reportOf(IDENTITY, mounted, 20)?.mountedVolumes).toMatchObject([{ podUid: "u1" }]);
+    expect(reportOf(IDENTITY, mounted, 20)?.mountedVolumes[0]).not.toHaveProperty("seenAt");
+    expect(reportOf(IDENTITY, { ...mounted, mountedVolumes }, 20)?.mountedVolumes).toMatchObject([
+      { podUid: "u1", seenAt: 9 },
+    ]);
   });
 
   it("has nothing to say before the first complete read", () => {
@@ -136,32 +148,32 @@ describe("reportOf", () => {
   });
 
   it.each([
-    { name: "more releases than are accepted", holds: 1, size: 3, kept: MAX_REPORT_RELEASES },
-    { name: "more entries than are accepted", holds: MAX_REPORT_ENTRIES - 700, size: 3, kept: 700 },
-    { name: "more bytes than are accepted", holds: 3_400, size: 250, kept: 600 },
+    { name: "more unmount records than are accepted", mountedVolumes: 1, size: 3, kept: MAX_REPORT_RELEASES },
+    { name: "more entries than are accepted", mountedVolumes: MAX_REPORT_ENTRIES - 700, size: 3, kept: 700 },
+    { name: "more bytes than are accepted", mountedVolumes: 3_400, size: 250, kept: 600 },
   ])(
     "keeps the newest of $name, so that a long absence of the aggregator ends in a report",
-    ({ holds, size, kept }) => {
-      const all = releases(MAX_REPORT_RELEASES + 5_000, size);
-      const mounts = Array.from({ length: holds }, (_, index) =>
+    ({ mountedVolumes, size, kept }) => {
+      const all = unmountRecords(MAX_REPORT_RELEASES + 5_000, size);
+      const mounts = Array.from({ length: mountedVolumes }, (_, index) =>
         csiMountPoint(`${index}`.padStart(size > 3 ? 128 : 5, "u"), `${index}`.padStart(size > 3 ? 250 : 5, "v")),
       );
-      const state = { ...stateAfter(mounts), releases: all };
+      const state = { ...stateAfter(mounts), unmountRecords: all };
 
       const report = reportOf(IDENTITY, state, 30_000);
 
       const text = JSON.stringify(report);
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_REPORT_BYTES);
       expect(decodeNodeMessage(JSON.parse(text))).toMatchObject({ ok: true });
-      expect(report?.releases.at(-1)).toEqual(all.at(-1));
-      expect(report?.releases.length).toBeLessThanOrEqual(kept);
-      expect(report?.releases.length).toBeGreaterThan(0.8 * kept);
+      expect(report?.unmountRecords.at(-1)).toEqual(all.at(-1));
+      expect(report?.unmountRecords.length).toBeLessThanOrEqual(kept);
+      expect(report?.unmountRecords.length).toBeGreaterThan(0.8 * kept);
     },
   );
 
-  it("keeps every release where there is room", () => {
-    const all = releases(MAX_REPORT_RELEASES, 250);
+  it("keeps every unmount record where there is room", () => {
+    const all = unmountRecords(MAX_REPORT_RELEASES, 250);
 
-    expect(reportOf(IDENTITY, { ...stateAfter([]), releases: all }, 30_000)?.releases).toEqual(all);
+    expect(reportOf(IDENTITY, { ...stateAfter([]), unmountRecords: all }, 30_000)?.unmountRecords).toEqual(all);
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { forget, initialState, loseSight, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
@@ -17,7 +17,7 @@ const CLOCK = "monotonic-raw";
 const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 const HOLD = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a") });
 
-/** All that was ever told of a release, in true time. */
+/** All that was ever told of an unmount record, in true time. */
 interface Told {
   /** The latest begin of its interval. */
   readonly after: number;
@@ -88,7 +88,7 @@ class World {
   };
 
   #ids(): readonly string[] {
-    return this.state?.releases.map(({ id }) => id) ?? [];
+    return this.state?.unmountRecords.map(({ id }) => id) ?? [];
   }
 
   #setMounted(isMounted: boolean): void {
@@ -124,7 +124,7 @@ class World {
     if (this.state === undefined) return;
     const at = this.now - this.#boot.at;
     const text = this.#isDamaged ? `${TOKEN}36 35 8:1` : `${TOKEN}${this.isMounted ? HOLD : ""}`;
-    const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+    const read = readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
     const pods = new Map(this.#isPodKnown ? [["u1", this.#pod]] : []);
     this.#keep(observe(this.state, { read, podsResourceVersion: "1", pods: this.#isListed ? pods : undefined }).state);
     this.now += 1;
@@ -134,7 +134,7 @@ class World {
     this.state = state;
     this.#stored = [...this.#stored.slice(-20), state];
     const trueTime = (stamp: number): number => stamp + this.#boot.at;
-    for (const { id, after, by } of state.releases) {
+    for (const { id, after, by } of state.unmountRecords) {
       // What another boot showed ended before this one; what the pod did in this one is not told of here.
       const latest = after === undefined ? this.#boot.at : this.now;
       const unmount = this.ends.findLast((end) => end <= latest);
@@ -196,7 +196,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
         for (const one of ["unmount", "pod-goes", "repair", "start 0", "list", "look"]) world.take(one);
 
         expect(world.ends.filter((end) => !world.isAccountedFor(end))).toEqual([]);
-        expect(world.state?.holds.size).toBe(0);
+        expect(world.state?.mountedVolumes.size).toBe(0);
       }),
       RUNS,
     );

@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
-import { initialState, type KnownHold, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
+import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import {
+  initialState,
+  type KnownMountedVolume,
+  type NodeState,
+  type PodFacts,
+} from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import type { BlindSpan } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
-import { holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../../fakes/node-states.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const CLOCK = "monotonic-raw";
@@ -26,12 +31,12 @@ interface Shown {
 function look(state: NodeState, at: number, { shows, pods }: Shown): NodeState {
   const places = [tokenMountPoint("agent-1"), ...shows.map((n) => csiMountPoint(`u${n}`, `pv-${n}`))];
   const text = places.map((mountPoint) => formatMountLine({ mountPoint })).join("");
-  const read = readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+  const read = readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
   return observe(state, { read, podsResourceVersion: "1", pods }).state;
 }
 
-function intervals({ releases }: NodeState): readonly string[] {
-  return releases.map(({ podUid, after, by }) => `${podUid} ${after ?? "?"}-${by}`);
+function intervals({ unmountRecords }: NodeState): readonly string[] {
+  return unmountRecords.map(({ podUid, after, by }) => `${podUid} ${after ?? "?"}-${by}`);
 }
 
 describe("after a restart in the same boot", () => {
@@ -39,63 +44,75 @@ describe("after a restart in the same boot", () => {
     readonly name: string;
     readonly stored: Partial<NodeState>;
     readonly now?: Partial<Shown>;
-    readonly releases: readonly string[];
+    readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a hold that is gone ended between the last read that showed it and the first of this run",
-      stored: { holds: holdsOf(knownHold(1)) },
-      releases: ["u1 20-101"],
+      name: "a mounted volume that is gone ended between the last read that showed it and the first of this run",
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
+      unmountRecords: ["u1 20-101"],
     },
     {
-      name: "the last complete read counts, which is stored more often than each hold",
-      stored: { holds: holdsOf(knownHold(1, { seenAt: 12 })), read: { beganAt: 70, endedAt: 71 } },
-      releases: ["u1 70-101"],
+      name: "the last complete read counts, which is stored more often than each mounted volume",
+      stored: {
+        mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12 })),
+        read: { beganAt: 70, endedAt: 71 },
+      },
+      unmountRecords: ["u1 70-101"],
     },
     {
-      name: "a hold that only damaged reads showed was seen when it was stored",
-      stored: { holds: holdsOf(knownHold(1, { seenAt: 12, proven: false })), read: { beganAt: 70, endedAt: 71 } },
-      releases: ["u1 12-101"],
+      name: "a mounted volume that only damaged reads showed was seen when it was stored",
+      stored: {
+        mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12, proven: false })),
+        read: { beganAt: 70, endedAt: 71 },
+      },
+      unmountRecords: ["u1 12-101"],
     },
     {
-      name: "a hold that is still there goes on",
-      stored: { holds: holdsOf(knownHold(1)) },
+      name: "a mounted volume that is still there goes on",
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       now: { shows: [1] },
-      releases: [],
+      unmountRecords: [],
     },
     {
-      name: "a hold that is gone while its pod runs is kept",
-      stored: { holds: holdsOf(knownHold(1)) },
+      name: "a mounted volume that is gone while its pod runs is kept",
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       now: { pods: RUNNING },
-      releases: [],
+      unmountRecords: [],
     },
     {
-      name: "a hold that is gone before the pods are listed is kept: its pod may run",
-      stored: { holds: holdsOf(knownHold(1)) },
+      name: "a mounted volume that is gone before the pods are listed is kept: its pod may run",
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       now: { pods: undefined },
-      releases: [],
+      unmountRecords: [],
     },
     {
       name: "a pending unmount counts from the first read: meanwhile it may have been mounted again",
-      stored: { holds: holdsOf(knownHold(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } })) },
-      releases: ["u1 20-101"],
+      stored: {
+        mountedVolumes: mountedVolumesOf(
+          knownMountedVolume(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } }),
+        ),
+      },
+      unmountRecords: ["u1 20-101"],
     },
     {
-      name: "releases that nobody has settled are still to be told, as they were",
-      stored: { releases: [releaseOf(2)] },
-      releases: ["u2 20-30"],
+      name: "unmount records that nobody has settled are still to be told, as they were",
+      stored: { unmountRecords: [unmountRecordOf(2)] },
+      unmountRecords: ["u2 20-30"],
     },
     {
       name: "the end of a staging mount is nobody's end of use",
-      stored: { holds: holdsOf(knownHold(1, { kind: "staging" })) },
-      releases: [],
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { kind: "staging" })) },
+      unmountRecords: [],
     },
-  ])("$name", ({ stored, now, releases }) => {
-    expect(intervals(afterRead(nodeState(stored), now))).toEqual(releases);
+  ])("$name", ({ stored, now, unmountRecords }) => {
+    expect(intervals(afterRead(nodeState(stored), now))).toEqual(unmountRecords);
   });
 
   it("a pending unmount that was told by nobody ends with the pod, also across the restart", () => {
     const stored = nodeState({
-      holds: holdsOf(knownHold(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } })),
+      mountedVolumes: mountedVolumesOf(
+        knownMountedVolume(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } }),
+      ),
     });
 
     const first = afterRead(stored, { pods: RUNNING });
@@ -105,10 +122,10 @@ describe("after a restart in the same boot", () => {
     expect(intervals(second)).toEqual(["u1 20-101"]);
   });
 
-  it("knows by when a hold was there that went on", () => {
-    const state = afterRead(nodeState({ holds: holdsOf(knownHold(1)) }), { shows: [1] });
+  it("knows by when a mounted volume was there that went on", () => {
+    const state = afterRead(nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }), { shows: [1] });
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 11, seenAt: 100, pod: "team/web-1" }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 11, seenAt: 100, pod: "team/web-1" }]);
   });
 
   it("knows whether the machine was there before this boot as well as the run before did", () => {
@@ -133,33 +150,33 @@ describe("in another boot", () => {
   const stored = nodeState({
     bootId: "boot-0",
     read: { beganAt: 5_000, endedAt: 5_001 },
-    holds: holdsOf(
-      knownHold(1, { seenAt: 5_000 }),
-      knownHold(1, { kind: "subpath" }),
-      knownHold(2, { kind: "staging" }),
-      knownHold(3, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: true } }),
+    mountedVolumes: mountedVolumesOf(
+      knownMountedVolume(1, { seenAt: 5_000 }),
+      knownMountedVolume(1, { kind: "subpath" }),
+      knownMountedVolume(2, { kind: "staging" }),
+      knownMountedVolume(3, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: true } }),
     ),
-    releases: [releaseOf(4, 4_000)],
+    unmountRecords: [unmountRecordOf(4, 4_000)],
   });
 
   it("every use ended by the begin of this one, whatever its stamps, and each once", () => {
     expect(intervals(afterRead(stored))).toEqual(["u4 ?-0", "u1 ?-0", "u3 ?-0"]);
   });
 
-  it("a release keeps its ID, or a lost answer would make two of one", () => {
-    const [release] = afterRead(stored).releases;
+  it("an unmount record keeps its ID, or a lost answer would make two of one", () => {
+    const [unmountRecord] = afterRead(stored).unmountRecords;
 
-    expect(release?.id).toBe(releaseOf(4, 4_000).id);
+    expect(unmountRecord?.id).toBe(unmountRecordOf(4, 4_000).id);
   });
 
   it("an end gets the ID that an aggregator gives it which infers it", () => {
-    expect(afterRead(stored).releases[1]?.id).toBe("boot-1/0/u1/name/pv-1");
+    expect(afterRead(stored).unmountRecords[1]?.id).toBe("boot-1/0/u1/name/pv-1");
   });
 
-  it("a hold that this boot shows is a new one", () => {
+  it("a mounted volume that this boot shows is a new one", () => {
     const state = afterRead(stored, { shows: [1] });
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 101 }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 101 }]);
     expect(intervals(state)).toContain("u1 ?-0");
   });
 
@@ -171,12 +188,19 @@ describe("in another boot", () => {
 describe("a journal that is ahead of the clock", () => {
   it.each<{ readonly name: string; readonly stored: Partial<NodeState> }>([
     { name: "the last read", stored: { read: { beganAt: 1_000, endedAt: 1_000.1 } } },
-    { name: "a hold", stored: { holds: holdsOf(knownHold(1, { seenAt: 1_001 })) } },
+    {
+      name: "a mounted volume",
+      stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 1_001 })) },
+    },
     {
       name: "a pending unmount",
-      stored: { holds: holdsOf(knownHold(1, { pendingUnmount: { by: 1_001, podVersion: "7", isAnomaly: true } })) },
+      stored: {
+        mountedVolumes: mountedVolumesOf(
+          knownMountedVolume(1, { pendingUnmount: { by: 1_001, podVersion: "7", isAnomaly: true } }),
+        ),
+      },
     },
-    { name: "a release", stored: { releases: [releaseOf(2, 1_001)] } },
+    { name: "an unmount record", stored: { unmountRecords: [unmountRecordOf(2, 1_001)] } },
     { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
     { name: "a mark", stored: { marks: [{ at: 1_001, ms: 5 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
@@ -184,7 +208,10 @@ describe("a journal that is ahead of the clock", () => {
   });
 
   it("is like one of another clock of the same boot, which the earlier agent could read and this one cannot", () => {
-    const { kind, past } = interpretStored(nodeState({ releases: [releaseOf(2)] }), { ...NOW, clock: "monotonic" });
+    const { kind, past } = interpretStored(nodeState({ unmountRecords: [unmountRecordOf(2)] }), {
+      ...NOW,
+      clock: "monotonic",
+    });
 
     expect(kind).toBe("other-clock");
     expect(intervals(past)).toEqual(["u2 ?-1000"]);
@@ -198,15 +225,18 @@ describe("a journal that is ahead of the clock", () => {
   it("loses no use: each ended by now, or by the read that does not show it, and none knows since when", () => {
     const stored = nodeState({
       read: { beganAt: 5_000, endedAt: 5_001 },
-      holds: holdsOf(knownHold(1, { seenAt: 5_000 }), knownHold(3, { seenAt: 5_000 })),
-      releases: [releaseOf(2, 4_000)],
+      mountedVolumes: mountedVolumesOf(
+        knownMountedVolume(1, { seenAt: 5_000 }),
+        knownMountedVolume(3, { seenAt: 5_000 }),
+      ),
+      unmountRecords: [unmountRecordOf(2, 4_000)],
     });
 
     const state = afterRead(stored, { shows: [3] });
 
     expect(intervals(state)).toEqual(["u2 ?-90", "u1 0-101"]);
     expect(state.blind).toEqual([{ to: 101 }]);
-    expect([...state.holds.values()]).toMatchObject([{ since: 90 }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 90 }]);
   });
 });
 
@@ -218,47 +248,50 @@ describe("what another agent leaves behind while this one watches", () => {
 
   it.each<{
     readonly name: string;
-    readonly left: readonly KnownHold[];
+    readonly left: readonly KnownMountedVolume[];
     readonly released?: number;
-    readonly releases: readonly string[];
+    readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a hold that this one never saw ended by its next read",
-      left: [knownHold(1, { seenAt: 40 })],
-      releases: ["u1 40-101"],
+      name: "a mounted volume that this one never saw ended by its next read",
+      left: [knownMountedVolume(1, { seenAt: 40 })],
+      unmountRecords: ["u1 40-101"],
     },
     {
-      name: "a hold whose end this one has seen is not told twice",
-      left: [knownHold(1, { seenAt: 40 })],
+      name: "a mounted volume whose end this one has seen is not told twice",
+      left: [knownMountedVolume(1, { seenAt: 40 })],
       released: 45,
-      releases: ["u1 35-45"],
+      unmountRecords: ["u1 35-45"],
     },
     {
       name: "a use that was seen after the end of an earlier one is another use",
-      left: [knownHold(1, { seenAt: 40 })],
+      left: [knownMountedVolume(1, { seenAt: 40 })],
       released: 35,
-      releases: ["u1 25-35", "u1 40-101"],
+      unmountRecords: ["u1 25-35", "u1 40-101"],
     },
     {
       name: "a pending unmount counts from a read of this run, which lacked it",
-      left: [knownHold(1, { pendingUnmount })],
-      releases: ["u1 20-51"],
+      left: [knownMountedVolume(1, { pendingUnmount })],
+      unmountRecords: ["u1 20-51"],
     },
-  ])("$name", ({ left, released, releases }) => {
-    const state = { ...own, releases: released === undefined ? [] : [releaseOf(1, released)] };
+  ])("$name", ({ left, released, unmountRecords }) => {
+    const state = { ...own, unmountRecords: released === undefined ? [] : [unmountRecordOf(1, released)] };
 
-    const next = look(mergeStored(state, { ...past, holds: holdsOf(...left) }), 100, { shows: [], pods: new Map() });
+    const next = look(mergeStored(state, { ...past, mountedVolumes: mountedVolumesOf(...left) }), 100, {
+      shows: [],
+      pods: new Map(),
+    });
 
-    expect(intervals(next)).toEqual(releases);
+    expect(intervals(next)).toEqual(unmountRecords);
   });
 
   it("what both know is as this one knows it", () => {
     const state = mergeStored(
-      { ...own, holds: holdsOf(knownHold(1, { since: 11, seenAt: 50 })) },
-      { ...past, holds: holdsOf(knownHold(1, { since: 3, seenAt: 40 })) },
+      { ...own, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 11, seenAt: 50 })) },
+      { ...past, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 3, seenAt: 40 })) },
     );
 
-    expect([...state.holds.values()]).toMatchObject([{ since: 11, seenAt: 50 }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 11, seenAt: 50 }]);
   });
 
   it.each<{
@@ -315,13 +348,13 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(mergeStored({ ...own, marks }, { ...past, marks: left }).marks).toEqual([...left, ...marks]);
   });
 
-  it("its releases are told, too, and none twice", () => {
+  it("its unmount records are told, too, and none twice", () => {
     const state = mergeStored(
-      { ...own, releases: [releaseOf(1)] },
-      { ...past, releases: [releaseOf(1), releaseOf(2)] },
+      { ...own, unmountRecords: [unmountRecordOf(1)] },
+      { ...past, unmountRecords: [unmountRecordOf(1), unmountRecordOf(2)] },
     );
 
-    expect(state.releases.map(({ podUid }) => podUid)).toEqual(["u1", "u2"]);
+    expect(state.unmountRecords.map(({ podUid }) => podUid)).toEqual(["u1", "u2"]);
     expect(state.generation).toBeGreaterThan(own.generation);
   });
 });
@@ -329,9 +362,12 @@ describe("what another agent leaves behind while this one watches", () => {
 describe("interpretStored", () => {
   it("dates no hold of another agent by a read that did not show it", () => {
     const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
-    const both = mergeStored(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt: 20 })) }));
+    const both = mergeStored(
+      own,
+      nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 20 })) }),
+    );
 
-    expect([...interpretStored(both, NOW).past.holds.values()]).toMatchObject([{ seenAt: 20 }]);
+    expect([...interpretStored(both, NOW).past.mountedVolumes.values()]).toMatchObject([{ seenAt: 20 }]);
   });
 
   it.each([
@@ -347,13 +383,13 @@ describe("interpretStored", () => {
   it("says nothing more of a pending unmount than what is stored: the last complete read lacked it", () => {
     const pendingUnmount = { by: 31, podVersion: "7", isAnomaly: false };
     const stored = nodeState({
-      holds: holdsOf(knownHold(1, { pendingUnmount })),
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount })),
       read: { beganAt: 70, endedAt: 71 },
     });
 
     const { past } = interpretStored(stored, NOW);
 
-    expect([...past.holds.values()]).toEqual([knownHold(1, { pendingUnmount })]);
+    expect([...past.mountedVolumes.values()]).toEqual([knownMountedVolume(1, { pendingUnmount })]);
   });
 
   it("goes on in another boot as the run that left it, on the clock that there is now", () => {
@@ -374,11 +410,12 @@ describe("adopt", () => {
   });
 
   it("drops a use of the past whose end this run has read, and keeps one that was seen after it", () => {
-    const own = nodeState({ releases: [releaseOf(1, 30)] });
+    const own = nodeState({ unmountRecords: [unmountRecordOf(1, 30)] });
 
-    const holds = (seenAt: number) =>
-      mergeStored(own, nodeState({ holds: holdsOf(knownHold(1, { seenAt })) })).holds.size;
+    const mountedVolumes = (seenAt: number) =>
+      mergeStored(own, nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt })) }))
+        .mountedVolumes.size;
 
-    expect([holds(29), holds(30), holds(31)]).toEqual([0, 0, 1]);
+    expect([mountedVolumes(29), mountedVolumes(30), mountedVolumes(31)]).toEqual([0, 0, 1]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, loseSight } from "../../../../agent/core/node-state.ts";
 import { extendSight, observe } from "../../../../agent/core/observe.ts";
 import { LONGEST_GLANCE_MS, sightAfter, withBlindSpan } from "../../../../agent/core/sight.ts";
@@ -27,7 +27,7 @@ function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
       continue;
     }
     const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
-    const read = readHolds({ text, beganAt: at, endedAt: at + tookMs }, RULE);
+    const read = readMountedVolumes({ text, beganAt: at, endedAt: at + tookMs }, RULE);
     const pods = new Map();
     state = observe(state, { read, unchanged: quiet, podsResourceVersion: "1", pods }).state;
   }

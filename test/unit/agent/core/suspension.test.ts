@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MountRead, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
+import { type MountRead, type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { type Decision, initialState, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { extendSight, observe } from "../../../../agent/core/observe.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -24,7 +24,7 @@ interface Look {
 function readAt(at: number, shows: Look["shows"]): MountRead {
   const lines = [TOKEN, shows.includes("mount") ? HOLD : "", shows.includes("staging") ? STAGING : ""].join("");
   const text = shows.includes("damage") ? `${lines}36 35 8:1` : lines;
-  return readHolds({ text, beganAt: at, endedAt: at + 1 }, RULE);
+  return readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
 }
 
 function podsOf(pod: string): ReadonlyMap<string, PodFacts> | undefined {
@@ -54,7 +54,7 @@ function replay(looks: readonly Look[]): { readonly state: NodeState; readonly d
 const mounted: Look = { shows: ["mount"], pod: "running 1" };
 const unmounted: Look = { shows: [], pod: "running 1" };
 
-describe("what is reported of a hold", () => {
+describe("what is reported of a mounted volume", () => {
   it.each<{ readonly name: string; readonly look: Look; readonly isNews: boolean }>([
     { name: "is news when reads no longer show it although its pod runs", look: unmounted, isNews: true },
     { name: "is no news as long as it is shown", look: mounted, isNews: false },
@@ -75,48 +75,48 @@ describe("what is reported of a hold", () => {
   });
 });
 
-describe("a hold that ends while its pod runs", () => {
+describe("a mounted volume that ends while its pod runs", () => {
   it.each<{
     readonly name: string;
     readonly looks: readonly Look[];
     readonly held: boolean;
-    readonly releases: readonly string[];
+    readonly unmountRecords: readonly string[];
     readonly anomalies: readonly string[];
   }>([
-    { name: "is kept as held", looks: [mounted, unmounted], held: true, releases: [], anomalies: [] },
+    { name: "is kept as held", looks: [mounted, unmounted], held: true, unmountRecords: [], anomalies: [] },
     {
       name: "is released with the time of that read when the pod turns out to be over",
       looks: [mounted, unmounted, { shows: [], pod: "over 2" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is released with the time of that read when the pod is gone",
       looks: [mounted, unmounted, unmounted, { shows: [], pod: "gone" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is held until a complete read when the look that finds the pod over is damaged: that may hide the mount",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
       name: "is an anomaly when the mount comes back",
       looks: [mounted, unmounted, mounted],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: ["remounted-while-running"],
     },
     {
       name: "is no anomaly when the mount comes back before its pod is known to run",
       looks: [{ shows: ["mount"], pod: "pending 1" }, { shows: [], pod: "pending 1" }, mounted],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
@@ -128,14 +128,14 @@ describe("a hold that ends while its pod runs", () => {
         { shows: [], pod: "running 3" },
       ],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: ["unmounted-while-running"],
     },
     {
       name: "is an anomaly when a fresh event says that the pod runs on, once",
       looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "running 3" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: ["unmounted-while-running"],
     },
     {
@@ -148,35 +148,35 @@ describe("a hold that ends while its pod runs", () => {
         { shows: [], pod: "gone" },
       ],
       held: false,
-      releases: ["10-51"],
+      unmountRecords: ["10-51"],
       anomalies: ["unmounted-while-running"],
     },
     {
       name: "is not doubted by a damaged read",
       looks: [mounted, { shows: ["damage"], pod: "running 1" }, mounted],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
       name: "is released at once when the pod is over",
       looks: [mounted, { shows: [], pod: "over 2" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is held while the pod is asked to end, and released with the time of the read that lacked it once it is gone",
       looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "gone" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is held while the pod is only asked to end",
       looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "terminating 3" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
@@ -188,7 +188,7 @@ describe("a hold that ends while its pod runs", () => {
         { shows: ["mount"], pod: "running 3" },
       ],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
@@ -201,63 +201,63 @@ describe("a hold that ends while its pod runs", () => {
         { shows: [], pod: "gone" },
       ],
       held: false,
-      releases: ["30-41"],
+      unmountRecords: ["30-41"],
       anomalies: [],
     },
     {
       name: "after an anomaly counts as used while the pod is asked to end: its containers may still run",
       looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "terminating 3" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: ["unmounted-while-running"],
     },
     {
       name: "and that was followed by a damaged read is released with the time of the next complete one",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }, { shows: [], pod: "gone" }],
       held: false,
-      releases: ["10-41"],
+      unmountRecords: ["10-41"],
       anomalies: [],
     },
     {
       name: "is released with the time of the read after the blindness, also when the pod ends later",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "running 1" }, unmounted, { shows: [], pod: "gone" }],
       held: false,
-      releases: ["10-41"],
+      unmountRecords: ["10-41"],
       anomalies: [],
     },
     {
       name: "is kept while the pods have not been listed: any may be running",
       looks: [mounted, { shows: [], pod: "unknown" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: [],
     },
     {
       name: "is released with the time of its read when the list, which came later, lacks the pod",
       looks: [mounted, { shows: [], pod: "unknown" }, { shows: [], pod: "unknown" }, { shows: [], pod: "gone" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is kept when the list, which came later, shows the pod running: its last event may still come",
       looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "over 2" }],
       held: false,
-      releases: ["10-21"],
+      unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
       name: "is an anomaly when the pod that the list showed runs on",
       looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "running 2" }],
       held: true,
-      releases: [],
+      unmountRecords: [],
       anomalies: ["unmounted-while-running"],
     },
-  ])("$name", ({ looks, held, releases, anomalies }) => {
+  ])("$name", ({ looks, held, unmountRecords, anomalies }) => {
     const { state, decisions } = replay(looks);
 
-    expect(state.holds.size).toBe(held ? 1 : 0);
-    expect(state.releases.map(({ after, by }) => `${after}-${by}`)).toEqual(releases);
+    expect(state.mountedVolumes.size).toBe(held ? 1 : 0);
+    expect(state.unmountRecords.map(({ after, by }) => `${after}-${by}`)).toEqual(unmountRecords);
     expect(decisions.flatMap((decision) => (decision.kind === "anomaly" ? [decision.why] : []))).toEqual(anomalies);
   });
 });
@@ -310,7 +310,7 @@ describe("a span without changes", () => {
 
     const next = observe(extendSight(state, span), { read: readAt(20, []), podsResourceVersion: "2", pods: new Map() });
 
-    expect(next.state.releases).toMatchObject([{ after, by: 21 }]);
+    expect(next.state.unmountRecords).toMatchObject([{ after, by: 21 }]);
   });
 });
 
@@ -364,20 +364,20 @@ function phaseAfter(action: string, phase: Model["pod"]["phase"]): Model["pod"][
 }
 
 describe("any interleaving of mounts, pod events and looks", () => {
-  it("gives releases that contain a true unmount, and none is lost once the pod is over", () => {
+  it("gives unmount records that contain a true unmount, and none is lost once the pod is over", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
         const model = new Model();
         for (const action of steps) model.take(action);
-        const wasSeen = model.state.holds.size > 0;
-        const before = model.state.releases.length;
+        const wasSeen = model.state.mountedVolumes.size > 0;
+        const before = model.state.unmountRecords.length;
         for (const action of ["unmount", "pod-vanishes", "look"]) model.take(action);
 
-        for (const { after = 0, by } of model.state.releases) {
+        for (const { after = 0, by } of model.state.unmountRecords) {
           expect(model.unmounts.some((at) => after <= at && at <= by)).toBe(true);
         }
-        expect(model.state.holds.size).toBe(0);
-        expect(model.state.releases.length).toBe(before + (wasSeen ? 1 : 0));
+        expect(model.state.mountedVolumes.size).toBe(0);
+        expect(model.state.unmountRecords.length).toBe(before + (wasSeen ? 1 : 0));
       }),
       { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) },
     );
@@ -389,11 +389,11 @@ describe("any interleaving of mounts, pod events and looks", () => {
         const model = new Model();
         for (const action of steps) model.take(action);
         model.take("look");
-        const { releases, generation } = model.state;
+        const { unmountRecords, generation } = model.state;
 
         model.take("look");
 
-        expect(model.state.releases).toEqual(releases);
+        expect(model.state.unmountRecords).toEqual(unmountRecords);
         expect(model.state.generation).toBe(generation);
       }),
       { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 300) },
@@ -402,7 +402,7 @@ describe("any interleaving of mounts, pod events and looks", () => {
 });
 
 /** Complete looks at 10, 20, 30 and so on, at which the mount is there or not; between two of them may come a damaged one. */
-function releasesOf(
+function unmountRecordsOf(
   looks: readonly { readonly isMounted: boolean; readonly damagedAfter: boolean }[],
   withDamage: boolean,
 ) {
@@ -414,19 +414,19 @@ function releasesOf(
     look(10 * (index + 1), isMounted ? ["mount"] : []);
     if (withDamage && damagedAfter) look(10 * (index + 1) + 5, ["damage"]);
   }
-  return state.releases.map(({ id, after = 0, by }) => ({ id, after, by }));
+  return state.unmountRecords.map(({ id, after = 0, by }) => ({ id, after, by }));
 }
 
 describe("damaged reads between complete ones", () => {
-  it("change no release, and never narrow its interval", () => {
+  it("change no unmount record, and never narrow its interval", () => {
     const looks = fc.array(fc.record({ isMounted: fc.boolean(), damagedAfter: fc.boolean() }), {
       maxLength: 30,
       size: "max",
     });
     fc.assert(
       fc.property(looks, (taken) => {
-        const plain = releasesOf(taken, false);
-        const damaged = releasesOf(taken, true);
+        const plain = unmountRecordsOf(taken, false);
+        const damaged = unmountRecordsOf(taken, true);
 
         expect(damaged.map(({ id }) => id)).toEqual(plain.map(({ id }) => id));
         for (const [index, { after, by }] of damaged.entries()) {

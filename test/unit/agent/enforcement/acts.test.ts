@@ -419,7 +419,7 @@ describe("the brakes", () => {
 
   it("hold everything while the aggregator says so, without a read, and let go at once when it does not", async () => {
     const { cluster, advance, phase, enforcement } = await startScene();
-    enforcement.onAnswer({ forget: [], holdRejections: "20 pods a minute" });
+    enforcement.onAnswer({ forget: [], pauseRejections: "20 pods a minute" });
     cluster.put(podAt("web"), pod("web"));
     await advance(6_000);
     const reads = cluster.asked().length;

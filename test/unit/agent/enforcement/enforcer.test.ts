@@ -271,7 +271,7 @@ describe("what leads to a look", () => {
 
   it("is a label that changes after a pod that was held back has started: it is looked at, and not asked for again and again", async () => {
     const { cluster, clock, advance, enforcement } = await startScene();
-    enforcement.onAnswer({ forget: [], volumes: [], holdRejections: "many nodes reject" });
+    enforcement.onAnswer({ forget: [], volumes: [], pauseRejections: "many nodes reject" });
     for (const name of ["a", "b"]) cluster.put(podAt(name), pod(name));
     cluster.put(podAt("c"), pod("c", { status: RUNNING }));
     await advance(6_000);

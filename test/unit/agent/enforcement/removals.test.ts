@@ -125,9 +125,9 @@ describe("a rejected pod", () => {
     expect(await counted()).toEqual({ conflict: 1, deleted: 1 });
   });
 
-  it("stays as long as the aggregator holds all rejections: it counts what is there", async () => {
+  it("stays as long as the aggregator pauses all rejections: it counts what is there", async () => {
     const { cluster, advance, enforcement } = await startScene(DELETING);
-    enforcement.onAnswer({ forget: [], holdRejections: "20 pods a minute" });
+    enforcement.onAnswer({ forget: [], pauseRejections: "20 pods a minute" });
     cluster.put(podAt("web"), rejected("web"));
     await advance(60_000);
     const held = deletionsIn(cluster).length;

@@ -63,7 +63,7 @@ export class Story {
         this.#versions += 1;
         return enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: `v${this.#versions}` }] });
       case "hold":
-        return enforcement.onAnswer({ forget: [], volumes: [], holdRejections: "a story says so" });
+        return enforcement.onAnswer({ forget: [], volumes: [], pauseRejections: "a story says so" });
       case "release":
         return enforcement.onAnswer({ forget: [], volumes: [] });
       case "blind":

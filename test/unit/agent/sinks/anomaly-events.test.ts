@@ -4,7 +4,7 @@ import { anomalyEvent } from "../../../../agent/sinks/anomaly-events.ts";
 
 const ANOMALY: Anomaly = {
   kind: "anomaly",
-  hold: { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1" },
+  mountedVolume: { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1" },
   pod: "team/web",
   why: "unmounted-while-running",
 };

@@ -5,15 +5,23 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NodeState } from "../../../../agent/core/node-state.ts";
 import { JOURNAL_FILE } from "../../../../agent/sinks/sqlite-journal.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
-import { essence, holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+import {
+  essence,
+  knownMountedVolume,
+  mountedVolumesOf,
+  nodeState,
+  unmountRecordOf,
+} from "../../../fakes/node-states.ts";
 import { JournalFolder } from "./journal-folder.ts";
 
 /** Three states of an agent: the first is in the main file only, the last in the log of writes only. */
 const STATES: readonly NodeState[] = [1, 2, 3].map((turn) =>
   nodeState({
     generation: turn,
-    holds: holdsOf(...Array.from({ length: 20 }, (_, n) => knownHold(turn + n, { since: turn }))),
-    releases: Array.from({ length: 5 }, (_, n) => releaseOf(turn * 100 + n)),
+    mountedVolumes: mountedVolumesOf(
+      ...Array.from({ length: 20 }, (_, n) => knownMountedVolume(turn + n, { since: turn })),
+    ),
+    unmountRecords: Array.from({ length: 5 }, (_, n) => unmountRecordOf(turn * 100 + n)),
   }),
 );
 

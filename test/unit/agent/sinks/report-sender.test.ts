@@ -23,8 +23,8 @@ function report(generation: number): NodeReport {
     read,
     observedSince: 2,
     blind: [{ to: 2 }],
-    holds: [],
-    releases: [],
+    mountedVolumes: [],
+    unmountRecords: [],
   };
 }
 

@@ -3,12 +3,23 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eventually, settle } from "../../../fakes/clock.ts";
-import { anyNodeState, essence, holdsOf, knownHold, nodeState, releaseOf } from "../../../fakes/node-states.ts";
+import {
+  anyNodeState,
+  essence,
+  knownMountedVolume,
+  mountedVolumesOf,
+  nodeState,
+  unmountRecordOf,
+} from "../../../fakes/node-states.ts";
 import { JournalFolder } from "./journal-folder.ts";
 
 const FULL = nodeState({
-  holds: holdsOf(knownHold(1), knownHold(2, { kind: "staging" }), knownHold(3, { pendingUnmount: SUSPENDED() })),
-  releases: [releaseOf(4), releaseOf(5, 40)],
+  mountedVolumes: mountedVolumesOf(
+    knownMountedVolume(1),
+    knownMountedVolume(2, { kind: "staging" }),
+    knownMountedVolume(3, { pendingUnmount: SUSPENDED() }),
+  ),
+  unmountRecords: [unmountRecordOf(4), unmountRecordOf(5, 40)],
   marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
 
@@ -51,12 +62,12 @@ describe("a journal in a directory", () => {
     const first = folder.journal();
     await first.load();
     await first.store(FULL);
-    await first.store(nodeState({ releases: [releaseOf(5, 40)] }));
+    await first.store(nodeState({ unmountRecords: [unmountRecordOf(5, 40)] }));
     await first.close?.();
 
     const found = await folder.journal().load();
 
-    expect(found).toMatchObject({ holds: new Map(), releases: [{ by: 40 }] });
+    expect(found).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [{ by: 40 }] });
   });
 
   it("has the last read of an agent that ended in order, although that was worth no write", async () => {
@@ -101,8 +112,12 @@ describe("what a journal writes", () => {
   it.each([
     { name: "nothing for a read that shows the same", change: { read: { beganAt: 50, endedAt: 51 } }, writes: 0 },
     {
-      name: "nothing when only the holds' last sight moves",
-      change: { holds: holdsOf(...[...FULL.holds.values()].map((known) => ({ ...known, seenAt: 99 }))) },
+      name: "nothing when only the mounted volumes' last sight moves",
+      change: {
+        mountedVolumes: mountedVolumesOf(
+          ...[...FULL.mountedVolumes.values()].map((known) => ({ ...known, seenAt: 99 })),
+        ),
+      },
       writes: 0,
     },
     {
@@ -111,7 +126,7 @@ describe("what a journal writes", () => {
       writes: 1,
     },
     { name: "a blind span", change: { blind: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },
-    { name: "a release that is settled", change: { releases: [] }, writes: 1 },
+    { name: "an unmount record that is settled", change: { unmountRecords: [] }, writes: 1 },
   ])("is $name", async ({ change, writes }) => {
     await using folder = new JournalFolder();
     const { journal, metrics } = folder.agent();
@@ -123,15 +138,15 @@ describe("what a journal writes", () => {
     expect(await metrics.text()).toContain(`mooring_journal_writes_total{outcome="stored"} ${1 + writes}`);
   });
 
-  it("is a few pages for one hold among ten thousand", async () => {
+  it("is a few pages for one mounted volume among ten thousand", async () => {
     await using folder = new JournalFolder();
     const { journal, metrics } = folder.agent();
-    const many = Array.from({ length: 10_000 }, (_, n) => knownHold(n));
+    const many = Array.from({ length: 10_000 }, (_, n) => knownMountedVolume(n));
     await journal.load();
-    await journal.store(nodeState({ holds: holdsOf(...many) }));
+    await journal.store(nodeState({ mountedVolumes: mountedVolumesOf(...many) }));
     const before = bytesIn(await metrics.text());
 
-    await journal.store(nodeState({ holds: holdsOf(...many, knownHold(10_000)) }));
+    await journal.store(nodeState({ mountedVolumes: mountedVolumesOf(...many, knownMountedVolume(10_000)) }));
 
     expect(bytesIn(await metrics.text()) - before).toBeLessThan(8 * 4_096);
   });
@@ -240,14 +255,16 @@ describe("a journal that cannot be used", () => {
     await second.load();
     await second.store(FULL);
 
-    await expect(first.store(nodeState({ holds: holdsOf(knownHold(1)) }))).rejects.toThrow("removed or replaced");
+    await expect(first.store(nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }))).rejects.toThrow(
+      "removed or replaced",
+    );
     await first.close?.();
-    await second.store({ ...FULL, releases: [] });
+    await second.store({ ...FULL, unmountRecords: [] });
     using killed = new JournalFolder();
     cpSync(folder.path, killed.path, { recursive: true });
 
     const after = killed.journal();
-    expect(await after.load()).toMatchObject({ releases: [], holds: { size: 3 } });
+    expect(await after.load()).toMatchObject({ unmountRecords: [], mountedVolumes: { size: 3 } });
     await after.close?.();
   });
 

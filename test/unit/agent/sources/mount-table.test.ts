@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { readConfirmed } from "../../../../agent/sources/mount-table.ts";
@@ -53,7 +53,7 @@ describe("the mount table's file on an old kernel", () => {
 });
 
 describe("readConfirmed", () => {
-  /** A state that knows the hold, and a table that begins as given. */
+  /** A state that knows the mounted volume, and a table that begins as given. */
   async function setUp(mounts: readonly string[]) {
     const clock = createFakeClock();
     const known = createFakeMountTable(
@@ -83,7 +83,7 @@ describe("readConfirmed", () => {
     const read = await readConfirmed(table, state, RULE);
 
     expect(table.reads()).toBe(1);
-    expect(read.holds).toHaveLength(1);
+    expect(read.mountedVolumes).toHaveLength(1);
   });
 
   it("reads again when something is missing, and dates the absence by the end of the second read", async () => {
@@ -92,7 +92,7 @@ describe("readConfirmed", () => {
 
     const read = await readConfirmed(table, state, RULE);
 
-    expect(read).toMatchObject({ beganAt, endedAt: beganAt + 2, holds: [], incomplete: undefined });
+    expect(read).toMatchObject({ beganAt, endedAt: beganAt + 2, mountedVolumes: [], incomplete: undefined });
   });
 
   it("believes the second read when it shows what the first lacked", async () => {
@@ -101,7 +101,7 @@ describe("readConfirmed", () => {
 
     const read = await readConfirmed(table, state, RULE);
 
-    expect(read.holds).toHaveLength(1);
+    expect(read.mountedVolumes).toHaveLength(1);
   });
 
   it("does not read again after a damaged read, which proves no absence", async () => {
@@ -156,7 +156,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     return { beganAt: clock.monotonicMs(), table, source: { ...table, needsAgreement: true } };
   }
   const known = observe(initialState("boot-1"), {
-    read: readHolds(
+    read: readMountedVolumes(
       { text: [TOKEN, HOLD].map((mountPoint) => formatMountLine({ mountPoint })).join(""), beganAt: 1, endedAt: 2 },
       RULE,
     ),
@@ -166,14 +166,14 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
   const ALL = [TOKEN, HOLD];
 
   it.each([
-    { name: "two reads that agree are enough", reads: [ALL], count: 2, holds: ["pv-1"] },
+    { name: "two reads that agree are enough", reads: [ALL], count: 2, mountedVolumes: ["pv-1"] },
     {
       name: "a read that lacks an entry is followed by two that agree",
       reads: [[TOKEN], ALL],
       count: 3,
-      holds: ["pv-1"],
+      mountedVolumes: ["pv-1"],
     },
-    { name: "a read that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, holds: ["pv-1"] },
+    { name: "a read that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, mountedVolumes: ["pv-1"] },
     {
       name: "a change elsewhere disturbs nothing",
       reads: [
@@ -181,28 +181,43 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
         [...ALL, "/b"],
       ],
       count: 2,
-      holds: ["pv-1"],
+      mountedVolumes: ["pv-1"],
     },
     {
       name: "what only an early read shows is there",
       reads: [[...ALL, OTHER], ALL],
       count: 3,
-      holds: ["pv-1", "pv-2"],
+      mountedVolumes: ["pv-1", "pv-2"],
     },
-    { name: "what comes while it is read is there", reads: [ALL, [...ALL, OTHER]], count: 3, holds: ["pv-1", "pv-2"] },
-    { name: "a torn read is followed by two that agree", reads: ["torn" as const, ALL], count: 3, holds: ["pv-1"] },
-    { name: "an absence takes two reads that agree, twice", reads: [[TOKEN]], count: 4, holds: [] },
-    { name: "an entry that the first two lack is there", reads: [[TOKEN], [TOKEN], ALL], count: 4, holds: ["pv-1"] },
-  ])("$name", async ({ reads, count, holds }) => {
+    {
+      name: "what comes while it is read is there",
+      reads: [ALL, [...ALL, OTHER]],
+      count: 3,
+      mountedVolumes: ["pv-1", "pv-2"],
+    },
+    {
+      name: "a torn read is followed by two that agree",
+      reads: ["torn" as const, ALL],
+      count: 3,
+      mountedVolumes: ["pv-1"],
+    },
+    { name: "an absence takes two reads that agree, twice", reads: [[TOKEN]], count: 4, mountedVolumes: [] },
+    {
+      name: "an entry that the first two lack is there",
+      reads: [[TOKEN], [TOKEN], ALL],
+      count: 4,
+      mountedVolumes: ["pv-1"],
+    },
+  ])("$name", async ({ reads, count, mountedVolumes }) => {
     const { beganAt, table, source } = tableOf(reads);
 
     const read = await readConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(count);
     expect(read).toMatchObject({ incomplete: undefined, beganAt, endedAt: beganAt + count });
-    expect([...new Set(read.holds.map(({ volume }) => (volume.by === "name" ? volume.name : "?")))].toSorted()).toEqual(
-      holds,
-    );
+    expect(
+      [...new Set(read.mountedVolumes.map(({ volume }) => (volume.by === "name" ? volume.name : "?")))].toSorted(),
+    ).toEqual(mountedVolumes);
   });
 
   it("gives up after ten reads of which no two agree: what it saw is there, and nothing is absent", async () => {
@@ -214,7 +229,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     expect(table.reads()).toBe(10);
     expect(read).toMatchObject({ beganAt, endedAt: beganAt + 10 });
     expect(read.incomplete).toBe("the table kept changing: no two of 10 reads agree");
-    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.holds.size).toBe(2);
+    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.mountedVolumes.size).toBe(2);
   });
 
   it("proves no absence when the confirming reads do not agree", async () => {
@@ -224,7 +239,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     const read = await readConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(12);
-    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.releases).toEqual([]);
+    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.unmountRecords).toEqual([]);
   });
 
   it("takes a table that stays damaged as it is", async () => {

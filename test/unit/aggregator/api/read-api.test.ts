@@ -4,7 +4,7 @@ import type { Route } from "../../../../common/runtime/http-server.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { wholeAnswer } from "../../../fakes/listen.ts";
 import { Harness, type HarnessOptions } from "../harness.ts";
-import { claimWith, holdOf, nodeWith, podWith, reportWith, statusWith, volumeWith } from "../world.ts";
+import { claimWith, mountedVolumeOf, nodeWith, podWith, reportWith, statusWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const STAGED = { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 } as const;
@@ -164,7 +164,7 @@ describe("/v1/claims", () => {
     const api = apiOf();
     await api.harness.start();
     await api.harness.putPod(podWith());
-    await api.report({ holds: [holdOf("pod-1"), holdOf("pod-gone"), STAGED] });
+    await api.report({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-gone"), STAGED] });
     await api.harness.advance(10_000);
 
     const { items } = await api.get("/v1/claims");
@@ -213,7 +213,7 @@ describe("/v1/claims", () => {
     const api = apiOf();
     await api.harness.start();
     await api.harness.putPod(podWith({ key: "bank/other-0", uid: "other", claims: [] }));
-    await api.report({ holds: [holdOf("other")] });
+    await api.report({ mountedVolumes: [mountedVolumeOf("other")] });
 
     expect(await api.get("/v1/claims")).toMatchObject({ items: [{ live: { mountedOn: { items: [] } } }] });
     expect(await api.get("/v1/volumes")).toMatchObject({ items: [{ live: { mountedOn: { items: [] } } }] });
@@ -223,7 +223,7 @@ describe("/v1/claims", () => {
     const api = apiOf();
     await api.harness.start();
     await api.harness.putPod(podWith());
-    await api.report({ holds: [holdOf("pod-1")] });
+    await api.report({ mountedVolumes: [mountedVolumeOf("pod-1")] });
     await api.harness.advance(60_000);
     const before = [...api.harness.writes];
 
@@ -239,10 +239,10 @@ describe("/v1/volumes", () => {
   it("shows a volume that was left staged once it has been for long", async () => {
     const api = apiOf({ volumes: [volumeWith({ csi: CSI, phase: "Released" })] });
     await api.harness.start();
-    await api.report({ holds: [holdOf("pod-1"), STAGED] });
+    await api.report({ mountedVolumes: [mountedVolumeOf("pod-1"), STAGED] });
     await api.harness.advance(600_000);
     const used = await api.get("/v1/volumes");
-    await api.report({ holds: [STAGED], generation: 2, read: { beganAt: 601_000, endedAt: 601_001 } });
+    await api.report({ mountedVolumes: [STAGED], generation: 2, read: { beganAt: 601_000, endedAt: 601_001 } });
     const fresh = await api.get("/v1/volumes");
 
     await api.harness.advance(301_000);
@@ -266,9 +266,9 @@ describe("/v1/nodes", () => {
     const api = apiOf({ nodes: [nodeWith("n2"), nodeWith("n1")] });
     await api.harness.start();
     await api.report({});
-    await api.report({ node: "n0", holds: [STAGED] });
+    await api.report({ node: "n0", mountedVolumes: [STAGED] });
     await api.harness.advance(100_000);
-    await api.report({ node: "n0", generation: 2, read: { beganAt: 9_000, endedAt: 9_001 }, holds: [] });
+    await api.report({ node: "n0", generation: 2, read: { beganAt: 9_000, endedAt: 9_001 }, mountedVolumes: [] });
 
     const { items } = await api.get("/v1/nodes");
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "../harness.ts";
-import { claimWith, holdOf, NOON, nodeWith, podWith, reportWith, volumeWith } from "../world.ts";
+import { claimWith, mountedVolumeOf, NOON, nodeWith, podWith, reportWith, volumeWith } from "../world.ts";
 
 const csi = { driver: "d", handleHash: "h".repeat(64) };
 const deletion = { askedAtMs: NOON };
@@ -10,10 +10,10 @@ const deletion = { askedAtMs: NOON };
 let harnesses: Harness[] = [];
 let generation = 0;
 
-function reportAt({ clock }: Harness, holds: NodeReport["holds"], node = "n1"): NodeReport {
+function reportAt({ clock }: Harness, mountedVolumes: NodeReport["mountedVolumes"], node = "n1"): NodeReport {
   const endedAt = clock.monotonicMs();
   generation += 1;
-  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, holds });
+  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, mountedVolumes });
 }
 
 /** A claim that n1 has mounted, and that is being deleted; its pod is gone. */
@@ -26,7 +26,7 @@ async function deletedWhileMounted(options: HarnessOptions, fields: Partial<Clai
   });
   harnesses.push(harness);
   await harness.start();
-  await harness.report(reportAt(harness, [holdOf("pod-1")]));
+  await harness.report(reportAt(harness, [mountedVolumeOf("pod-1")]));
   const { status, resourceVersion } = harness.stored.get("shop/data") ?? expect.fail("it is not stored");
   await harness.putClaim(claimWith({ status, resourceVersion, isDeleting: true, deletion, ...fields }));
   return harness;
@@ -83,7 +83,7 @@ describe("a deleted claim that a node has mounted", () => {
 
     await gone(harness);
     await harness.advance(5_000);
-    await harness.report(reportAt(harness, [holdOf("pod-1")]));
+    await harness.report(reportAt(harness, [mountedVolumeOf("pod-1")]));
     await harness.advance(3_600_000);
 
     const removed = harness.warnings.filter(({ kind }) => kind === "removed-while-mounted");
@@ -92,17 +92,21 @@ describe("a deleted claim that a node has mounted", () => {
   });
 
   it.each([
-    { name: "its unmount is reported a moment later", holds: [], isHeard: true },
-    { name: "another pod has the volume mounted since", holds: [{ ...holdOf("pod-2"), since: 1e9 }], isHeard: true },
-    { name: "its node reports no more", holds: [], isHeard: false },
-  ])("that is gone is not told of when $name", async ({ holds, isHeard }) => {
+    { name: "its unmount is reported a moment later", mountedVolumes: [], isHeard: true },
+    {
+      name: "another pod has the volume mounted since",
+      mountedVolumes: [{ ...mountedVolumeOf("pod-2"), since: 1e9 }],
+      isHeard: true,
+    },
+    { name: "its node reports no more", mountedVolumes: [], isHeard: false },
+  ])("that is gone is not told of when $name", async ({ mountedVolumes, isHeard }) => {
     const harness = await deletedWhileMounted({ protection: "audit" });
     await harness.advance(1_000);
 
     await gone(harness);
     await harness.advance(1_000);
     const since = harness.clock.monotonicMs() - 1;
-    const moved = holds.map((hold) => ({ ...hold, since }));
+    const moved = mountedVolumes.map((mountedVolume) => ({ ...mountedVolume, since }));
     if (isHeard) await harness.report(reportAt(harness, moved));
     await harness.advance(3_600_000);
 
@@ -110,7 +114,7 @@ describe("a deleted claim that a node has mounted", () => {
   });
 
   it("and that is staged when it is gone is told of, too", async () => {
-    const staging = { ...holdOf(undefined), volume: { by: "handle", ...csi } } as const;
+    const staging = { ...mountedVolumeOf(undefined), volume: { by: "handle", ...csi } } as const;
     const harness = await deletedWhileMounted({ protection: "audit" });
     await harness.report(reportAt(harness, [staging]));
 

@@ -6,14 +6,14 @@ import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "../harness.ts";
 import {
   claimWith,
-  holdOf,
   mountedStatus,
+  mountedVolumeOf,
   NOON,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
   statusWith,
+  unmountRecordOf,
   volumeWith,
 } from "../world.ts";
 
@@ -44,7 +44,7 @@ function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeRep
 /** The end of a mount by this moment. */
 function releasedNow({ clock }: Harness, podUid: string) {
   const by = clock.monotonicMs();
-  return releaseOf(podUid, { after: by - 10, by });
+  return unmountRecordOf(podUid, { after: by - 10, by });
 }
 
 afterEach(async () => {
@@ -69,14 +69,14 @@ describe("Reconciler", () => {
     const harness = await running();
 
     await harness.advance(1_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(30_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.enqueueAll();
     const released = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.advance(3_600_000);
-    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.report(reportAt(harness, { unmountRecords: [released] }));
     await harness.enqueueAll();
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Mounted", "Unmounted"]);
@@ -87,7 +87,7 @@ describe("Reconciler", () => {
     const harness = await running();
     harness.outcomes.push({ fails: conflict, isStored: false });
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const rival = {
       ...claimWith(),
       resourceVersion: "500",
@@ -104,7 +104,7 @@ describe("Reconciler", () => {
     const harness = await running();
     harness.outcomes.push({ fails: lostAnswer, isStored: true });
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.catchUp();
     await harness.advance(10_000);
 
@@ -115,7 +115,7 @@ describe("Reconciler", () => {
     const harness = await running();
     harness.outcomes.push("stored");
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.enqueueAll();
     await harness.catchUp();
 
@@ -126,7 +126,7 @@ describe("Reconciler", () => {
     const harness = await running();
     const old = claimWith();
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     harness.cluster.byKey.set(old.key, old);
     await harness.enqueueAll();
 
@@ -136,7 +136,7 @@ describe("Reconciler", () => {
   it("takes what a watch shows that has come as far as its own write for what was put back from a backup", async () => {
     const harness = await running();
     const backup = { ...(harness.stored.get("shop/data") ?? claimWith()) };
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     harness.cluster.claimsAt = "100000";
     await harness.putClaim(backup);
@@ -150,7 +150,7 @@ describe("Reconciler", () => {
     harness.outcomes.push("gone");
     const before = harness.logger.messages().filter((message) => message === "claim status written").length;
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     const after = harness.logger.messages().filter((message) => message === "claim status written").length;
     expect(after - before).toBe(0);
@@ -158,11 +158,11 @@ describe("Reconciler", () => {
 
   it("folds changes of the reason alone over the delay", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.putPod(podWith());
     const before = harness.writes.length;
 
-    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.report(reportAt(harness, { unmountRecords: [releasedNow(harness, "pod-1")] }));
     await harness.advance(4_999);
     const early = harness.writes.length;
     await harness.advance(1);
@@ -174,15 +174,15 @@ describe("Reconciler", () => {
   it("a reason that changes back within the delay costs nothing, and the next change waits the whole delay", async () => {
     const harness = await running();
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(5_000);
     const before = harness.writes.length;
 
-    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.report(reportAt(harness, { unmountRecords: [releasedNow(harness, "pod-1")] }));
     await harness.advance(3_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(3_000);
-    await harness.report(reportAt(harness, { releases: [releasedNow(harness, "pod-1")] }));
+    await harness.report(reportAt(harness, { unmountRecords: [releasedNow(harness, "pod-1")] }));
     await harness.advance(4_999);
     const early = harness.writes.length;
     await harness.advance(1);
@@ -197,12 +197,14 @@ describe("Reconciler", () => {
 
     await harness.putPod(podWith({ hasStarted: false }));
     await harness.advance(1_000);
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.putPod(podWith({ resourceVersion: "201" }));
     await harness.advance(2_000);
     await harness.putPod(podWith({ resourceVersion: "202", isTerminal: true }));
     await harness.advance(500);
-    await harness.report(reportAt(harness, { podsResourceVersion: "202", releases: [releasedNow(harness, "pod-1")] }));
+    await harness.report(
+      reportAt(harness, { podsResourceVersion: "202", unmountRecords: [releasedNow(harness, "pod-1")] }),
+    );
     await harness.advance(60_000);
 
     expect(harness.writes.slice(before).map(({ reason }) => reason)).toEqual(["Referenced", "Unmounted"]);
@@ -212,7 +214,7 @@ describe("Reconciler", () => {
   it("a claim that is re-created under its name starts anew", async () => {
     const harness = await running();
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const before = harness.writes.length;
 
     harness.reconciler.onClaimGone(claimWith());
@@ -242,9 +244,9 @@ describe("Reconciler", () => {
     const claim = claimWith({ isDeleting: true, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
     const harness = await running({ claims: [claim] });
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(1_000);
-    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [] }));
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted", "Unmounted"]);
   });
@@ -255,11 +257,11 @@ describe("Reconciler", () => {
   ])("of a claim that is being deleted a pod $name", async ({ node, reasons }) => {
     const claim = claimWith({ isDeleting: true, status: statusWith({ unused: true, reason: "NeverObservedInUse" }) });
     const harness = await running({ claims: [claim] });
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-0")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-0")] }));
     harness.cluster.pods.set("pod-1", podWith({ node, hasStarted: false }));
 
     await harness.advance(10_000);
-    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [] }));
     await harness.advance(10_000);
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(reasons);
@@ -318,14 +320,14 @@ describe("Reconciler", () => {
   ])("a volume that is staged without use $name", async ({ protection, staged }) => {
     const csi = { driver: "d", handleHash: "h".repeat(64) };
     const harness = await running({ claims: [claimWith()], volumes: [volumeWith({ csi })], protection });
-    const staging = { ...holdOf("pod-1"), kind: "staging", podUid: undefined, pod: undefined } as const;
+    const staging = { ...mountedVolumeOf("pod-1"), kind: "staging", podUid: undefined, pod: undefined } as const;
     const idle = { ...staging, volume: { by: "handle", ...csi } } as const;
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), idle] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1"), idle] }));
     await harness.advance(1_000);
-    await harness.report(reportAt(harness, { holds: [idle] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [idle] }));
     await harness.advance(1_000);
-    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [] }));
     await harness.advance(1_000);
 
     const told = harness.writes.filter(({ reason }) => reason !== "NeverObservedInUse");
@@ -337,7 +339,7 @@ describe("Reconciler", () => {
     const claims = [claimWith({ phase: "Pending" }), claimWith({ name: "old", key: "shop/old", isDeleting: true })];
     const harness = await running({ claims });
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     expect(harness.writes).toEqual([]);
   });
@@ -347,21 +349,21 @@ describe("Reconciler", () => {
 async function usedBefore(other: string): Promise<Harness> {
   const harness = await running({ nodes: [nodeWith("n1"), nodeWith(other)] }, { silent: [other] });
   await harness.advance(3_000);
-  await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+  await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
   await harness.advance(7_000);
-  await harness.report(reportAt(harness, { holds: [] }));
+  await harness.report(reportAt(harness, { mountedVolumes: [] }));
   await harness.advance(10_000);
   return harness;
 }
 
 describe("a start of the aggregator", () => {
-  it("an agent that still has the release tells the exact time", async () => {
+  it("an agent that still has the unmount record tells the exact time", async () => {
     const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
     const harness = await running({ claims: [stored] }, { silent: ["n1"] });
     const released = releasedNow(harness, "pod-1");
 
     await harness.advance(20_000);
-    await harness.report(reportAt(harness, { releases: [released] }));
+    await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect(harness.writes).toMatchObject([{ unused: true, reason: "Unmounted", sinceMs: NOON }]);
   });
@@ -375,7 +377,7 @@ describe("a start of the aggregator", () => {
     await harness.advance(20_000);
     const before = [...harness.writes];
 
-    await harness.report(reportAt(harness, { holds: [] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [] }));
     await harness.advance(1_000);
 
     expect(before).toEqual([]);
@@ -455,7 +457,7 @@ describe("a start of the aggregator", () => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
     await harness.advance(10_000);
 
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(10_000);
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted"]);
@@ -476,7 +478,7 @@ describe("a start of the aggregator", () => {
     const harness = await usedBefore("n2");
     const early = harness.writes.slice();
 
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(1_000);
 
     expect(early.map(({ unused }) => unused)).toEqual([false]);
@@ -508,7 +510,7 @@ describe("a start of the aggregator", () => {
     const harness = await running({ nodes, claims }, { silent: ["n2"] });
     await harness.advance(1_000);
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
     expect(harness.writes.map(({ reason }) => reason)).toEqual(["Mounted"]);
   });
@@ -600,13 +602,14 @@ describe("references", () => {
 
   it("a use that ended before the one that is stored as the last still ends the claim's use", async () => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] });
-    await harness.report(reportAt(harness, { node: "n2", holds: [holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
     await harness.advance(10_000);
-    const early = reportAt(harness, { releases: [releasedNow(harness, "pod-1")] });
+    const early = reportAt(harness, { unmountRecords: [releasedNow(harness, "pod-1")] });
     await harness.advance(10);
     const last = releasedNow(harness, "pod-2");
-    for (const releases of [[last], [last], []]) await harness.report(reportAt(harness, { node: "n2", releases }));
-    await harness.report({ ...early, generation: 1, releases: [], holds: [holdOf("pod-1")] });
+    for (const unmountRecords of [[last], [last], []])
+      await harness.report(reportAt(harness, { node: "n2", unmountRecords }));
+    await harness.report({ ...early, generation: 1, unmountRecords: [], mountedVolumes: [mountedVolumeOf("pod-1")] });
     await harness.advance(10);
 
     await harness.report({ ...early, sentAt: harness.clock.monotonicMs() });
@@ -615,13 +618,13 @@ describe("references", () => {
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { releaseId: last.id } });
   });
 
-  it("a pod that the watch shows only after its release is settled moves no time", async () => {
+  it("a pod that the watch shows only after its unmount record is settled moves no time", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(10_000);
     const released = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { podsResourceVersion: "301", releases: [released] }));
-    await harness.report(reportAt(harness, { podsResourceVersion: "301", releases: [released] }));
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", unmountRecords: [released] }));
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", unmountRecords: [released] }));
     await harness.advance(10_000);
     await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
 
@@ -673,7 +676,7 @@ describe("references", () => {
     const before = harness.writes.length;
     harness.cluster.podsAt = undefined;
 
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(1_000);
 
     expect(harness.writes.slice(before)).toMatchObject([{ unused: false, reason: "Mounted" }]);
@@ -681,7 +684,7 @@ describe("references", () => {
 
   it("a mount counts no longer when its pod comes to light and turns out to have an inline volume of that name", async () => {
     const harness = await running();
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const before = harness.writes.at(-1);
 
     await harness.putPod(podWith({ claims: [] }));
@@ -716,14 +719,14 @@ describe("references", () => {
     const harness = await running();
     await harness.putPod(podWith());
     await harness.putPod(podWith({ key: "shop/web-1", uid: "pod-2" }));
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-1"), holdOf("pod-2")] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }));
     await harness.advance(10_000);
     const first = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { holds: [holdOf("pod-2")], releases: [first] }));
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-2")], unmountRecords: [first] }));
     await harness.advance(10_000);
     const second = releasedNow(harness, "pod-2");
     const marks = [{ at: second.after ?? 0, ms: harness.clock.wallMs() - 10 }];
-    await harness.report(reportAt(harness, { releases: [first, second], marks }));
+    await harness.report(reportAt(harness, { unmountRecords: [first, second], marks }));
     await harness.advance(10_000);
     await harness.report(reportAt(harness, {}));
     await harness.removePod("pod-1", "301");
@@ -739,7 +742,7 @@ describe("references", () => {
 describe("claimFacts", () => {
   it("tells the claim and what decides its status, and changes nothing", async () => {
     const harness = await running({ nodes: [nodeWith("n1"), nodeWith("n2")] }, { silent: ["n2"] });
-    harness.fleet.accept(reportAt(harness, { holds: [holdOf("pod-1")], generation: 9_000_000 }), {
+    harness.fleet.accept(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")], generation: 9_000_000 }), {
       ...{ atMs: harness.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" },
     });
 

@@ -6,12 +6,12 @@ import {
   type NodeSight,
   opinionOf,
 } from "../../../../aggregator/core/agent-state.ts";
-import { NOON, nodeHold, nodeWith, viewWith } from "../world.ts";
+import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 const OBJECT = nodeWith("n1");
-const HOLDING = viewWith({ holds: [nodeHold("pod-1")] });
-const STAGING = viewWith({ holds: [{ ...nodeHold("pod-1"), kind: "staging", podUid: undefined }] });
+const HOLDING = viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] });
+const STAGING = viewWith({ mountedVolumes: [{ ...nodeMountedVolume("pod-1"), kind: "staging", podUid: undefined }] });
 const OFF = { ...OBJECT, isOutOfService: true, isReady: false };
 /** Its kubelet has not told its boot. */
 const NAMELESS = { ...OBJECT, bootId: undefined };

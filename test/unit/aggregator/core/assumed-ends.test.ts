@@ -1,8 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
-import type { NodeRelease, NodeView } from "../../../../aggregator/core/node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { blindUntil, claimWith, mountedStatus, NOON, nodeRelease, stampAt, statusWith, viewWith } from "../world.ts";
+import {
+  blindUntil,
+  claimWith,
+  mountedStatus,
+  NOON,
+  nodeUnmountRecord,
+  stampAt,
+  statusWith,
+  viewWith,
+} from "../world.ts";
 import { evidenceWith, fleetWith } from "./evidence.ts";
 
 const GONE = NOON + 300_000;
@@ -28,7 +37,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     readonly name: string;
     readonly status?: ClaimStatus | undefined;
     readonly views?: readonly NodeView[];
-    readonly releases?: readonly NodeRelease[];
+    readonly unmountRecords?: readonly NodeUnmountRecord[];
     readonly witnessedNodes?: readonly string[];
     readonly mistakenNodes?: readonly string[];
     readonly isWitnessed?: boolean;
@@ -57,7 +66,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       name: "a node that is back and was watched all the time tells the end itself",
       status: goneSince,
       views: [viewWith({ readBeganMs: began })],
-      releases: [nodeRelease()],
+      unmountRecords: [nodeUnmountRecord()],
       blindEnd: undefined,
     },
     {
@@ -68,25 +77,25 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     {
       name: "an agent whose journal knew the mount tells the end itself, by its first read as well, and whose it was",
       views: [viewWith({ blind: blindUntil(began) })],
-      releases: [nodeRelease({ byMs: began - 1, by: stampAt(began) })],
+      unmountRecords: [nodeUnmountRecord({ byMs: began - 1, by: stampAt(began) })],
       blindEnd: undefined,
     },
     {
       name: "an end from before its first read says nothing of the mount that it may have forgotten",
       views: [viewWith({ blind: blindUntil(began) })],
-      releases: [nodeRelease({ by: stampAt(began) - 1 })],
+      unmountRecords: [nodeUnmountRecord({ by: stampAt(began) - 1 })],
       blindEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an end of another time of its clock says nothing, whatever its stamp",
       views: [viewWith({ blind: blindUntil(began), timeline: 1 })],
-      releases: [nodeRelease({ by: stampAt(began) })],
+      unmountRecords: [nodeUnmountRecord({ by: stampAt(began) })],
       blindEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an end that another node tells says nothing",
       views: [viewWith({ blind: blindUntil(began) })],
-      releases: [nodeRelease({ node: "n2", by: stampAt(began) })],
+      unmountRecords: [nodeUnmountRecord({ node: "n2", by: stampAt(began) })],
       blindEnd: { id: "boot-1/first-read/run-1" },
     },
     {
@@ -112,7 +121,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     {
       name: "an agent that watched all the time has told",
       views: [viewWith({ blind: blindUntil(since - 1_000) })],
-      releases: [nodeRelease()],
+      unmountRecords: [nodeUnmountRecord()],
       blindEnd: undefined,
     },
     {
@@ -195,9 +204,9 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       blindEnd: "unknown",
     },
     {
-      name: "referenced, with a release that may be an older one: unknown all the same",
+      name: "referenced, with an unmount record that may be an older one: unknown all the same",
       status: statusWith(),
-      releases: [nodeRelease()],
+      unmountRecords: [nodeUnmountRecord()],
       blindEnd: "unknown",
     },
     {
@@ -208,11 +217,19 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     },
   ])(
     "$name",
-    ({ views = [], releases = [], witnessedNodes = [], mistakenNodes = [], isWitnessed = false, blindEnd, ...row }) => {
+    ({
+      views = [],
+      unmountRecords = [],
+      witnessedNodes = [],
+      mistakenNodes = [],
+      isWitnessed = false,
+      blindEnd,
+      ...row
+    }) => {
       const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
       const status = "status" in row ? row.status : mountedStatus(["n1"]);
       const claim = claimWith({ status });
-      const evidence = evidenceWith({ claim, releases, witnessedNodes, mistakenNodes, isWitnessed });
+      const evidence = evidenceWith({ claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed });
 
       const end = blindEndOf(evidence, fleetWith(views, { assumed }));
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { claimsOf, type Directory } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import type { HoldKind, VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
+import type { MountKind, VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, podWith, volumeWith } from "../world.ts";
 
 const HASH = "a".repeat(64);
@@ -43,7 +43,7 @@ describe("claimsOf", () => {
     readonly volumes?: readonly Volume[];
     readonly pods?: readonly Pod[];
     readonly known?: readonly Claim[];
-    readonly kind?: HoldKind;
+    readonly kind?: MountKind;
     readonly beganByMs?: number;
     readonly byMs?: number;
     readonly claims: readonly string[];

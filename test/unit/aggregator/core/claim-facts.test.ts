@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
-import { claimWith, NOON, nodeRelease, statusWith, viewWith, volumeWith } from "../world.ts";
+import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
@@ -90,10 +90,13 @@ describe("factsOf", () => {
     expect(facts.ends).toMatchObject([{ reason: "NoPodUsing", evidence: "pod-status", byMs: NOON, wasUse: true }]);
   });
 
-  it("a release is an end of use by the pod that the agent named, else by the one that is known", () => {
-    const releases = [nodeRelease(), nodeRelease({ id: "release-2", podUid: "pod-2", pod: undefined })];
+  it("an unmount record is an end of use by the pod that the agent named, else by the one that is known", () => {
+    const unmountRecords = [
+      nodeUnmountRecord(),
+      nodeUnmountRecord({ id: "release-2", podUid: "pod-2", pod: undefined }),
+    ];
 
-    const facts = factsOf(evidenceWith({ releases }), fleetWith([]));
+    const facts = factsOf(evidenceWith({ unmountRecords }), fleetWith([]));
 
     expect(facts.ends.map(({ id, pod, wasUse }) => ({ id, pod, wasUse }))).toEqual([
       { id: "release-1", pod: "shop/web-0", wasUse: true },
@@ -108,7 +111,7 @@ describe("factsOf", () => {
     };
 
     const facts = factsOf(
-      evidenceWith({ releases: [nodeRelease()], history: { pending: [], latest: unread } }),
+      evidenceWith({ unmountRecords: [nodeUnmountRecord()], history: { pending: [], latest: unread } }),
       fleetWith([]),
     );
 

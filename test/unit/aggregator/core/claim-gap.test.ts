@@ -157,7 +157,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
     expect(decide(moved, unseenIn(time(1, 3)))).toBeUndefined();
   });
 
-  it("whose time was kept by an earlier release is moved, although the gap itself is forgotten", () => {
+  it("whose time was kept by an earlier unmount record is moved, although the gap itself is forgotten", () => {
     const kept = write({ ...IDLE, blindGap: gapOf(1, 3) });
 
     expect(decide(kept, unseenIn())).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });

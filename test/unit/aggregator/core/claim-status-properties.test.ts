@@ -130,7 +130,7 @@ function decided(known: ClaimFacts): ClaimStatus | undefined {
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
 const RUNS = hunt === undefined ? { numRuns: 600, seed: 5_541 } : { numRuns: Number(hunt) };
 
-function holds(predicate: (known: Known) => void): void {
+function mountedVolumes(predicate: (known: Known) => void): void {
   fc.assert(fc.property(facts, predicate), RUNS);
 }
 
@@ -153,7 +153,7 @@ describe("whatever the facts are", () => {
   });
 
   it("the time of the condition never moves earlier, unless it was in the future", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const before = known.stored?.sinceMs ?? 0;
       const now = decided(known)?.sinceMs ?? before;
 
@@ -163,13 +163,13 @@ describe("whatever the facts are", () => {
   });
 
   it("a claim with a holder or a pod that names it never counts as unused", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       if (known.holders.length + known.references.length > 0) expect(decided(known)?.unused).toBe(false);
     });
   });
 
   it("the time since when it is unused is not before any end of use that is known", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const status = decided(known);
       if (status?.unused !== true) return;
       const before = known.stored?.lastUse?.releaseId;
@@ -181,21 +181,21 @@ describe("whatever the facts are", () => {
   });
 
   it("it never turns unused while a node has to answer", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       if (known.pendingNodes.length > 0 && known.stored?.unused !== true)
         expect(decided(known)?.unused ?? false).toBe(false);
     });
   });
 
   it("what nobody may believe does not stay, unless a node may still answer in time", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const isSoon = known.pendingNodes.length > 0 && !known.pendingNodes.some(({ isSilent }) => isSilent);
       if (known.isDisbelieved && !isSoon) expect(decided(known)).toBeDefined();
     });
   });
 
   it("the last use is the latest that is known, once it is unused", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const status = decided(known);
       if (status?.unused !== true || known.pendingNodes.length > 0) return;
       const uses = known.ends.filter(({ wasUse, id }) => wasUse && id !== known.stored?.lastUse?.releaseId);
@@ -204,7 +204,7 @@ describe("whatever the facts are", () => {
   });
 
   it("what is decided does not depend on the order of what is known", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const { holders, references, pendingNodes: nodes, ends } = known;
       const turned = {
         ...{ ...known, holders: holders.toReversed(), references: references.toReversed() },
@@ -216,7 +216,7 @@ describe("whatever the facts are", () => {
   });
 
   it("what is written is read back whole, with annotations that fit and a message that is one", () => {
-    holds((known) => {
+    mountedVolumes((known) => {
       const desired = desiredClaimStatus(known);
       if (desired === undefined) return;
       const { annotations } = writeClaimStatus(UID, desired);

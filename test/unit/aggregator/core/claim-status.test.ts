@@ -48,12 +48,12 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "a use-hold makes it mounted, since now",
+      name: "a mount by a pod makes it mounted, since now",
       facts: { holders: ["n1"] },
       status: { unused: false, reason: "Mounted", sinceMs: NOW },
     },
     {
-      name: "a use-hold counts more than references, awaited nodes and ends",
+      name: "a mount by a pod counts more than references, awaited nodes and ends",
       facts: {
         holders: ["n1"],
         references: ["shop/web-0"],
@@ -378,7 +378,7 @@ describe("desiredClaimStatus", () => {
       status: { unused: true, sinceMs: NOW, lastUse: endedAt(NOW) },
     },
     {
-      name: "the release that is stored, dated later by a second receipt, changes nothing",
+      name: "the unmount record that is stored, dated later by a second receipt, changes nothing",
       facts: {
         stored: { ...unusedStatus, lastUse: lastUseWith({ releaseId: "release-1" }) },
         ends: [endWith({ byMs: NOON + 2_000 })],
@@ -449,7 +449,7 @@ describe("desiredClaimStatus", () => {
       status: { mountedOn: { nodes: ["n1", "n3"], more: false } },
     },
     {
-      name: "a node that has not been heard of since a start stays, and so does one whose release is not settled",
+      name: "a node that has not been heard of since a start stays, and so does one whose unmount record is not settled",
       facts: {
         holders: ["n1"],
         pendingNodes: [{ node: "n4", isSilent: true }],

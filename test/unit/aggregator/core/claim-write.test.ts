@@ -212,8 +212,16 @@ describe("isSameStatus", () => {
     { name: "the status", change: { unused: true }, same: false },
     { name: "the reason", change: { reason: "Referenced" }, same: false },
     { name: "the message", change: { message: "other" }, same: false },
-    { name: "the release of the last use", change: { lastUse: lastUseWith({ releaseId: "other" }) }, same: false },
-    { name: "the same release dated anew", change: { lastUse: lastUseWith({ releasedAtMs: NOON }) }, same: true },
+    {
+      name: "the unmount record of the last use",
+      change: { lastUse: lastUseWith({ releaseId: "other" }) },
+      same: false,
+    },
+    {
+      name: "the same unmount record dated anew",
+      change: { lastUse: lastUseWith({ releasedAtMs: NOON }) },
+      same: true,
+    },
     { name: "a further node", change: { mountedOn: { nodes: ["n1", "n2"], more: false } }, same: false },
     { name: "that there are more nodes", change: { mountedOn: { nodes: ["n1"], more: true } }, same: false },
   ])("a change of $name: same is $same", ({ change, same }) => {

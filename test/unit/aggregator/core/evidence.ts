@@ -12,7 +12,7 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     shownOn: [],
     attachedTo: [],
     references: [],
-    releases: [],
+    unmountRecords: [],
     history: EMPTY_HISTORY,
     witnessedNodes: [],
     mistakenNodes: [],

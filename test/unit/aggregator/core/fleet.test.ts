@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { acceptHeartbeat, acceptReport, settle } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { holdOf, NOON, nodeRelease, releaseOf, reportWith } from "../world.ts";
+import { mountedVolumeOf, NOON, nodeUnmountRecord, reportWith, unmountRecordOf } from "../world.ts";
 
 const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 
@@ -21,10 +21,14 @@ function readAt(endedAt: number): Pick<NodeReport, "read"> {
 }
 
 describe("acceptHeartbeat", () => {
-  const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+  const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] });
 
   it("moves what is known of the state's freshness and keeps the state", () => {
-    const { holds: _, releases: __, ...heartbeat } = reportWith({ ...readAt(3_000), podsResourceVersion: "300" });
+    const {
+      mountedVolumes: _,
+      unmountRecords: __,
+      ...heartbeat
+    } = reportWith({ ...readAt(3_000), podsResourceVersion: "300" });
 
     const result = acceptHeartbeat(known, heartbeat, { ...receipt, atMs: NOON + 5_000 });
 
@@ -71,13 +75,17 @@ describe("acceptHeartbeat", () => {
       kind: "unknown",
     },
   ])("$name", ({ fields, kind }) => {
-    const { holds: _, releases: __, ...heartbeat } = reportWith(fields);
+    const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = reportWith(fields);
 
     expect(acceptHeartbeat(known, heartbeat, receipt).kind).toBe(kind);
   });
 
   it("brings what its agent has found out about the node since the last report", () => {
-    const { holds: _, releases: __, ...heartbeat } = reportWith({ ...readAt(3_000), facts: { kernel: "6.18.4" } });
+    const {
+      mountedVolumes: _,
+      unmountRecords: __,
+      ...heartbeat
+    } = reportWith({ ...readAt(3_000), facts: { kernel: "6.18.4" } });
 
     const result = acceptHeartbeat(known, heartbeat, receipt);
 
@@ -85,7 +93,7 @@ describe("acceptHeartbeat", () => {
   });
 
   it("of a node that is not known means a state that is not known", () => {
-    const { holds: _, releases: __, ...heartbeat } = reportWith();
+    const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = reportWith();
 
     expect(acceptHeartbeat(undefined, heartbeat, receipt).kind).toBe("unknown");
   });
@@ -181,198 +189,205 @@ describe("acceptReport", () => {
       observedSince: 1_000,
       sentAt: 11_000,
       driftPpm: 100_000,
-      releases: [releaseOf("pod-1", { after: 1_500, by: 2_000 })],
+      unmountRecords: [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })],
     });
 
     expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
     expect(view.blind).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
-    expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
+    expect([...view.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });
 
-  it("the width of a release spans the read's interval, the receipt's width and the drift of its age", () => {
-    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+  it("the width of an unmount record spans the read's interval, the receipt's width and the drift of its age", () => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
 
-    const exact = accepted(undefined, { ...readAt(2_000), releases, marks: [{ at: 1_500, ms: NOON - 500 }] });
+    const exact = accepted(undefined, { ...readAt(2_000), unmountRecords, marks: [{ at: 1_500, ms: NOON - 500 }] });
     const wide = accepted(
       undefined,
-      { ...readAt(2_000), releases, marks: [{ at: 1_500, ms: NOON - 500 }] },
+      { ...readAt(2_000), unmountRecords, marks: [{ at: 1_500, ms: NOON - 500 }] },
       { widthMs: 300 },
     );
     const marks = [{ at: 1_500, ms: NOON - 100_500 }];
-    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, releases, marks });
+    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, unmountRecords, marks });
 
-    expect(exact.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
-    expect(wide.releases.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
-    expect(old.releases.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.6);
+    expect(exact.unmountRecords.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
+    expect(wide.unmountRecords.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
+    expect(old.unmountRecords.get("boot-1/2000/pod-1")?.widthMs).toBeCloseTo(500 + 100 + 100 + 0.6);
   });
 
   it.each([
     { name: "since when it was on its way", transitMs: 7_000, sleptMs: 0 },
     { name: "that its machine slept after the unmount", transitMs: 0, sleptMs: 3_600_000 },
-  ])("the width of a release spans what its report does not say: $name", ({ transitMs, sleptMs }) => {
-    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+  ])("the width of an unmount record spans what its report does not say: $name", ({ transitMs, sleptMs }) => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
     const marks = [{ at: 1_500, ms: NOON - 500 }];
 
-    const view = accepted(undefined, { ...readAt(2_000), releases, marks }, { atMs: NOON + transitMs + sleptMs });
+    const view = accepted(undefined, { ...readAt(2_000), unmountRecords, marks }, { atMs: NOON + transitMs + sleptMs });
 
-    const [release] = view.releases.values();
-    expect(release).toMatchObject({ byMs: NOON + transitMs + sleptMs, widthMs: 500 + transitMs + sleptMs });
+    const [unmountRecord] = view.unmountRecords.values();
+    expect(unmountRecord).toMatchObject({ byMs: NOON + transitMs + sleptMs, widthMs: 500 + transitMs + sleptMs });
   });
 
-  it("how uncertain a release is nobody knows whose agent had never been answered before it", () => {
-    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
+  it("how uncertain an unmount record is nobody knows whose agent had never been answered before it", () => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
 
-    const view = accepted(undefined, { ...readAt(2_000), releases, marks: [{ at: 1_501, ms: NOON - 499 }] });
+    const view = accepted(undefined, { ...readAt(2_000), unmountRecords, marks: [{ at: 1_501, ms: NOON - 499 }] });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON, widthMs: undefined }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON, widthMs: undefined }]);
   });
 
-  it("an uncertainty that is learnt when a release is told again counts for the earlier time", () => {
-    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
-    const first = accepted(undefined, { ...readAt(2_000), releases });
+  it("an uncertainty that is learnt when an unmount record is told again counts for the earlier time", () => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
+    const first = accepted(undefined, { ...readAt(2_000), unmountRecords });
 
     const marks = [{ at: 1_500, ms: NOON - 600 }];
-    const again = accepted(first, { ...readAt(2_001), releases, marks }, { atMs: NOON + 701 });
+    const again = accepted(first, { ...readAt(2_001), unmountRecords, marks }, { atMs: NOON + 701 });
 
-    expect([...again.releases.values()]).toMatchObject([{ byMs: NOON, widthMs: 600 }]);
+    expect([...again.unmountRecords.values()]).toMatchObject([{ byMs: NOON, widthMs: 600 }]);
   });
 
   it.each([
     { name: "ended after it was last seen", seenAt: 1_200, marks: [{ at: 1_200, ms: NOON - 800 }], widthMs: 3_800 },
     { name: "ended nobody knows when", seenAt: 1_200, marks: [{ at: 1_999, ms: NOON - 1 }], widthMs: undefined },
-  ])("a hold that its first agent only kept, and the next one does not know, $name", ({ seenAt, marks, widthMs }) => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [{ ...holdOf("pod-1"), seenAt }], marks });
+  ])(
+    "a mounted volume that its first agent only kept, and the next one does not know, $name",
+    ({ seenAt, marks, widthMs }) => {
+      const known = accepted(undefined, {
+        ...readAt(2_000),
+        mountedVolumes: [{ ...mountedVolumeOf("pod-1"), seenAt }],
+        marks,
+      });
 
-    const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
+      const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 3_000, widthMs }]);
+      expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON + 3_000, widthMs }]);
+    },
+  );
+
+  it("an unmount record that is told again keeps the earlier of its times", () => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
+    const first = accepted(undefined, { ...readAt(2_000), unmountRecords });
+
+    const slow = accepted(first, { ...readAt(2_001), unmountRecords }, { atMs: NOON + 701 });
+    const fast = accepted(first, { ...readAt(2_001), unmountRecords }, { atMs: NOON - 299 });
+
+    expect([...slow.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
+    expect([...fast.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 300]);
   });
 
-  it("a release that is told again keeps the earlier of its times", () => {
-    const releases = [releaseOf("pod-1", { after: 1_500, by: 2_000 })];
-    const first = accepted(undefined, { ...readAt(2_000), releases });
-
-    const slow = accepted(first, { ...readAt(2_001), releases }, { atMs: NOON + 701 });
-    const fast = accepted(first, { ...readAt(2_001), releases }, { atMs: NOON - 299 });
-
-    expect([...slow.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
-    expect([...fast.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON - 300]);
-  });
-
-  it("a hold that vanished without a release, its agent replaced, ended between the two reads", () => {
+  it("a mounted volume that vanished without an unmount record, its agent replaced, ended between the two reads", () => {
     const marks = [{ at: 1_999, ms: NOON - 1 }];
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], marks });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], marks });
 
     const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
 
-    const [release, ...others] = view.releases.values();
+    const [unmountRecord, ...others] = view.unmountRecords.values();
     expect(others).toEqual([]);
-    expect(release).toMatchObject({ node: "n1", podUid: "pod-1", byMs: NOON + 3_000, widthMs: 3_001 });
+    expect(unmountRecord).toMatchObject({ node: "n1", podUid: "pod-1", byMs: NOON + 3_000, widthMs: 3_001 });
   });
 
-  it("a hold that vanished with a reboot ended by the boot", () => {
+  it("a mounted volume that vanished with a reboot ended by the boot", () => {
     const marks = [{ at: 1_999, ms: NOON - 1 }];
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], marks });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], marks });
     const reboot = { ...readAt(5_000), bootId: "boot-2", sentAt: 5_000 };
 
     const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });
 
-    const [release, ...others] = view.releases.values();
+    const [unmountRecord, ...others] = view.unmountRecords.values();
     expect(others).toEqual([]);
-    expect(release).toMatchObject({ id: "boot-2/0/pod-1/name/pv-1", byMs: NOON + 60_000, widthMs: 60_001 });
+    expect(unmountRecord).toMatchObject({ id: "boot-2/0/pod-1/name/pv-1", byMs: NOON + 60_000, widthMs: 60_001 });
   });
 
   it("a pod that mounts again after a reboot had released all the same", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
-    const reboot = { ...readAt(5_000), bootId: "boot-2", holds: [holdOf("pod-1")] };
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] });
+    const reboot = { ...readAt(5_000), bootId: "boot-2", mountedVolumes: [mountedVolumeOf("pod-1")] };
 
     const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });
 
-    expect(view.releases.size).toBe(1);
-    expect(view.holds).toHaveLength(1);
+    expect(view.unmountRecords.size).toBe(1);
+    expect(view.mountedVolumes).toHaveLength(1);
   });
 
-  it("an end is never before the read that still showed the hold, though the second receipt is dated earlier", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
+  it("an end is never before the read that still showed the mounted volume, though the second receipt is dated earlier", () => {
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] });
 
     const view = accepted(known, { ...readAt(2_010), instance: "run-2" }, { atMs: NOON - 500 });
 
-    expect([...view.releases.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
+    expect([...view.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON]);
   });
 
-  it("a hold that vanished with a release is released once", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")] });
-    const releases = [releaseOf("pod-1", { after: 1_999, by: 3_000 })];
+  it("a mounted volume that vanished with an unmount record is released once", () => {
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] });
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_999, by: 3_000 })];
 
-    const view = accepted(known, { ...readAt(3_000), releases });
+    const view = accepted(known, { ...readAt(3_000), unmountRecords });
 
-    expect([...view.releases.keys()]).toEqual(["boot-1/3000/pod-1"]);
+    expect([...view.unmountRecords.keys()]).toEqual(["boot-1/3000/pod-1"]);
   });
 
-  it("a release that was known before does not explain that its pod's next mount vanished", () => {
-    const releases = [releaseOf("pod-1", { after: 1_000, by: 1_500 })];
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf("pod-1")], releases });
+  it("an unmount record that was known before does not explain that its pod's next mount vanished", () => {
+    const unmountRecords = [unmountRecordOf("pod-1", { after: 1_000, by: 1_500 })];
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], unmountRecords });
 
-    const view = accepted(known, { ...readAt(3_000), instance: "run-2", releases });
+    const view = accepted(known, { ...readAt(3_000), instance: "run-2", unmountRecords });
 
-    expect(view.releases.size).toBe(2);
+    expect(view.unmountRecords.size).toBe(2);
   });
 
   it("a use that another boot showed ended by the begin of this one, and nobody says how much earlier", () => {
-    const { after: _, ...release } = releaseOf("pod-1", { after: 0, by: 0 });
+    const { after: _, ...unmountRecord } = unmountRecordOf("pod-1", { after: 0, by: 0 });
 
-    const view = accepted(undefined, { ...readAt(2_000), releases: [release] });
+    const view = accepted(undefined, { ...readAt(2_000), unmountRecords: [unmountRecord] });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON - 2_000, widthMs: undefined }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON - 2_000, widthMs: undefined }]);
   });
 
   it("a staging mount that vanished is no end of use", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [holdOf(undefined)] });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf(undefined)] });
 
     const view = accepted(known, readAt(3_000));
 
-    expect(view.releases.size).toBe(0);
+    expect(view.unmountRecords.size).toBe(0);
   });
 
-  it("releases that the agent no longer tells stay until they are settled", () => {
+  it("unmount records that the agent no longer tells stay until they are settled", () => {
     const known = accepted(undefined, {
       ...readAt(2_000),
-      releases: [releaseOf("pod-1", { after: 1_500, by: 2_000 })],
+      unmountRecords: [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })],
     });
 
     const view = accepted(known, { ...readAt(3_000), instance: "run-2" });
 
-    expect([...view.releases.keys()]).toEqual(["boot-1/2000/pod-1"]);
+    expect([...view.unmountRecords.keys()]).toEqual(["boot-1/2000/pod-1"]);
   });
 });
 
-describe("by when a hold or a use had begun", () => {
-  const begunAt = (since: number, kind: "pod" | "subpath" = "pod") => ({ ...holdOf("pod-1"), kind, since });
-  const released = { releases: [releaseOf("pod-1", { after: 2_500, by: 3_000 })] };
+describe("by when a mounted volume or a use had begun", () => {
+  const begunAt = (since: number, kind: "pod" | "subpath" = "pod") => ({ ...mountedVolumeOf("pod-1"), kind, since });
+  const released = { unmountRecords: [unmountRecordOf("pod-1", { after: 2_500, by: 3_000 })] };
 
-  it("a hold began by the end of the read that showed it first", () => {
-    const view = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+  it("a mounted volume began by the end of the read that showed it first", () => {
+    const view = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
 
-    expect(view.holds).toMatchObject([{ since: 500, beganByMs: NOON - 1_500 }]);
+    expect(view.mountedVolumes).toMatchObject([{ since: 500, beganByMs: NOON - 1_500 }]);
   });
 
   it("a later report that took longer does not make it later", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
 
-    const slow = accepted(known, { ...readAt(3_000), holds: [begunAt(500)] }, { atMs: NOON + 5_000 });
+    const slow = accepted(known, { ...readAt(3_000), mountedVolumes: [begunAt(500)] }, { atMs: NOON + 5_000 });
 
-    expect(slow.holds).toMatchObject([{ beganByMs: NOON - 1_500 }]);
+    expect(slow.mountedVolumes).toMatchObject([{ beganByMs: NOON - 1_500 }]);
   });
 
   it.each([
-    { name: "a volume that was mounted again", fields: { holds: [begunAt(2_500)] }, beganByMs: NOON + 500 },
+    { name: "a volume that was mounted again", fields: { mountedVolumes: [begunAt(2_500)] }, beganByMs: NOON + 500 },
     {
       name: "a mount of another boot, whatever its stamp",
-      fields: { bootId: "boot-2", holds: [begunAt(500)] },
+      fields: { bootId: "boot-2", mountedVolumes: [begunAt(500)] },
       beganByMs: NOON - 1_500,
     },
   ])("$name began anew", ({ fields, beganByMs }) => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] }, { atMs: NOON - 60_000 });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] }, { atMs: NOON - 60_000 });
 
     const view = accepted(
       known,
@@ -380,57 +395,57 @@ describe("by when a hold or a use had begun", () => {
       { atMs: NOON + 1_000, nodeBootId: "bootId" in fields ? "boot-2" : "boot-1" },
     );
 
-    expect(view.holds).toMatchObject([{ beganByMs }]);
+    expect(view.mountedVolumes).toMatchObject([{ beganByMs }]);
   });
 
-  it("a use began with the first of its holds", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(700), begunAt(500, "subpath")] });
+  it("a use began with the first of its mounted volumes", () => {
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(700), begunAt(500, "subpath")] });
 
     const view = accepted(known, { ...readAt(3_000), ...released }, { atMs: NOON + 1_000 });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 1_000, beganByMs: NOON - 1_500 }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON + 1_000, beganByMs: NOON - 1_500 }]);
   });
 
   it("a use in another boot did not begin with what the same pod had mounted before", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
     const reboot = { ...readAt(3_000), bootId: "boot-2", ...released };
 
     const view = accepted(known, reboot, { atMs: NOON + 60_000, nodeBootId: "boot-2" });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON + 60_000, beganByMs: NOON + 60_000 }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON + 60_000, beganByMs: NOON + 60_000 }]);
   });
 
-  it("a use of which no hold was reported began by its end at the latest", () => {
+  it("a use of which no mounted volume was reported began by its end at the latest", () => {
     const view = accepted(undefined, { ...readAt(3_000), ...released });
 
-    expect([...view.releases.values()]).toMatchObject([{ byMs: NOON, beganByMs: NOON }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON, beganByMs: NOON }]);
   });
 
-  it("a release that is told again keeps when its use began", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+  it("an unmount record that is told again keeps when its use began", () => {
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
     const told = accepted(known, { ...readAt(3_000), ...released }, { atMs: NOON + 1_000 });
 
     const again = accepted(told, { ...readAt(3_500), ...released }, { atMs: NOON + 1_200 });
 
-    expect([...again.releases.values()]).toMatchObject([{ byMs: NOON + 700, beganByMs: NOON - 1_500 }]);
+    expect([...again.unmountRecords.values()]).toMatchObject([{ byMs: NOON + 700, beganByMs: NOON - 1_500 }]);
   });
 
-  it("a hold that vanished without a release began when it was dated", () => {
-    const known = accepted(undefined, { ...readAt(2_000), holds: [begunAt(500)] });
+  it("a mounted volume that vanished without an unmount record began when it was dated", () => {
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
 
     const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
 
-    expect([...view.releases.values()]).toMatchObject([{ beganByMs: NOON - 1_500 }]);
+    expect([...view.unmountRecords.values()]).toMatchObject([{ beganByMs: NOON - 1_500 }]);
   });
 });
 
 describe("settle", () => {
-  it("the view loses the settled releases and keeps the others", () => {
+  it("the view loses the settled unmount records and keeps the others", () => {
     const view = accepted(undefined, {});
-    const releases = new Map(["a", "b"].map((id) => [id, nodeRelease({ id })]));
+    const unmountRecords = new Map(["a", "b"].map((id) => [id, nodeUnmountRecord({ id })]));
 
-    const rest = settle({ ...view, releases }, ["a", "unknown"]);
+    const rest = settle({ ...view, unmountRecords }, ["a", "unknown"]);
 
-    expect([...rest.releases.keys()]).toEqual(["b"]);
+    expect([...rest.unmountRecords.keys()]).toEqual(["b"]);
   });
 });

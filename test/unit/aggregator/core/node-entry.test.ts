@@ -3,7 +3,7 @@ import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import { type NodeSight, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
+import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
 
 const OBJECT = {
   key: "n1",
@@ -33,8 +33,12 @@ describe("nodeEntryOf", () => {
   it("says when a node reported last, what it reported and how old that is", () => {
     const view = viewOf({
       read: { beganAt: 1_000, endedAt: 1_002 },
-      holds: [holdOf("pod-1"), holdOf("pod-2"), { ...holdOf("pod-1"), kind: "subpath" }],
-      releases: [releaseOf("pod-3", { after: 500, by: 1_002 })],
+      mountedVolumes: [
+        mountedVolumeOf("pod-1"),
+        mountedVolumeOf("pod-2"),
+        { ...mountedVolumeOf("pod-1"), kind: "subpath" },
+      ],
+      unmountRecords: [unmountRecordOf("pod-3", { after: 500, by: 1_002 })],
       facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
     });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/holds.ts";
+import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
@@ -8,7 +8,7 @@ import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts"
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { EMPTY_HISTORY, settleReferences, sightingOf } from "../../../../aggregator/core/references.ts";
-import { knownHold } from "../../../fakes/node-states.ts";
+import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 
@@ -25,10 +25,15 @@ interface Look {
 }
 
 function readAt({ at, isMounted }: Look): MountRead {
-  const { hold, mountPoint, device } = knownHold(1);
+  const { mountedVolume, mountPoint, device } = knownMountedVolume(1);
   const mount = { mountId: 1, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" };
   const times = { beganAt: at * SECOND, endedAt: at * SECOND + 1 };
-  return { ...times, holds: isMounted ? [{ ...hold, mount }] : [], incomplete: undefined, kubeletRoot: "/k" };
+  return {
+    ...times,
+    mountedVolumes: isMounted ? [{ ...mountedVolume, mount }] : [],
+    incomplete: undefined,
+    kubeletRoot: "/k",
+  };
 }
 
 function podsAt({ at, pod }: Look): ReadonlyMap<string, PodFacts> {
@@ -58,15 +63,17 @@ describe("a pod that has not started and whose volume is mounted twice", () => {
       { at: 125, isMounted: false, pod: "gone" },
     ];
     const view = viewAfter(looks) ?? expect.fail("nothing was reported");
-    const releases = [...view.releases.values()];
+    const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: mountedStatus(["n1"]) });
     const fleet = fleetWith([view], { nowMs: NOON + 126 * SECOND });
-    const sightings = releases.map(({ id, podUid }) => sightingOf(id, podUid));
+    const sightings = unmountRecords.map(({ id, podUid }) => sightingOf(id, podUid));
     const ended = pendingOn("n1", { podUid: "u1", gone: "117", hasStarted: false, seenAtMs: NOON + 117 * SECOND });
     const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored: claim.status };
     const history = settleReferences({ ...EMPTY_HISTORY, pending: [ended] }, context);
 
-    const status = desiredClaimStatus(factsOf(evidenceWith({ claim, volume: volumeWith(), releases, history }), fleet));
+    const status = desiredClaimStatus(
+      factsOf(evidenceWith({ claim, volume: volumeWith(), unmountRecords, history }), fleet),
+    );
 
     expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
     expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + 118 * SECOND);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/holds.ts";
+import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
@@ -11,7 +11,7 @@ import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { EMPTY_HISTORY, settleReferences, sightingOf } from "../../../../aggregator/core/references.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { knownHold } from "../../../fakes/node-states.ts";
+import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
 
@@ -25,10 +25,15 @@ const UNMOUNTED = 500;
 const STARTED = 510;
 
 function readAt(at: number, { isMounted }: { readonly isMounted: boolean }): MountRead {
-  const { hold, mountPoint, device } = knownHold(1);
+  const { mountedVolume, mountPoint, device } = knownMountedVolume(1);
   const mount = { mountId: 1, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" };
   const times = { beganAt: at * SECOND, endedAt: at * SECOND + 1 };
-  return { ...times, holds: isMounted ? [{ ...hold, mount }] : [], incomplete: undefined, kubeletRoot: "/k" };
+  return {
+    ...times,
+    mountedVolumes: isMounted ? [{ ...mountedVolume, mount }] : [],
+    incomplete: undefined,
+    kubeletRoot: "/k",
+  };
 }
 
 function accepted(view: NodeView | undefined, { state, bootedAt }: Known): NodeView {
@@ -91,19 +96,19 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
   ])("used its volume until the agent's first read, $name", ({ stored, hasWitnessed, wasOver }) => {
     const before = hasWitnessed ? accepted(undefined, { state: firstBoot(), bootedAt: 0 }) : undefined;
     const view = accepted(before, { state: secondBoot(), bootedAt: REBOOT });
-    const releases = [...view.releases.values()];
+    const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: stored });
     const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + (STARTED + 1) * SECOND });
-    const sightings = releases.map(({ id, podUid }) => sightingOf(id, podUid));
+    const sightings = unmountRecords.map(({ id, podUid }) => sightingOf(id, podUid));
     const fields = { podUid: "u1", gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver };
     const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored };
     const history = settleReferences({ ...EMPTY_HISTORY, pending: [pendingOn("n1", fields)] }, context);
     const witnessed: Partial<ClaimEvidence> = hasWitnessed ? { isWitnessed: true, witnessedNodes: ["n1"] } : {};
 
-    const evidence = evidenceWith({ claim, volume: volumeWith(), releases, history, ...witnessed });
+    const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history, ...witnessed });
     const status = desiredClaimStatus(factsOf(evidence, fleet));
 
-    expect(releases.map(({ byMs }) => byMs)).toEqual([NOON + REBOOT * SECOND]);
+    expect(unmountRecords.map(({ byMs }) => byMs)).toEqual([NOON + REBOOT * SECOND]);
     expect(status).toMatchObject({ unused: true });
     expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + UNMOUNTED * SECOND);
   });

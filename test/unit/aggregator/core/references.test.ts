@@ -122,26 +122,26 @@ describe("settleReferences", () => {
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, wasUse: true },
     },
     {
-      name: "a pod whose mount the table shows or showed is told better by its release",
+      name: "a pod whose mount the table shows or showed is told better by its unmount record",
       shown: ["pod-1"],
       pending: 0,
       latest: undefined,
     },
     {
-      name: "another pod's release tells nothing of this one",
+      name: "another pod's unmount record tells nothing of this one",
       shown: ["pod-2"],
       pending: 0,
       latest: { byMs: NOON },
     },
     {
-      name: "a pod whose release is settled ended its use no later than what is stored, whoever that was",
+      name: "a pod whose unmount record is settled ended its use no later than what is stored, whoever that was",
       observed: ["pod-1"],
       stored: statusWith({ lastUse: { ...lastUse, podUid: "pod-0", pod: "shop/old" } }),
       pending: 0,
       latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, pod: "shop/old", podUid: "pod-0" },
     },
     {
-      name: "a pod whose release is stored already ended its use then",
+      name: "a pod whose unmount record is stored already ended its use then",
       stored: statusWith({ lastUse }),
       pending: 0,
       latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, widthMs: 20 },
@@ -187,7 +187,7 @@ describe("settleReferences", () => {
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN },
     },
     {
-      name: "a pod whose release the agent had told before it left is told by that",
+      name: "a pod whose unmount record the agent had told before it left is told by that",
       reached: "199",
       agentState: "NoAgent",
       shown: ["end boot-1/pod-1"],
@@ -292,7 +292,7 @@ describe("settleReferences", () => {
       latest: undefined,
     },
     {
-      name: "a pod whose release in this boot is stored is told by it",
+      name: "a pod whose unmount record in this boot is stored is told by it",
       bootedMs: BOOTED,
       stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-1/9000/pod-1/pv-1" } }),
       pending: 0,
@@ -460,21 +460,21 @@ describe("a pod of whose mount no record is left", () => {
   const later = { node: "n1", byMs: SEEN + 500, widthMs: 500 };
 
   it.each([
-    { name: "is explained by a later unmount on its node", releases: [later], isExplained: true },
-    { name: "is not by one that may have been before its end", releases: [{ ...later, widthMs: 501 }] },
-    { name: "nor by one of which nobody knows since when", releases: [{ ...later, widthMs: undefined }] },
-    { name: "nor by one on another node", releases: [{ ...later, node: "n2" }] },
-    { name: "nor where the agent has had a gap since", releases: [later], blind: [gap(SEEN + 1)] },
-    { name: "but by a gap before it nothing is lost", releases: [later], blind: [gap(SEEN)], isExplained: true },
-    { name: "nor by nothing", releases: [] },
-  ])("$name", ({ releases, blind = [], isExplained = false }) => {
+    { name: "is explained by a later unmount on its node", unmountRecords: [later], isExplained: true },
+    { name: "is not by one that may have been before its end", unmountRecords: [{ ...later, widthMs: 501 }] },
+    { name: "nor by one of which nobody knows since when", unmountRecords: [{ ...later, widthMs: undefined }] },
+    { name: "nor by one on another node", unmountRecords: [{ ...later, node: "n2" }] },
+    { name: "nor where the agent has had a gap since", unmountRecords: [later], blind: [gap(SEEN + 1)] },
+    { name: "but by a gap before it nothing is lost", unmountRecords: [later], blind: [gap(SEEN)], isExplained: true },
+    { name: "nor by nothing", unmountRecords: [] },
+  ])("$name", ({ unmountRecords, blind = [], isExplained = false }) => {
     const context: ReferenceContext = {
       viewOf: () => viewWith({ podsResourceVersion: "200", blind }),
       agentStateOf: () => "Reporting",
       assumedEnd: () => undefined,
       shown: [],
       observed: [],
-      releases,
+      unmountRecords,
       isHostPath: false,
       stored: undefined,
     };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { NodeRelease } from "../../../../aggregator/core/node-view.ts";
+import type { NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
 import { isSettledFor } from "../../../../aggregator/core/settlement.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus, NOON, nodeRelease, statusWith } from "../world.ts";
+import { claimWith, mountedStatus, NOON, nodeUnmountRecord, statusWith } from "../world.ts";
 
 const stored = {
   releaseId: "other",
@@ -25,8 +25,8 @@ describe("isSettledFor", () => {
   it.each<{
     readonly name: string;
     readonly status?: ClaimStatus | undefined;
-    readonly release?: Partial<NodeRelease>;
-    readonly others?: readonly Partial<NodeRelease>[];
+    readonly unmountRecord?: Partial<NodeUnmountRecord>;
+    readonly others?: readonly Partial<NodeUnmountRecord>[];
     readonly nowMs?: number;
     readonly settled: boolean;
   }>([
@@ -101,7 +101,7 @@ describe("isSettledFor", () => {
     {
       name: "no journal has it, nor the later one that is known",
       status: mountedStatus(["n1"]),
-      release: { isTold: false },
+      unmountRecord: { isTold: false },
       others: [{ ...later, isTold: false }],
       settled: true,
     },
@@ -126,7 +126,7 @@ describe("isSettledFor", () => {
     {
       name: "its node tells of one of an earlier boot, whatever its stamp",
       status: mountedStatus(["n1"]),
-      release: { timeline: 1 },
+      unmountRecord: { timeline: 1 },
       others: [{ ...later, by: 9_000 }],
       settled: false,
     },
@@ -136,28 +136,30 @@ describe("isSettledFor", () => {
       others: [{ id: "release-2" }],
       settled: true,
     },
-  ])("$name: $settled", ({ status, release: fields = {}, others = [], nowMs = NOON, settled }) => {
-    const release = nodeRelease(fields);
-    const releases = [release, ...others.map((other) => nodeRelease(other))];
+  ])("$name: $settled", ({ status, unmountRecord: fields = {}, others = [], nowMs = NOON, settled }) => {
+    const unmountRecord = nodeUnmountRecord(fields);
+    const unmountRecords = [unmountRecord, ...others.map((other) => nodeUnmountRecord(other))];
 
-    expect(isSettledFor(claimWith({ status }), release, { releases, nowMs })).toBe(settled);
+    expect(isSettledFor(claimWith({ status }), unmountRecord, { unmountRecords, nowMs })).toBe(settled);
   });
 
   it.each([
     { name: "carries no condition: nothing is going to be written of it", status: undefined, settled: true },
-    { name: "counts as used: the release lets it go", status: mountedStatus(["n1"]), settled: false },
+    { name: "counts as used: the unmount record lets it go", status: mountedStatus(["n1"]), settled: false },
   ])("a claim that is being deleted and $name", ({ status, settled }) => {
-    const release = nodeRelease();
+    const unmountRecord = nodeUnmountRecord();
     const claim = claimWith({ isDeleting: true, status });
 
-    expect(isSettledFor(claim, release, { releases: [release], nowMs: NOON })).toBe(settled);
+    expect(isSettledFor(claim, unmountRecord, { unmountRecords: [unmountRecord], nowMs: NOON })).toBe(settled);
   });
 
-  it("of two releases at one time just one is settled", () => {
+  it("of two unmount records at one time just one is settled", () => {
     const claim = claimWith({ status: mountedStatus(["n1"]) });
-    const releases = [nodeRelease(), nodeRelease({ id: "release-2" })];
+    const unmountRecords = [nodeUnmountRecord(), nodeUnmountRecord({ id: "release-2" })];
 
-    const settled = releases.filter((release) => isSettledFor(claim, release, { releases, nowMs: NOON }));
+    const settled = unmountRecords.filter((unmountRecord) =>
+      isSettledFor(claim, unmountRecord, { unmountRecords, nowMs: NOON }),
+    );
 
     expect(settled).toHaveLength(1);
   });

@@ -59,7 +59,7 @@ describe("ClassLabels", () => {
     for (let index = 0; index < MOST_CLASSES; index += 1) labels.take(`class-${index}`);
 
     const before = labels.take("late");
-    labels.release("class-0");
+    labels.unmountRecord("class-0");
     const after = labels.take("later");
 
     // What was counted as one of the others is so until it is gone: it has to be found under the label that it was counted with.

@@ -4,7 +4,7 @@ import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { NOON, nodeRelease, podWith, viewWith, volumeWith } from "../world.ts";
+import { NOON, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "block.example", handleHash: "a".repeat(64) };
 const BY_NAME = { by: "name", name: "pv-1" } as const;
@@ -23,8 +23,8 @@ function viewOf(
   ...ends: readonly { readonly id: string; readonly byMs: number; readonly volume?: VolumeIdentity }[]
 ): NodeView {
   return viewWith({
-    releases: new Map(
-      ends.map(({ id, byMs, volume = BY_NAME }) => [id, nodeRelease({ id, byMs, volume, podUid: "pod-1" })]),
+    unmountRecords: new Map(
+      ends.map(({ id, byMs, volume = BY_NAME }) => [id, nodeUnmountRecord({ id, byMs, volume, podUid: "pod-1" })]),
     ),
   });
 }
@@ -66,7 +66,7 @@ describe("newUnmounts", () => {
     expect(unmounts).toEqual(expected);
   });
 
-  it("counts each release once, however often it is told and dated", () => {
+  it("counts each unmount record once, however often it is told and dated", () => {
     const directory = directoryOf(deleted, driver);
     const first = viewOf({ id: "r1", byMs: NOON + 1_000 });
 

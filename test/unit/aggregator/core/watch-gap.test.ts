@@ -65,7 +65,7 @@ function booted(at: number, fields: Partial<GapNode> = {}, machine: Partial<Agen
 describe("what is known of uses on a node in a gap", () => {
   it.each([
     {
-      name: "an agent that watched all the time tells them by releases",
+      name: "an agent that watched all the time tells them by unmount records",
       node: nodeIn({ sight: sightWith() }),
       blind: [],
     },

@@ -9,14 +9,14 @@ import { FakeCluster } from "../fake-cluster.ts";
 import { lead, tell, WIDTH_MS } from "../leader-session.ts";
 import {
   claimWith,
-  holdOf,
   mountedStatus,
+  mountedVolumeOf,
   NOON,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
   statusWith,
+  unmountRecordOf,
   volumeWith,
 } from "../world.ts";
 
@@ -40,7 +40,7 @@ function clusterWith(claim: Claim): FakeCluster {
 }
 
 function heartbeatOf(node: string) {
-  const { holds: _, releases: __, ...heartbeat } = reportWith({ node });
+  const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = reportWith({ node });
   return heartbeat;
 }
 
@@ -131,7 +131,7 @@ describe("a session", () => {
     const { session, statuses, clock } = await leading(cluster);
     breakIn(cluster, session);
 
-    expect(() => tell(session, reportWith({ holds: [holdOf("pod-1")] }))).toThrow("a bug");
+    expect(() => tell(session, reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] }))).toThrow("a bug");
     await clock.advance(20_000);
 
     // What the fleet has taken the claim was told of, too.
@@ -140,8 +140,8 @@ describe("a session", () => {
   });
 
   it("leaves alone a claim in whose evidence a bug shows, names it, and goes on with the others and with the reports of their nodes", async () => {
-    const release = releaseOf("pod-1", { after: 900, by: 950 });
-    const lastUse = lastUseWith({ releaseId: release.id });
+    const unmountRecord = unmountRecordOf("pod-1", { after: 900, by: 950 });
+    const lastUse = lastUseWith({ releaseId: unmountRecord.id });
     const cluster = clusterWith(claimWith({ status: statusWith({ unused: true, reason: "Unmounted", lastUse }) }));
     const bad = claimWith({ name: "bad", uid: "claim-bad", volume: "pv-bad" });
     cluster.byKey.set(bad.key, bad);
@@ -156,15 +156,15 @@ describe("a session", () => {
     const { session, statuses, internalErrors, clock } = await leading(cluster);
 
     const volume = { by: "name", name: "pv-bad" } as const;
-    const releases = [release, { ...releaseOf("pod-2", { after: 900, by: 960 }), volume }];
-    const outcome = tell(session, reportWith({ holds: [holdOf("pod-3")], releases }));
+    const unmountRecords = [unmountRecord, { ...unmountRecordOf("pod-2", { after: 900, by: 960 }), volume }];
+    const outcome = tell(session, reportWith({ mountedVolumes: [mountedVolumeOf("pod-3")], unmountRecords }));
     await clock.advance(20_000);
     const named = internalErrors.check();
     const written = statuses.map(({ reason }) => reason);
     isBroken = false;
     await clock.advance(120_000);
 
-    expect(outcome).toMatchObject({ kind: "accepted", answer: { forget: [release.id] } });
+    expect(outcome).toMatchObject({ kind: "accepted", answer: { forget: [unmountRecord.id] } });
     expect(named).toMatchObject({ detail: expect.stringContaining("claims: shop/bad") });
     expect(written).toEqual(["Mounted"]);
     expect(statuses.map(({ reason }) => reason)).toContain("Unmounted");

@@ -8,7 +8,7 @@ import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
-import { holdOf, nodeWith, reportWith } from "../world.ts";
+import { mountedVolumeOf, nodeWith, reportWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 
@@ -48,8 +48,8 @@ class World {
         },
         leases: { renewals: async (nodes) => this.#renewals(nodes) },
         internalErrors: new InternalErrors(logger),
-        onChange: ({ node, isAboutHolds }) =>
-          this.#tell(`${node} ${this.kindOf(node)}${isAboutHolds ? ", its holds" : ""}`),
+        onChange: ({ node, isAboutMounts }) =>
+          this.#tell(`${node} ${this.kindOf(node)}${isAboutMounts ? ", its holds" : ""}`),
         onForgotten: (node) => this.#tell(`${node} forgotten`),
       },
       LIMITS,
@@ -330,7 +330,7 @@ describe("a node without an agent", () => {
     const world = newWorld();
     world.kubelets.add("n1");
     await world.begin(n1);
-    await world.report("n1", { holds: [holdOf("pod-1")] });
+    await world.report("n1", { mountedVolumes: [mountedVolumeOf("pod-1")] });
     await world.advance(7_200);
     const before = [...world.told];
 
@@ -365,7 +365,7 @@ describe("a node without an agent", () => {
 });
 
 describe("a node that is gone", () => {
-  const mounted = { holds: [holdOf("pod-1")] };
+  const mounted = { mountedVolumes: [mountedVolumeOf("pod-1")] };
 
   it("is gone five minutes after its object was deleted; the time of that stays", async () => {
     const world = newWorld();

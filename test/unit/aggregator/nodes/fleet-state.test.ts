@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FleetState } from "../../../../aggregator/nodes/fleet-state.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
-import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
+import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
 
 const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 const volume = { by: "name", name: "pv-1" } as const;
@@ -40,11 +40,11 @@ describe("FleetState", () => {
 
   it("a report with news touches what was there and what is there, one without touches nothing", () => {
     const { fleet } = newFleet();
-    const mounted = reportWith({ holds: [holdOf("pod-1")] });
+    const mounted = reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] });
     const released = reportWith({
       generation: 2,
       read: { beganAt: 2_000, endedAt: 2_001 },
-      releases: [releaseOf("pod-1", { after: 1_000, by: 2_001 })],
+      unmountRecords: [unmountRecordOf("pod-1", { after: 1_000, by: 2_001 })],
     });
 
     const again = { ...mounted, sentAt: 1_500 };
@@ -65,24 +65,30 @@ describe("FleetState", () => {
     },
   ])("a report with news $name", ({ news, touched }) => {
     const { fleet } = newFleet();
-    fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), receipt);
+    fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }), receipt);
     const read = { beganAt: 2_000, endedAt: 2_001 };
 
     const later = { ...receipt, atMs: NOON + 1_000 };
-    const change = fleet.accept(reportWith({ generation: 2, read, holds: [holdOf("pod-2")], ...news }), later);
+    const change = fleet.accept(
+      reportWith({ generation: 2, read, mountedVolumes: [mountedVolumeOf("pod-2")], ...news }),
+      later,
+    );
 
-    // What is inferred of the hold that is gone is a release of its own.
+    // What is inferred of the mounted volume that is gone is an unmount record of its own.
     const pods = change.kind === "accepted" ? change.touched.map(({ podUid }) => podUid) : [];
     expect([...new Set(pods)].toSorted()).toEqual(touched);
   });
 
-  it("a hold that is now proven to have begun earlier is touched: it may belong to an earlier claim", () => {
+  it("a mounted volume that is now proven to have begun earlier is touched: it may belong to an earlier claim", () => {
     const { fleet } = newFleet();
-    fleet.accept(reportWith({ holds: [holdOf("pod-1"), holdOf("pod-2")] }), { ...receipt, atMs: NOON + 500 });
+    fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }), {
+      ...receipt,
+      atMs: NOON + 500,
+    });
     const read = { beganAt: 1_000, endedAt: 1_001 };
 
     const change = fleet.accept(
-      reportWith({ generation: 2, read, holds: [holdOf("pod-1"), holdOf("pod-2")] }),
+      reportWith({ generation: 2, read, mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }),
       receipt,
     );
 
@@ -94,24 +100,24 @@ describe("FleetState", () => {
     ]);
   });
 
-  it("views are found by volume as long as they have a hold or a release of it", () => {
+  it("views are found by volume as long as they have a mounted volume or an unmount record of it", () => {
     const { fleet } = newFleet();
     const found = () => fleet.viewsOf([volume]).map(({ node }) => node);
 
-    fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
+    fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] }), receipt);
     const held = found();
-    const release = releaseOf("pod-1", { after: 1_000, by: 2_001 });
+    const unmountRecord = unmountRecordOf("pod-1", { after: 1_000, by: 2_001 });
     const read = { beganAt: 2_000, endedAt: 2_001 };
-    fleet.accept(reportWith({ generation: 2, read, releases: [release] }), receipt);
+    fleet.accept(reportWith({ generation: 2, read, unmountRecords: [unmountRecord] }), receipt);
     const released = found();
-    fleet.settle("n1", [release.id]);
+    fleet.settle("n1", [unmountRecord.id]);
 
     expect([held, released, found()]).toEqual([["n1"], ["n1"], []]);
   });
 
   it("a node that is dropped is as if it had never reported", () => {
     const { fleet } = newFleet();
-    fleet.accept(reportWith({ holds: [holdOf("pod-1")] }), receipt);
+    fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] }), receipt);
 
     fleet.drop("n1");
 

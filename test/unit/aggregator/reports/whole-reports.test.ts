@@ -5,7 +5,7 @@ import { createFakeRandom } from "../../../fakes/random.ts";
 import { reportWith } from "../world.ts";
 
 function heartbeatOf(node: string) {
-  const { holds: _, releases: __, ...heartbeat } = reportWith({ node });
+  const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = reportWith({ node });
   return heartbeat;
 }
 

@@ -20,7 +20,7 @@ function leasesOf(...answers: readonly FakeAnswer[]) {
 const AT = 1_795_262_400_123;
 
 describe("createNodeLeases", () => {
-  it("reads when kubelets renewed their Leases, and for how long these hold", async () => {
+  it("reads when kubelets renewed their Leases, and for how long these mounted volume", async () => {
     const items = [
       lease("n1", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 20 }),
       lease("n2", { renewTime: "2026-11-21T12:00:00.123456Z" }),

@@ -9,13 +9,13 @@ import { reportWith } from "../world.ts";
 interface PutOptions {
   readonly node?: string;
   readonly outcome?: ReportOutcome;
-  readonly hold?: string | undefined;
+  readonly mountedVolume?: string | undefined;
   readonly session?: string;
   readonly early?: TurnedAway;
   readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, hold, session, early, grant }: PutOptions = {}) {
+async function put(body: string, { node = "n1", outcome, mountedVolume, session, early, grant }: PutOptions = {}) {
   let isRead = false;
   const read = async (): Promise<string> => {
     isRead = true;
@@ -30,7 +30,7 @@ async function put(body: string, { node = "n1", outcome, hold, session, early, g
         return oneStep(outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } });
       },
       turnAway: () => early,
-      holdRejections: () => hold,
+      pauseRejections: () => mountedVolume,
       session: () => session,
       newBreather: () => () => undefined,
     },
@@ -83,7 +83,7 @@ describe("reportRoute", () => {
         return { kind: "accepted", answer: { forget: [] } };
       },
       turnAway: () => undefined,
-      holdRejections: () => undefined,
+      pauseRejections: () => undefined,
       session: () => undefined,
       // Decoding has hundreds of short steps, taking a few long ones.
       newBreather: (stepsBetween?: number) => async () => {
@@ -102,7 +102,7 @@ describe("reportRoute", () => {
     const taker = {
       onReport: () => oneStep<ReportOutcome>({ kind: "accepted", answer: { forget: [] } }),
       turnAway: () => undefined,
-      holdRejections: () => undefined,
+      pauseRejections: () => undefined,
       session: () => undefined,
       newBreather: () => () => undefined,
     };
@@ -208,20 +208,20 @@ describe("reportRoute", () => {
   it("names the session and holds rejections in what an accepted report is answered", async () => {
     const { answer } = await put(valid, {
       outcome: { kind: "accepted", answer: FULL },
-      hold: "too many",
+      mountedVolume: "too many",
       session: "s1",
     });
 
-    expect(JSON.parse(answer.body)).toEqual({ ...FULL, session: "s1", holdRejections: "too many" });
+    expect(JSON.parse(answer.body)).toEqual({ ...FULL, session: "s1", pauseRejections: "too many" });
   });
 
   it.each(["stale", "unknown", "later"] as const)(
     "holds rejections and names the session whatever became of the report: %s",
     async (kind) => {
       const outcome: ReportOutcome = { kind, why: "" };
-      const { answer } = await put(valid, { outcome, hold: "too many", session: "s1" });
+      const { answer } = await put(valid, { outcome, mountedVolume: "too many", session: "s1" });
 
-      expect(JSON.parse(answer.body)).toMatchObject({ holdRejections: "too many", session: "s1" });
+      expect(JSON.parse(answer.body)).toMatchObject({ pauseRejections: "too many", session: "s1" });
     },
   );
 

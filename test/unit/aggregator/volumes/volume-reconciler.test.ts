@@ -8,13 +8,13 @@ import { FakeCluster } from "../fake-cluster.ts";
 import { lead, tell } from "../leader-session.ts";
 import {
   claimWith,
-  holdOf,
   mountedStatus,
+  mountedVolumeOf,
   nodeWith,
   podWith,
-  releaseOf,
   reportWith,
   statusWith,
+  unmountRecordOf,
   volumeWith,
 } from "../world.ts";
 
@@ -24,7 +24,7 @@ const marked = volumeWith({ ...released, annotations: { mountedOn: MARK, lastUse
 const LAST_USE = lastUseWith({ releaseId: "r-1" });
 const unused = statusWith({ unused: true, reason: "Unmounted", lastUse: LAST_USE });
 const COPY = { lastUse: lastUseText("claim-1", { lastUse: LAST_USE }) };
-const MOUNTED = { holds: [holdOf("pod-1")] };
+const MOUNTED = { mountedVolumes: [mountedVolumeOf("pod-1")] };
 
 function clusterWith(volume: Volume, ...nodes: readonly string[]): FakeCluster {
   const cluster = new FakeCluster();
@@ -219,7 +219,7 @@ describe("the last use of a Retain volume", () => {
     showVolume({ ...released, resourceVersion: "301" });
     await clock.advance(60_000);
 
-    tell(session, report({ releases: [releaseOf("pod-1", { after: 1_001, by: 1_003 })] }, 3));
+    tell(session, report({ unmountRecords: [unmountRecordOf("pod-1", { after: 1_001, by: 1_003 })] }, 3));
     await clock.advance(60_000);
 
     const [mark, end, ...others] = volumeWrites;
@@ -271,7 +271,7 @@ describe("a write of a volume", () => {
 
     tell(stage.session, report(MOUNTED, 1));
     await stage.clock.advance(100);
-    tell(stage.session, report({ holds: [holdOf("pod-1"), holdOf("pod-2")] }, 2));
+    tell(stage.session, report({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }, 2));
     await stage.clock.advance(100);
 
     expect(stage.volumeWrites).toHaveLength(1);
@@ -283,7 +283,7 @@ describe("a write of a volume", () => {
     const { session, clock, volumeWrites, volumeAnswers } = await enforcing(cluster);
     volumeAnswers.push({ result: refused, isShown: false });
 
-    tell(session, report({ holds: [holdOf("pod-1"), holdOf("pod-2", "pv-2")] }, 1));
+    tell(session, report({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2", "pv-2")] }, 1));
     await clock.advance(100);
 
     expect(volumeWrites).toEqual([{ mountedOn: MARK }, { mountedOn: volumeMarkText("volume-2", ["n1"]) }]);

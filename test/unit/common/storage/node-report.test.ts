@@ -36,8 +36,8 @@ const REPORT = {
   observedSince: 11,
   blind: [{ to: 3 }, { from: 5, to: 11 }],
   podsResourceVersion: "77",
-  holds: [HOLD, STAGING],
-  releases: [RELEASE],
+  mountedVolumes: [HOLD, STAGING],
+  unmountRecords: [RELEASE],
 };
 
 function problemsOf(change: object): readonly string[] {
@@ -54,7 +54,7 @@ describe("decodeNodeMessage", () => {
     { name: "without a resource version", change: { podsResourceVersion: undefined } },
     { name: "that names a session", change: { session: "s".repeat(64) } },
     { name: "that knows of no session yet", change: { session: "" } },
-    { name: "of an empty node", change: { holds: [], releases: [] } },
+    { name: "of an empty node", change: { mountedVolumes: [], unmountRecords: [] } },
     { name: "of a read that took no time", change: { read: { beganAt: 21, endedAt: 21 } } },
     { name: "sent at the end of its read", change: { sentAt: 21 } },
     { name: "of a boot that was watched from its begin on but for one span", change: { blind: [{ from: 0, to: 11 }] } },
@@ -66,13 +66,13 @@ describe("decodeNodeMessage", () => {
       change: { observedSince: 15, blind: Array.from({ length: 16 }, (_, at) => ({ from: at, to: at })) },
     },
     {
-      name: "with a release whose use another boot showed",
-      change: { releases: [{ ...RELEASE, after: undefined, by: 0 }] },
+      name: "with an unmount record whose use another boot showed",
+      change: { unmountRecords: [{ ...RELEASE, after: undefined, by: 0 }] },
     },
-    { name: "with a release of no width", change: { releases: [{ ...RELEASE, after: 21 }] } },
+    { name: "with an unmount record of no width", change: { unmountRecords: [{ ...RELEASE, after: 21 }] } },
     {
       name: "with a device that an in-tree plugin mounted",
-      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
+      change: { mountedVolumes: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
     },
     {
       name: "with marks",
@@ -83,16 +83,16 @@ describe("decodeNodeMessage", () => {
         ],
       },
     },
-    { name: "with a hold that is no longer shown", change: { holds: [{ ...HOLD, seenAt: 15 }] } },
+    { name: "with a mounted volume that is no longer shown", change: { mountedVolumes: [{ ...HOLD, seenAt: 15 }] } },
     { name: "with all facts about its node", change: { facts: FACTS } },
     { name: "with no fact about its node", change: { facts: {} } },
     {
       name: "with as many entries as are allowed",
-      change: { holds: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
+      change: { mountedVolumes: Array.from({ length: MAX_REPORT_ENTRIES - 1 }, () => HOLD) },
     },
     {
-      name: "with as many releases as are allowed",
-      change: { holds: [], releases: Array.from({ length: MAX_REPORT_RELEASES }, () => RELEASE) },
+      name: "with as many unmount records as are allowed",
+      change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_RELEASES }, () => RELEASE) },
     },
   ])("takes a report $name", ({ change }) => {
     expect(problemsOf(change)).toEqual([]);
@@ -175,9 +175,21 @@ describe("decodeNodeMessage", () => {
       change: { read: { beganAt: 20, endedAt: 1e17 } },
       field: "read.endedAt",
     },
-    { name: "with a hold since then", change: { holds: [{ ...HOLD, since: 9e15 }] }, field: "holds.0.since" },
-    { name: "with a hold seen then", change: { holds: [{ ...HOLD, seenAt: 9e15 }] }, field: "holds.0.seenAt" },
-    { name: "with a release by then", change: { releases: [{ ...RELEASE, by: 9e15 }] }, field: "releases.0.by" },
+    {
+      name: "with a mounted volume since then",
+      change: { mountedVolumes: [{ ...HOLD, since: 9e15 }] },
+      field: "mountedVolumes.0.since",
+    },
+    {
+      name: "with a mounted volume seen then",
+      change: { mountedVolumes: [{ ...HOLD, seenAt: 9e15 }] },
+      field: "mountedVolumes.0.seenAt",
+    },
+    {
+      name: "with an unmount record by then",
+      change: { unmountRecords: [{ ...RELEASE, by: 9e15 }] },
+      field: "unmountRecords.0.by",
+    },
     {
       name: "with a mark of a boot clock that no boot has",
       change: { marks: [{ at: 9e15, ms: 0 }] },
@@ -204,62 +216,78 @@ describe("decodeNodeMessage", () => {
       field: "podsResourceVersion",
     },
     { name: "a session with a long name", change: { session: "s".repeat(65) }, field: "session" },
-    { name: "without holds", change: { holds: undefined }, field: "holds" },
-    { name: "with a hold of an unknown kind", change: { holds: [{ ...HOLD, kind: "cache" }] }, field: "holds.0.kind" },
+    { name: "without mounted volumes", change: { mountedVolumes: undefined }, field: "mountedVolumes" },
+    {
+      name: "with a mounted volume of an unknown kind",
+      change: { mountedVolumes: [{ ...HOLD, kind: "cache" }] },
+      field: "mountedVolumes.0.kind",
+    },
     {
       name: "with a device of a plugin whose name has a slash, which would make two volumes one",
-      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "a/b", path: "c" } }] },
-      field: "holds.0.volume.plugin",
+      change: { mountedVolumes: [{ ...STAGING, volume: { by: "device", plugin: "a/b", path: "c" } }] },
+      field: "mountedVolumes.0.volume.plugin",
     },
     {
       name: "with a device whose path is too long",
-      change: { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "d".repeat(254) } }] },
-      field: "holds.0.volume.path",
+      change: { mountedVolumes: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "d".repeat(254) } }] },
+      field: "mountedVolumes.0.volume.path",
     },
     {
       name: "with a volume that is named in no known way",
-      change: { holds: [{ ...HOLD, volume: { by: "path", path: "/x" } }] },
-      field: "holds.0.volume.by",
+      change: { mountedVolumes: [{ ...HOLD, volume: { by: "path", path: "/x" } }] },
+      field: "mountedVolumes.0.volume.by",
     },
     {
       name: "with a volume whose name is too long",
-      change: { holds: [{ ...HOLD, volume: { by: "name", name: "v".repeat(254) } }] },
-      field: "holds.0.volume.name",
+      change: { mountedVolumes: [{ ...HOLD, volume: { by: "name", name: "v".repeat(254) } }] },
+      field: "mountedVolumes.0.volume.name",
     },
     {
       name: "with a hash that is none",
-      change: { holds: [{ ...STAGING, volume: { ...STAGING.volume, handleHash: HASH.toUpperCase() } }] },
-      field: "holds.0.volume.handleHash",
+      change: { mountedVolumes: [{ ...STAGING, volume: { ...STAGING.volume, handleHash: HASH.toUpperCase() } }] },
+      field: "mountedVolumes.0.volume.handleHash",
     },
-    { name: "with a pod's name of one part", change: { holds: [{ ...HOLD, pod: "web" }] }, field: "holds.0.pod" },
+    {
+      name: "with a pod's name of one part",
+      change: { mountedVolumes: [{ ...HOLD, pod: "web" }] },
+      field: "mountedVolumes.0.pod",
+    },
     {
       name: "with a pod's name of three parts",
-      change: { releases: [{ ...RELEASE, pod: "a/b/c" }] },
-      field: "releases.0.pod",
-    },
-    { name: "with a release without an ID", change: { releases: [{ ...RELEASE, id: "" }] }, field: "releases.0.id" },
-    {
-      name: "with a release of no pod",
-      change: { releases: [{ ...RELEASE, podUid: undefined }] },
-      field: "releases.0.podUid",
+      change: { unmountRecords: [{ ...RELEASE, pod: "a/b/c" }] },
+      field: "unmountRecords.0.pod",
     },
     {
-      name: "with a release that ended before it began",
-      change: { releases: [{ ...RELEASE, after: 22 }] },
-      field: "releases.0",
+      name: "with an unmount record without an ID",
+      change: { unmountRecords: [{ ...RELEASE, id: "" }] },
+      field: "unmountRecords.0.id",
+    },
+    {
+      name: "with an unmount record of no pod",
+      change: { unmountRecords: [{ ...RELEASE, podUid: undefined }] },
+      field: "unmountRecords.0.podUid",
+    },
+    {
+      name: "with an unmount record that ended before it began",
+      change: { unmountRecords: [{ ...RELEASE, after: 22 }] },
+      field: "unmountRecords.0",
     },
     {
       name: "with more entries than are allowed",
-      change: { holds: Array.from({ length: MAX_REPORT_ENTRIES }, () => HOLD) },
+      change: { mountedVolumes: Array.from({ length: MAX_REPORT_ENTRIES }, () => HOLD) },
       field: "body",
     },
     {
-      name: "with more releases than are allowed",
-      change: { holds: [], releases: Array.from({ length: MAX_REPORT_RELEASES + 1 }, () => RELEASE) },
+      name: "with more unmount records than are allowed",
+      change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_RELEASES + 1 }, () => RELEASE) },
       field: "body",
     },
     { name: "with a field that it does not know, as of a newer agent", change: { extra: true }, field: "extra" },
-    { name: "with an unknown field in a hold", change: { holds: [{ ...HOLD, extra: true }] }, field: "holds.0.extra" },
+    {
+      name: "with an unknown field in a mounted volume",
+      change: { mountedVolumes: [{ ...HOLD, extra: true }] },
+      field: "mountedVolumes.0.extra",
+    },
   ])("refuses a report $name, and names the field", ({ change, field }) => {
     expect(problemsOf(change).map((problem) => problem.split(":")[0])).toEqual([field]);
   });
@@ -283,7 +311,9 @@ describe("decodeNodeMessage", () => {
       },
     };
 
-    expect(problemsOf({ holds: Array.from({ length: entries }, () => faulty), releases: [] })).toHaveLength(1);
+    expect(
+      problemsOf({ mountedVolumes: Array.from({ length: entries }, () => faulty), unmountRecords: [] }),
+    ).toHaveLength(1);
     expect(count).toBe(looked);
   });
 
@@ -299,11 +329,11 @@ describe("decodeNodeMessage", () => {
     const odd = `a${character}b`;
     const changes: readonly Readonly<Record<string, unknown>>[] = [
       ...["node", "bootId", "podUid", "instance"].map((field) => ({ [field]: odd })),
-      { holds: [{ ...HOLD, podUid: odd }] },
-      { holds: [{ ...HOLD, pod: `shop/${odd}` }] },
-      { holds: [{ ...HOLD, volume: { by: "name", name: odd } }] },
-      { holds: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: odd } }] },
-      { releases: [{ ...RELEASE, id: odd }] },
+      { mountedVolumes: [{ ...HOLD, podUid: odd }] },
+      { mountedVolumes: [{ ...HOLD, pod: `shop/${odd}` }] },
+      { mountedVolumes: [{ ...HOLD, volume: { by: "name", name: odd } }] },
+      { mountedVolumes: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: odd } }] },
+      { unmountRecords: [{ ...RELEASE, id: odd }] },
       { facts: { distribution: odd } },
     ];
 
@@ -313,8 +343,8 @@ describe("decodeNodeMessage", () => {
 
 describe("a message with half of the state", () => {
   it.each([
-    { name: "releases", lacks: "holds" },
-    { name: "holds", lacks: "releases" },
+    { name: "unmountRecords", lacks: "mountedVolumes" },
+    { name: "mountedVolumes", lacks: "unmountRecords" },
   ])("is a report without $lacks, and no heartbeat with $name too many", ({ lacks }) => {
     const half = Object.fromEntries(Object.entries(REPORT).filter(([key]) => key !== lacks));
 
@@ -343,7 +373,7 @@ describe("decodeReportAnswer", () => {
       name: "an answer that names volumes",
       input: { forget: [], volumes: [{ name: "pv-a", resourceVersion: "12" }] },
     },
-    { name: "an answer that holds rejections", input: { forget: [], holdRejections: "50 pods were rejected" } },
+    { name: "an answer that pauses rejections", input: { forget: [], pauseRejections: "50 pods were rejected" } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
     { name: "an answer that wants a look at once", input: { forget: [], scan: "session/1" } },
     { name: "an answer that names the leader's session", input: { forget: [], session: "s".repeat(64) } },
@@ -367,7 +397,7 @@ describe("decodeReportAnswer", () => {
         volumes: Array.from({ length: MAX_ANSWER_VOLUMES + 1 }, () => ({ name: "pv-a", resourceVersion: "12" })),
       },
     },
-    { name: "a hold without a word", input: { forget: [], holdRejections: "" } },
+    { name: "a mounted volume without a word", input: { forget: [], pauseRejections: "" } },
     { name: "a session without a name", input: { forget: [], session: "" } },
     { name: "a session with a long name", input: { forget: [], session: "s".repeat(65) } },
   ])("refuses $name", ({ input }) => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type Hold,
-  isUseHold,
+  isUse,
+  type MountedVolume,
   useKey,
   type VolumeIdentity,
   volumeKey,
@@ -28,18 +28,22 @@ describe("volumeMatcher", () => {
   });
 });
 
-describe("isUseHold", () => {
+describe("isUse", () => {
   const volume = { by: "name", name: "pv-1" } as const;
 
-  it.each<{ readonly name: string; readonly hold: Hold; readonly isUse: boolean }>([
-    { name: "a pod's mount is use", hold: { kind: "pod", volume, podUid: "u1" }, isUse: true },
-    { name: "so is that of a subPath", hold: { kind: "subpath", volume, podUid: "u1" }, isUse: true },
-    { name: "so is a block device", hold: { kind: "block", volume, podUid: "u1" }, isUse: true },
-    { name: "staging is none", hold: { kind: "staging", volume, podUid: undefined }, isUse: false },
-    { name: "staging is none, whatever pod it names", hold: { kind: "staging", volume, podUid: "u1" }, isUse: false },
-    { name: "without a pod there is none", hold: { kind: "block", volume, podUid: undefined }, isUse: false },
-  ])("$name", ({ hold, isUse }) => {
-    expect(isUseHold(hold)).toBe(isUse);
+  it.each<{ readonly name: string; readonly mountedVolume: MountedVolume; readonly isUsed: boolean }>([
+    { name: "a pod's mount is use", mountedVolume: { kind: "pod", volume, podUid: "u1" }, isUsed: true },
+    { name: "so is that of a subPath", mountedVolume: { kind: "subpath", volume, podUid: "u1" }, isUsed: true },
+    { name: "so is a block device", mountedVolume: { kind: "block", volume, podUid: "u1" }, isUsed: true },
+    { name: "staging is none", mountedVolume: { kind: "staging", volume, podUid: undefined }, isUsed: false },
+    {
+      name: "staging is none, whatever pod it names",
+      mountedVolume: { kind: "staging", volume, podUid: "u1" },
+      isUsed: false,
+    },
+    { name: "without a pod there is none", mountedVolume: { kind: "block", volume, podUid: undefined }, isUsed: false },
+  ])("$name", ({ mountedVolume, isUsed }) => {
+    expect(isUse(mountedVolume)).toBe(isUsed);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   confirm,
   newBrakes,
   withdraw,
-  withFleetHold,
+  withFleetPause,
   witness,
   wrongNode,
 } from "../../../../../agent/core/affinity/brakes.ts";
@@ -269,12 +269,12 @@ describe("the brake on a node", () => {
 
 describe("the brake on the fleet", () => {
   it("holds everything as long as the aggregator says so", () => {
-    const held = withFleetHold(OLD, "50 rejections in 10 minutes");
+    const held = withFleetPause(OLD, "50 rejections in 10 minutes");
 
     const decision = brake(held, request("p"), scene(0)).decision;
 
     expect(decision).toMatchObject({ kind: "wait", brake: "fleet", untilMs: 5 * SECOND });
     expect(decision).toMatchObject({ why: expect.stringContaining("50 rejections in 10 minutes") });
-    expect(brake(withFleetHold(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({ kind: "go" });
+    expect(brake(withFleetPause(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({ kind: "go" });
   });
 });

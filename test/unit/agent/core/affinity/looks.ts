@@ -11,7 +11,7 @@ import type {
   PodVolume,
   VolumeLook,
 } from "../../../../../agent/core/affinity/facts.ts";
-import type { Hold, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
+import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 
 /** A pod on node n1 in zone a, whose volume is of zone b: everything is as it has to be for a rejection. */
 
@@ -131,15 +131,19 @@ export function lookWith(changes: Partial<AffinityLook> = {}): AffinityLook {
   };
 }
 
-export function mountsWith(...holds: readonly Hold[]): NonNullable<AffinityLook["mounts"]> {
-  return { beganAt: 5_001, incomplete: undefined, holds };
+export function mountsWith(...mountedVolumes: readonly MountedVolume[]): NonNullable<AffinityLook["mounts"]> {
+  return { beganAt: 5_001, incomplete: undefined, mountedVolumes };
 }
 
-export function heldBy(podUid: string, volume: string | VolumeIdentity = "pv-1", kind: Hold["kind"] = "pod"): Hold {
+export function heldBy(
+  podUid: string,
+  volume: string | VolumeIdentity = "pv-1",
+  kind: MountedVolume["kind"] = "pod",
+): MountedVolume {
   return { kind, volume: typeof volume === "string" ? { by: "name", name: volume } : volume, podUid };
 }
 
-export function staged(volume: string | VolumeIdentity): Hold {
+export function staged(volume: string | VolumeIdentity): MountedVolume {
   return {
     kind: "staging",
     volume: typeof volume === "string" ? { by: "name", name: volume } : volume,

@@ -6,7 +6,7 @@ import type {
   PodVolume,
   VolumeLook,
 } from "../../../../../agent/core/affinity/facts.ts";
-import type { Hold, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
+import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 import { plainVolumeAnswer } from "../../../common/storage/plain-selector.ts";
 
 /**
@@ -40,7 +40,7 @@ export function mayBeRejected(look: AffinityLook): boolean {
     used.every((finding) => finding !== "?"),
     used.includes("away"),
   ];
-  return conditions.every((holds) => holds);
+  return conditions.every((mountedVolumes) => mountedVolumes);
 }
 
 interface Scene {
@@ -71,7 +71,7 @@ function plainFinding(volume: PodVolume, { pod, node, look }: Scene): PlainFindi
   const affinity = plainVolumeAnswer(pv.nodeAffinity, Object.entries(node.labels ?? {}));
   if (affinity === "matches") return "admitted";
   if (affinity === "unknown" || !isUsedAsMade(pv, volume) || !isDriverThere(pv, found, look)) return "?";
-  return placeOf(pv, node, holdsFor(pod, look));
+  return placeOf(pv, node, mountedVolumesFor(pod, look));
 }
 
 function isRestricted(affinity: unknown): boolean {
@@ -95,18 +95,20 @@ function isDriverThere({ source }: LiveVolume, { driver }: VolumeLook, { csiNode
 }
 
 /** What could be of any volume of the pod. */
-function holdsFor(pod: LivePod, { mounts }: AffinityLook): readonly Hold[] {
-  return (mounts?.holds ?? []).filter((hold) => hold.kind === "staging" || hold.podUid === pod.uid);
+function mountedVolumesFor(pod: LivePod, { mounts }: AffinityLook): readonly MountedVolume[] {
+  return (mounts?.mountedVolumes ?? []).filter(
+    (mountedVolume) => mountedVolume.kind === "staging" || mountedVolume.podUid === pod.uid,
+  );
 }
 
-function placeOf(pv: LiveVolume, node: LiveNode, holds: readonly Hold[]): PlainFinding {
+function placeOf(pv: LiveVolume, node: LiveNode, mountedVolumes: readonly MountedVolume[]): PlainFinding {
   const { source } = pv;
   const plugin = pluginOf(pv);
   const names = [`name ${pv.name}`, source.kind === "csi" ? `handle ${source.driver} ${source.handleHash}` : ""];
-  const its = holds.filter(({ volume }) => names.includes(textOf(volume)));
+  const its = mountedVolumes.filter(({ volume }) => names.includes(textOf(volume)));
   const attached = source.kind === "csi" ? `kubernetes.io/csi/${source.driver}^${source.handle}` : "";
   if (its.some(({ kind }) => kind !== "staging")) return "here";
-  if (plugin !== "csi" && holds.some(({ volume }) => textOf(volume) === `device ${plugin}`)) return "?";
+  if (plugin !== "csi" && mountedVolumes.some(({ volume }) => textOf(volume) === `device ${plugin}`)) return "?";
   if (its.length > 0 || node.volumesAttached.includes(attached)) return "here";
   const isPerhaps = plugin !== "csi" && node.volumesAttached.some((one) => one.split("/")[1] === plugin);
   return isPerhaps ? "?" : "away";

@@ -8,25 +8,41 @@ describe("what is on the node", () => {
   const own = handle("disk.example.com", "0a1b");
 
   it.each<Row>([
-    { name: "a mount of the pod is a hold", holds: [heldBy("pod-1")], finding: "wrong-held" },
-    { name: "a bind of a piece of it is a hold", holds: [heldBy("pod-1", "pv-1", "subpath")], finding: "wrong-held" },
-    { name: "a mapped device is a hold", holds: [heldBy("pod-1", "pv-1", "block")], finding: "wrong-held" },
-    { name: "a mount of another volume of the pod is none of it", holds: [heldBy("pod-1", "pv-2")], finding: "wrong" },
-    { name: "a mount of another pod does not help this one", holds: [heldBy("pod-2")], finding: "wrong" },
-    { name: "a staging mount by handle is one of it", holds: [staged(own)], finding: "wrong-attached" },
-    { name: "a staging mount by name is one of it", holds: [staged("pv-1")], finding: "wrong-attached" },
+    { name: "a mount of the pod is a mounted volume", mountedVolumes: [heldBy("pod-1")], finding: "wrong-held" },
+    {
+      name: "a bind of a piece of it is a mounted volume",
+      mountedVolumes: [heldBy("pod-1", "pv-1", "subpath")],
+      finding: "wrong-held",
+    },
+    {
+      name: "a mapped device is a mounted volume",
+      mountedVolumes: [heldBy("pod-1", "pv-1", "block")],
+      finding: "wrong-held",
+    },
+    {
+      name: "a mount of another volume of the pod is none of it",
+      mountedVolumes: [heldBy("pod-1", "pv-2")],
+      finding: "wrong",
+    },
+    { name: "a mount of another pod does not help this one", mountedVolumes: [heldBy("pod-2")], finding: "wrong" },
+    { name: "a staging mount by handle is one of it", mountedVolumes: [staged(own)], finding: "wrong-attached" },
+    { name: "a staging mount by name is one of it", mountedVolumes: [staged("pv-1")], finding: "wrong-attached" },
     {
       name: "a staging mount of another handle is none",
-      holds: [staged(handle("disk.example.com", "ffff"))],
+      mountedVolumes: [staged(handle("disk.example.com", "ffff"))],
       finding: "wrong",
     },
     {
       name: "a staging mount of another driver is none",
-      holds: [staged(handle("x.example.com", "0a1b"))],
+      mountedVolumes: [staged(handle("x.example.com", "0a1b"))],
       finding: "wrong",
     },
-    { name: "a staging mount of another name is none", holds: [staged("pv-2")], finding: "wrong" },
-    { name: "a hold says more than a staging mount", holds: [staged(own), heldBy("pod-1")], finding: "wrong-held" },
+    { name: "a staging mount of another name is none", mountedVolumes: [staged("pv-2")], finding: "wrong" },
+    {
+      name: "a mounted volume says more than a staging mount",
+      mountedVolumes: [staged(own), heldBy("pod-1")],
+      finding: "wrong-held",
+    },
     { name: "an attachment is told", node: { volumesAttached: ["x", ATTACHED] }, finding: "wrong-attached" },
     {
       name: "an attachment is told, whatever the driver says of attaching",
@@ -47,23 +63,28 @@ describe("what is on the node", () => {
     {
       name: "a staged iSCSI device may be it",
       pv: inTree("iscsi"),
-      holds: [staged(device("iscsi"))],
+      mountedVolumes: [staged(device("iscsi"))],
       finding: "unknown",
     },
     {
       name: "a mapped iSCSI device of the pod may be it",
       pv: inTree("iscsi"),
-      holds: [heldBy("pod-1", device("iscsi"), "block")],
+      mountedVolumes: [heldBy("pod-1", device("iscsi"), "block")],
       finding: "unknown",
     },
     {
       name: "an iSCSI device of another pod is not",
       pv: inTree("iscsi"),
-      holds: [heldBy("pod-2", device("iscsi"), "block")],
+      mountedVolumes: [heldBy("pod-2", device("iscsi"), "block")],
       finding: "wrong",
     },
-    { name: "a device of another plugin is not", pv: inTree("iscsi"), holds: [staged(device("fc"))], finding: "wrong" },
-    { name: "a device is no CSI volume", holds: [staged(device("iscsi"))], finding: "wrong" },
+    {
+      name: "a device of another plugin is not",
+      pv: inTree("iscsi"),
+      mountedVolumes: [staged(device("fc"))],
+      finding: "wrong",
+    },
+    { name: "a device is no CSI volume", mountedVolumes: [staged(device("iscsi"))], finding: "wrong" },
     {
       name: "an attached iSCSI volume may be it",
       pv: inTree("iscsi"),
@@ -79,13 +100,13 @@ describe("what is on the node", () => {
     {
       name: "a staged local disk is it by its name",
       pv: inTree("local"),
-      holds: [staged("pv-1")],
+      mountedVolumes: [staged("pv-1")],
       finding: "wrong-attached",
     },
     {
       name: "mounts do not make a right volume wrong",
       pv: { nodeAffinity: inZone("a") },
-      holds: [heldBy("pod-1")],
+      mountedVolumes: [heldBy("pod-1")],
       finding: "right",
     },
   ])("$name", (row) => {

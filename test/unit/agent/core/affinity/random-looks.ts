@@ -6,7 +6,7 @@ import type {
   LiveRead,
   VolumeLook,
 } from "../../../../../agent/core/affinity/facts.ts";
-import type { Hold, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
+import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 import {
   ATTACHED,
   CREATED_MS,
@@ -135,7 +135,7 @@ const identity: fc.Arbitrary<VolumeIdentity> = fc.constantFrom(
   { by: "device", plugin: "iscsi", path: "lun-0" },
   { by: "device", plugin: "fc", path: "lun-0" },
 );
-const hold: fc.Arbitrary<Hold> = fc.oneof(
+const mountedVolume: fc.Arbitrary<MountedVolume> = fc.oneof(
   fc.record({
     kind: fc.constantFrom("pod", "subpath", "block"),
     volume: identity,
@@ -205,9 +205,9 @@ const mounts = fc
   .record({
     beganAt: mostly(5_001, 5_000, 4_999, Number.NaN),
     incomplete: mostly<string | undefined>(undefined, "1 damaged lines"),
-    holds: fc.oneof(
+    mountedVolumes: fc.oneof(
       { weight: 3, arbitrary: fc.constant([]) },
-      { weight: 1, arbitrary: fc.array(hold, { maxLength: 2 }) },
+      { weight: 1, arbitrary: fc.array(mountedVolume, { maxLength: 2 }) },
     ),
   })
   .map((changes) => ({ ...mountsWith(), ...changes }));

@@ -35,7 +35,9 @@ const ofVolumes =
 
 const holdEach: Change = (look) => {
   const held = misplacedVolumes(affinityVerdict(look)).map(({ pv = "" }) => heldBy("pod-1", pv));
-  return look.mounts ? { ...look, mounts: { ...look.mounts, holds: [...look.mounts.holds, ...held] } } : look;
+  return look.mounts
+    ? { ...look, mounts: { ...look.mounts, mountedVolumes: [...look.mounts.mountedVolumes, ...held] } }
+    : look;
 };
 
 const changes: Readonly<Record<string, Change>> = {

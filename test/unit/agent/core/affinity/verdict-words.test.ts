@@ -89,7 +89,7 @@ describe("of a volume that nothing is known of", () => {
       why: `${wrong}another CSIDriver was read than the PV names`,
     },
     {
-      change: { pv: inTree("iscsi"), holds: [staged(device)] },
+      change: { pv: inTree("iscsi"), mountedVolumes: [staged(device)] },
       why: `${wrong}a mount of a device of the plugin iscsi may be its`,
     },
     {
@@ -108,6 +108,6 @@ describe("of a volume that nothing is known of", () => {
   });
 
   it("it is said that it is staged", () => {
-    expect(judge({ holds: [staged("pv-1")] }).why).toBe(`${wrong}it is staged on the node`);
+    expect(judge({ mountedVolumes: [staged("pv-1")] }).why).toBe(`${wrong}it is staged on the node`);
   });
 });

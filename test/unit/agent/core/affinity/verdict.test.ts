@@ -118,7 +118,7 @@ describe("a pod", () => {
       kind: "unknown",
     },
     {
-      name: "with a hold in a damaged mount table is let alone just as much",
+      name: "with a mounted volume in a damaged mount table is let alone just as much",
       look: lookWith({ mounts: { ...mountsWith(heldBy("pod-1")), incomplete: "1 damaged lines" } }),
       kind: "unknown",
     },

@@ -7,7 +7,7 @@ import type {
   VolumeLook,
 } from "../../../../../agent/core/affinity/facts.ts";
 import { type VolumeVerdict, volumeVerdict } from "../../../../../agent/core/affinity/volume-verdict.ts";
-import type { Hold } from "../../../../../common/storage/volume-identity.ts";
+import type { MountedVolume } from "../../../../../common/storage/volume-identity.ts";
 import {
   claimWith,
   lookWith,
@@ -28,7 +28,7 @@ export interface Change {
   readonly pv?: Partial<LiveVolume>;
   readonly node?: Partial<LiveNode>;
   readonly read?: Partial<VolumeLook>;
-  readonly holds?: readonly Hold[];
+  readonly mountedVolumes?: readonly MountedVolume[];
 }
 
 /** The verdict on the volume of zone b on the node of zone a, but for what is changed. */
@@ -45,7 +45,7 @@ export function judge(change: Change): VolumeVerdict {
     pod: read(pod),
     volumes: [looked],
     node: read(nodeWith(change.node)),
-    mounts: mountsWith(...(change.holds ?? [])),
+    mounts: mountsWith(...(change.mountedVolumes ?? [])),
   });
   return volumeVerdict(volume, pod, look);
 }

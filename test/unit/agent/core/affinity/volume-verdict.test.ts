@@ -137,7 +137,7 @@ describe("what is told of a volume", () => {
     },
     {
       name: "that is mounted is that, too",
-      change: { holds: [heldBy("pod-1")] },
+      change: { mountedVolumes: [heldBy("pod-1")] },
       pv: "pv-1",
       isExcluded: true,
       why: 'it asks for zone In (b), the node has "a"; but the pod has it mounted',

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { holdAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
+import { mountedVolumeAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
 import { decodeNodeMessage } from "../../../../../common/storage/node-report.ts";
 import { volumeKey } from "../../../../../common/storage/volume-identity.ts";
 
@@ -10,10 +10,17 @@ const IQN = "10.0.0.1:3260-iqn.2003-01.io.example:disk-lun-1";
 const IN_TREE = "plugins/kubernetes.io";
 const CSI = `${IN_TREE}/csi`;
 
-/** `<kind> <volume> [<pod UID>]` of the hold that a path shows. */
+/** `<kind> <volume> [<pod UID>]` of the mounted volume that a path shows. */
 function shownBy(path: string, root = ROOT): string | undefined {
-  const hold = holdAt(path, root);
-  return hold && [hold.kind, volumeKey(hold.volume), ...(hold.podUid === undefined ? [] : [hold.podUid])].join(" ");
+  const mountedVolume = mountedVolumeAt(path, root);
+  return (
+    mountedVolume &&
+    [
+      mountedVolume.kind,
+      volumeKey(mountedVolume.volume),
+      ...(mountedVolume.podUid === undefined ? [] : [mountedVolume.podUid]),
+    ].join(" ")
+  );
 }
 
 describe("holdAt, below pods", () => {
@@ -77,7 +84,7 @@ describe("holdAt, below pods", () => {
     { name: "a UID that is longer than any pod's", path: `pods/${"u".repeat(129)}/volumes/kubernetes.io~nfs/pv-1` },
     { name: "the kubelet's other folders", path: "device-plugins/x" },
     { name: "the root itself", path: "" },
-  ])("sees no hold in $name", ({ path }) => {
+  ])("sees no mounted volume in $name", ({ path }) => {
     expect(shownBy(`${ROOT}/${path}`)).toBeUndefined();
   });
 });
@@ -164,7 +171,7 @@ describe("holdAt, below plugins", () => {
       shows: "staging device/rbd/mounts/pool-image-1",
     },
     {
-      name: "a disk of a release that still had cloud plugins",
+      name: "a disk of an unmount record that still had cloud plugins",
       path: `${IN_TREE}/vsphere-volume/mounts/[disks] kubevols/a.vmdk`,
       shows: "staging device/vsphere-volume/mounts/[disks] kubevols/a.vmdk",
     },
@@ -204,7 +211,7 @@ describe("holdAt, below plugins", () => {
     { name: "the folder of all in-tree plugins", path: IN_TREE },
     { name: "a driver's socket folder", path: "plugins/ebs.csi.aws.com" },
     { name: "a driver's own mount", path: `plugins/ebs.csi.aws.com/volumeDevices/pv-1/u1` },
-  ])("sees no hold in $name", ({ path }) => {
+  ])("sees no mounted volume in $name", ({ path }) => {
     expect(shownBy(`${ROOT}/${path}`)).toBeUndefined();
   });
 });
@@ -218,7 +225,7 @@ describe("holdAt, below any root", () => {
     { name: "a root that is called pods", root: "/pods", path: `/pods/${place}` },
     { name: "a root with dots and a backslash", root: "/..data/k\\0", path: `/..data/k\\0/${place}` },
     { name: "a root within another kubelet's", root: `/k/${place}`, path: `/k/${place}/${place}` },
-  ])("knows a hold below $name", ({ root, path }) => {
+  ])("knows a mounted volume below $name", ({ root, path }) => {
     expect(shownBy(path, root)).toBe("pod name/pv-1 u1");
   });
 
@@ -226,7 +233,7 @@ describe("holdAt, below any root", () => {
     { name: "elsewhere", path: `/elsewhere/${place}` },
     { name: "beside the root", path: `${ROOT}2/${place}` },
     { name: "at a copy of the root", path: `/host${ROOT}/${place}` },
-  ])("sees no hold $name", ({ path }) => {
+  ])("sees no mounted volume $name", ({ path }) => {
     expect(shownBy(path)).toBeUndefined();
   });
 
@@ -250,10 +257,12 @@ describe("holdAt, below any root", () => {
 
     fc.assert(
       fc.property(fc.array(segment, { maxLength: 9 }), (segments) => {
-        const hold = holdAt(`${ROOT}/${segments.join("/")}`, ROOT);
+        const mountedVolume = mountedVolumeAt(`${ROOT}/${segments.join("/")}`, ROOT);
 
-        const holds = hold === undefined ? [] : [{ ...hold, since: 1 }];
-        expect(decodeNodeMessage(JSON.parse(JSON.stringify({ ...REPORT, holds })))).toMatchObject({ ok: true });
+        const mountedVolumes = mountedVolume === undefined ? [] : [{ ...mountedVolume, since: 1 }];
+        expect(decodeNodeMessage(JSON.parse(JSON.stringify({ ...REPORT, mountedVolumes })))).toMatchObject({
+          ok: true,
+        });
       }),
       { numRuns: 500 },
     );
@@ -262,5 +271,5 @@ describe("holdAt, below any root", () => {
 
 const REPORT = {
   ...{ version: 1, node: "n", bootId: "b", podUid: "a", instance: "i", generation: 0, driftPpm: 0, sentAt: 3 },
-  ...{ read: { beganAt: 1, endedAt: 2 }, observedSince: 1, blind: [{ to: 1 }], releases: [] },
+  ...{ read: { beganAt: 1, endedAt: 2 }, observedSince: 1, blind: [{ to: 1 }], unmountRecords: [] },
 };

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readHolds } from "../../../../../agent/core/holds.ts";
-import { holdAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
+import { readMountedVolumes } from "../../../../../agent/core/mounted-volumes.ts";
+import { mountedVolumeAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
 import { findKubeletRoots, type MountEntry, parseMountInfo } from "../../../../../common/mounts/core/mount-info.ts";
 import { formatMountLine } from "../../../../fakes/mount-table.ts";
 
@@ -109,7 +109,7 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("lets no change of one line hide a hold of another", () => {
+  it("lets no change of one line hide a mounted volume of another", () => {
     fc.assert(
       fc.property(fc.constantFrom(...tables), fc.nat(), change, (table, which, { at, removed, added }) => {
         const lines = table.split("\n").slice(0, -1);
@@ -128,9 +128,10 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("loses no hold by skipping what is never a claim's, and sees no damage where there is none", () => {
+  it("loses no mounted volume by skipping what is never a claim's, and sees no damage where there is none", () => {
     const root = "/var/lib/kubelet";
-    const holdsIn = (found: readonly MountEntry[]) => found.filter(({ mountPoint }) => holdAt(mountPoint, root));
+    const mountedVolumesIn = (found: readonly MountEntry[]) =>
+      found.filter(({ mountPoint }) => mountedVolumeAt(mountPoint, root));
 
     fc.assert(
       fc.property(fc.constantFrom(...tables), fc.array(change, { maxLength: 6 }), (table, changes) => {
@@ -138,7 +139,7 @@ describe("parseMountInfo, whatever it is given", () => {
 
         const [whole, skipping] = [parseMountInfo(text, root), parseMountInfo(text, root, NEVER_A_CLAIM)];
 
-        expect(holdsIn(skipping.entries)).toEqual(holdsIn(whole.entries));
+        expect(mountedVolumesIn(skipping.entries)).toEqual(mountedVolumesIn(whole.entries));
         expect(skipping.damagedLines).toBeLessThanOrEqual(whole.damagedLines);
       }),
       { numRuns: 300 },
@@ -154,7 +155,10 @@ describe("parseMountInfo, whatever it is given", () => {
         (table, changes, uid) => {
           const text = changes.reduce(changed, table);
 
-          const read = readHolds({ text, beganAt: 1, endedAt: 2 }, { by: "own-pod", podUid: uid, override: undefined });
+          const read = readMountedVolumes(
+            { text, beganAt: 1, endedAt: 2 },
+            { by: "own-pod", podUid: uid, override: undefined },
+          );
 
           expect(read).toMatchObject({ beganAt: 1, endedAt: 2 });
         },

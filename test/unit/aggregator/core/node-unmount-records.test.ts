@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { releaseOf as agentsRelease } from "../../../../agent/core/node-state.ts";
+import { unmountRecordOf as agentsRelease } from "../../../../agent/core/node-state.ts";
 import { acceptReport, isOlder } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { holdOf, NOON, releaseOf, reportWith } from "../world.ts";
+import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
 
 function readAt(endedAt: number): Pick<NodeReport, "read" | "sentAt"> {
   return { read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
@@ -23,45 +23,55 @@ function viewAfter(...reports: readonly Partial<NodeReport>[]): NodeView {
   return view;
 }
 
-const first = releaseOf("pod-1", { after: 1_500, by: 2_000 });
-const lost = { ...readAt(2_000), holds: [holdOf("pod-1")] };
+const first = unmountRecordOf("pod-1", { after: 1_500, by: 2_000 });
+const lost = { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] };
 
-describe("whether a release is in the node's journal", () => {
+describe("whether an unmount record is in the node's journal", () => {
   it.each<{
     readonly name: string;
     readonly reports: readonly Partial<NodeReport>[];
     readonly isTold: readonly boolean[];
   }>([
-    { name: "one that the newest report tells is", reports: [{ ...readAt(2_000), releases: [first] }], isTold: [true] },
+    {
+      name: "one that the newest report tells is",
+      reports: [{ ...readAt(2_000), unmountRecords: [first] }],
+      isTold: [true],
+    },
     {
       name: "one that is told again still is",
       reports: [
-        { ...readAt(2_000), releases: [first] },
-        { ...readAt(3_000), releases: [first] },
+        { ...readAt(2_000), unmountRecords: [first] },
+        { ...readAt(3_000), unmountRecords: [first] },
       ],
       isTold: [true],
     },
     {
       name: "one that the newest report no longer tells is not",
-      reports: [{ ...readAt(2_000), releases: [first] }, readAt(3_000)],
+      reports: [{ ...readAt(2_000), unmountRecords: [first] }, readAt(3_000)],
       isTold: [false],
     },
     {
-      name: "one that only the newest report's lack of a hold shows is not",
+      name: "one that only the newest report's lack of a mounted volume shows is not",
       reports: [lost, { ...readAt(3_000), instance: "run-2" }],
       isTold: [false],
     },
   ])("$name", ({ reports, isTold }) => {
-    expect([...viewAfter(...reports).releases.values()].map((release) => release.isTold)).toEqual(isTold);
+    expect([...viewAfter(...reports).unmountRecords.values()].map((unmountRecord) => unmountRecord.isTold)).toEqual(
+      isTold,
+    );
   });
 });
 
-describe("the timeline that a release's stamps are of", () => {
-  const known = viewAfter({ ...readAt(2_000), releases: [first] });
+describe("the timeline that an unmount record's stamps are of", () => {
+  const known = viewAfter({ ...readAt(2_000), unmountRecords: [first] });
   const next = (fields: Partial<NodeReport>, isSetBack?: true) => {
-    const report = reportWith({ ...readAt(3_000), releases: [releaseOf("pod-2", { after: 1, by: 2 })], ...fields });
+    const report = reportWith({
+      ...readAt(3_000),
+      unmountRecords: [unmountRecordOf("pod-2", { after: 1, by: 2 })],
+      ...fields,
+    });
     const result = acceptReport(known, report, { atMs: NOON, widthMs: 0, nodeBootId: report.bootId, isSetBack });
-    return result.kind === "stale" ? [] : [...result.view.releases.values()].map(({ timeline }) => timeline);
+    return result.kind === "stale" ? [] : [...result.view.unmountRecords.values()].map(({ timeline }) => timeline);
   };
 
   it("is the same as long as the clock goes on", () => {
@@ -77,29 +87,31 @@ describe("the timeline that a release's stamps are of", () => {
   });
 });
 
-describe("an end that no release tells of", () => {
-  it("is none while the next report shows the hold", () => {
-    expect(viewAfter(lost, { ...lost, ...readAt(3_000) }).releases.size).toBe(0);
+describe("an end that no unmount record tells of", () => {
+  it("is none while the next report shows the mounted volume", () => {
+    expect(viewAfter(lost, { ...lost, ...readAt(3_000) }).unmountRecords.size).toBe(0);
   });
 
   it("is none while the next report shows another hold of the same use", () => {
-    const subpath = { ...holdOf("pod-1"), kind: "subpath" } as const;
+    const subpath = { ...mountedVolumeOf("pod-1"), kind: "subpath" } as const;
 
-    expect(viewAfter(lost, { ...readAt(3_000), holds: [subpath] }).releases.size).toBe(0);
+    expect(viewAfter(lost, { ...readAt(3_000), mountedVolumes: [subpath] }).unmountRecords.size).toBe(0);
   });
 
   it("is there when the next report shows the volume staged only", () => {
-    expect(viewAfter(lost, { ...readAt(3_000), holds: [holdOf(undefined)] }).releases.size).toBe(1);
+    expect(
+      viewAfter(lost, { ...readAt(3_000), mountedVolumes: [mountedVolumeOf(undefined)] }).unmountRecords.size,
+    ).toBe(1);
   });
 
   it("has the ID that the agent would have given it", () => {
-    const { volume } = holdOf("pod-1");
+    const { volume } = mountedVolumeOf("pod-1");
     const use = { kind: "pod", volume, podUid: "pod-1" } as const;
     const { id } = agentsRelease("boot-1", { use, pod: undefined, after: 1_999, by: 3_000.25 });
 
     const view = viewAfter(lost, { ...readAt(3_000.25), instance: "run-2" });
 
-    expect([...view.releases.keys()]).toEqual([id]);
+    expect([...view.unmountRecords.keys()]).toEqual([id]);
   });
 });
 

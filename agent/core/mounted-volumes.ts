@@ -1,4 +1,4 @@
-import { holdAt, NEVER_A_CLAIM } from "../../common/mounts/core/kubelet-path.ts";
+import { mountedVolumeAt, NEVER_A_CLAIM } from "../../common/mounts/core/kubelet-path.ts";
 import {
   displayPath,
   findKubeletRoots,
@@ -6,10 +6,10 @@ import {
   type MountInfoText,
   parseMountInfo,
 } from "../../common/mounts/core/mount-info.ts";
-import { type Hold, volumeKey } from "../../common/storage/volume-identity.ts";
+import { type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
 
-/** A hold together with the mount that shows it. */
-export interface MountedHold extends Hold {
+/** A mounted volume together with the mount that shows it. */
+export interface MountedVolumeEntry extends MountedVolume {
   readonly mount: MountEntry;
 }
 
@@ -17,10 +17,10 @@ export interface MountedHold extends Hold {
 export interface MountRead {
   readonly beganAt: number;
   readonly endedAt: number;
-  readonly holds: readonly MountedHold[];
+  readonly mountedVolumes: readonly MountedVolumeEntry[];
   /** Why absence proves nothing in this read; undefined when the read is complete. */
   readonly incomplete: string | undefined;
-  /** Lines that may have hidden a hold; nothing is none. */
+  /** Lines that may have hidden a mounted volume; nothing is none. */
   readonly damagedLines?: number;
   readonly kubeletRoot: string;
 }
@@ -34,13 +34,13 @@ export type RootRule =
 export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 
 /** What a read of the mount table shows, and whether what it does not show is really gone. */
-export function readHolds({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountRead {
+export function readMountedVolumes({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountRead {
   const { kubeletRoot, unproven } = rootOf(text, rule);
   const table = parseMountInfo(text, kubeletRoot, NEVER_A_CLAIM);
   return {
     beganAt,
     endedAt,
-    holds: table.entries.flatMap((mount) => mountedHold(mount, kubeletRoot)),
+    mountedVolumes: table.entries.flatMap((mount) => mountedVolumeEntry(mount, kubeletRoot)),
     incomplete: table.damagedLines > 0 ? `${table.damagedLines} damaged lines` : unproven,
     ...(table.damagedLines > 0 && { damagedLines: table.damagedLines }),
     kubeletRoot,
@@ -69,14 +69,14 @@ function withoutSlash(path: string): string {
   return path.replace(/(?<=[^/])\/+$/, "");
 }
 
-function mountedHold(mount: MountEntry, kubeletRoot: string): MountedHold[] {
-  const hold = holdAt(mount.mountPoint, kubeletRoot);
-  return hold === undefined ? [] : [{ ...hold, mount }];
+function mountedVolumeEntry(mount: MountEntry, kubeletRoot: string): MountedVolumeEntry[] {
+  const mountedVolume = mountedVolumeAt(mount.mountPoint, kubeletRoot);
+  return mountedVolume === undefined ? [] : [{ ...mountedVolume, mount }];
 }
 
-/** Equal for the same hold in two reads, however many mounts show it (stacked mounts, one for each subPath). */
-export function holdKey(hold: Hold): string {
-  return `${hold.kind}/${hold.podUid ?? ""}/${volumeKey(hold.volume)}`;
+/** Equal for the same mounted volume in two reads, however many mounts show it (stacked mounts, one for each subPath). */
+export function mountedVolumeKey(mountedVolume: MountedVolume): string {
+  return `${mountedVolume.kind}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`;
 }
 
 /** Two reads, one right after the other, as one: present is what either shows, absent is what both lack. */
@@ -84,18 +84,18 @@ export function mergeReads(first: MountRead, second: MountRead): MountRead {
   return {
     beganAt: first.beganAt,
     endedAt: second.endedAt,
-    holds: [...second.holds, ...first.holds],
+    mountedVolumes: [...second.mountedVolumes, ...first.mountedVolumes],
     incomplete: first.incomplete ?? second.incomplete,
     damagedLines: (first.damagedLines ?? 0) + (second.damagedLines ?? 0),
     kubeletRoot: second.kubeletRoot,
   };
 }
 
-/** True for two reads that tell the same: the same holds, and the same reason, if any, why absence proves nothing. */
+/** True for two reads that tell the same: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
 export function isSameRead(first: MountRead, second: MountRead): boolean {
   return first.incomplete === second.incomplete && keysOf(first).symmetricDifference(keysOf(second)).size === 0;
 }
 
-function keysOf({ holds }: MountRead): ReadonlySet<string> {
-  return new Set(holds.map(holdKey));
+function keysOf({ mountedVolumes }: MountRead): ReadonlySet<string> {
+  return new Set(mountedVolumes.map(mountedVolumeKey));
 }

@@ -1,14 +1,22 @@
 import { displayPath } from "../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
-import type { KnownHold, NodeState } from "./node-state.ts";
+import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
 /** What an agent knows, as people read it: ages in milliseconds instead of stamps, paths as text. */
-export function describeHolds(state: NodeState, nowMs: number): object {
+export function describeMountedVolumes(state: NodeState, nowMs: number): object {
   const age = (stamp: number | undefined): number | undefined => stamp && Math.round(nowMs - stamp);
-  const describe = ({ hold, pod, mountPoint, since, seenAt, pendingUnmount, leakedSince }: KnownHold): object => ({
-    kind: hold.kind,
-    volume: volumeKey(hold.volume),
-    podUid: hold.podUid,
+  const describe = ({
+    mountedVolume,
+    pod,
+    mountPoint,
+    since,
+    seenAt,
+    pendingUnmount,
+    leakedSince,
+  }: KnownMountedVolume): object => ({
+    kind: mountedVolume.kind,
+    volume: volumeKey(mountedVolume.volume),
+    podUid: mountedVolume.podUid,
     pod,
     mountPoint: displayPath(mountPoint),
     firstSeenAgeMs: age(since),
@@ -21,7 +29,7 @@ export function describeHolds(state: NodeState, nowMs: number): object {
     lastCompleteReadAgeMs: age(state.read?.endedAt),
     observedForMs: age(state.blind.at(-1)?.to),
     podsResourceVersion: state.podsResourceVersion,
-    holds: [...state.holds.values()].map(describe),
-    releases: state.releases.map(({ id, pod, by }) => ({ id, pod, ageMs: age(by) })),
+    mountedVolumes: [...state.mountedVolumes.values()].map(describe),
+    unmountRecords: state.unmountRecords.map(({ id, pod, by }) => ({ id, pod, ageMs: age(by) })),
   };
 }

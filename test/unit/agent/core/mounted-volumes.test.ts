@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { holdKey, isSameRead, mergeReads, type RootRule, readHolds } from "../../../../agent/core/holds.ts";
+import {
+  isSameRead,
+  mergeReads,
+  mountedVolumeKey,
+  type RootRule,
+  readMountedVolumes,
+} from "../../../../agent/core/mounted-volumes.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const OWN: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -11,15 +17,15 @@ function textOf(...mountPoints: readonly string[]): string {
 }
 
 function read(text: string, rule: RootRule = OWN) {
-  return readHolds({ text, beganAt: 10, endedAt: 11 }, rule);
+  return readMountedVolumes({ text, beganAt: 10, endedAt: 11 }, rule);
 }
 
 describe("readHolds", () => {
-  it("shows the holds below the root that the own pod's token proves", () => {
+  it("shows the mounted volumes below the root that the own pod's token proves", () => {
     const result = read(textOf("/", tokenMountPoint("agent-1"), HOLD, "/home"));
 
     expect(result).toMatchObject({ beganAt: 10, endedAt: 11, incomplete: undefined, kubeletRoot: "/var/lib/kubelet" });
-    expect(result.holds).toMatchObject([
+    expect(result.mountedVolumes).toMatchObject([
       { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", mount: { mountPoint: HOLD } },
     ]);
   });
@@ -30,7 +36,7 @@ describe("readHolds", () => {
     );
 
     expect(result).toMatchObject({ incomplete: undefined, kubeletRoot: "/data/kubelet" });
-    expect(result.holds).toHaveLength(1);
+    expect(result.mountedVolumes).toHaveLength(1);
   });
 
   it.each([
@@ -55,13 +61,13 @@ describe("readHolds", () => {
   });
 
   it("shows what there is even where it proves no absence", () => {
-    expect(read(textOf(HOLD)).holds).toHaveLength(1);
+    expect(read(textOf(HOLD)).mountedVolumes).toHaveLength(1);
   });
 
   it("is not blinded by an odd line elsewhere", () => {
     const text = `${textOf(tokenMountPoint("agent-1"), HOLD)}77 1 0:9 /odd one /mnt/x rw - odd none rw\n`;
 
-    expect(read(text)).toMatchObject({ incomplete: undefined, holds: [{ kind: "pod" }] });
+    expect(read(text)).toMatchObject({ incomplete: undefined, mountedVolumes: [{ kind: "pod" }] });
   });
 
   it("does not take another root than the one that is set for proof, or a typing error would end every use", () => {
@@ -79,11 +85,11 @@ describe("readHolds", () => {
       csiMountPoint("u1", "pv-1", "/mnt/copy"),
     );
 
-    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/var/lib/kubelet", holds: [] });
+    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/var/lib/kubelet", mountedVolumes: [] });
     expect(read(text, { ...OWN, override: "/mnt/copy" })).toMatchObject({
       incomplete: undefined,
       kubeletRoot: "/mnt/copy",
-      holds: [{ kind: "pod" }],
+      mountedVolumes: [{ kind: "pod" }],
     });
   });
 
@@ -101,15 +107,18 @@ describe("readHolds", () => {
     expect(read(text)).toMatchObject({
       incomplete: undefined,
       kubeletRoot: root,
-      holds: [{ kind: "pod", podUid: "u1" }],
+      mountedVolumes: [{ kind: "pod", podUid: "u1" }],
     });
   });
 
   it("follows the kubelet to the root directory", () => {
     const text = textOf("/", tokenMountPoint("agent-1", ""), csiMountPoint("u1", "pv-1", ""));
 
-    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/", holds: [{ kind: "pod" }] });
-    expect(read(text, { ...OWN, override: "/" })).toMatchObject({ incomplete: undefined, holds: [{ kind: "pod" }] });
+    expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/", mountedVolumes: [{ kind: "pod" }] });
+    expect(read(text, { ...OWN, override: "/" })).toMatchObject({
+      incomplete: undefined,
+      mountedVolumes: [{ kind: "pod" }],
+    });
   });
 
   it.each(["/var/lib/kubelet/", "/var/lib/kubelet//"])(
@@ -118,14 +127,14 @@ describe("readHolds", () => {
       const text = textOf(tokenMountPoint("agent-1"), HOLD);
 
       expect(read(text, { ...OWN, override: path })).toMatchObject({ incomplete: undefined, kubeletRoot: ROOT });
-      expect(read(text, { by: "path", path })).toMatchObject({ kubeletRoot: ROOT, holds: [{ kind: "pod" }] });
+      expect(read(text, { by: "path", path })).toMatchObject({ kubeletRoot: ROOT, mountedVolumes: [{ kind: "pod" }] });
     },
   );
 
   it("counts a mount that shows under two paths once, under the root", () => {
     const text = textOf(tokenMountPoint("agent-1"), HOLD, csiMountPoint("u1", "pv-1", "/host/kubelet"), `/host${HOLD}`);
 
-    expect(read(text).holds.map(({ mount }) => mount.mountPoint)).toEqual([HOLD]);
+    expect(read(text).mountedVolumes.map(({ mount }) => mount.mountPoint)).toEqual([HOLD]);
   });
 
   it("shows each of several mounts that are stacked", () => {
@@ -133,15 +142,15 @@ describe("readHolds", () => {
 
     const result = read(textOf(tokenMountPoint("agent-1")) + lines.join(""));
 
-    expect(result.holds.map(({ mount }) => mount.mountId)).toEqual([36, 37, 38]);
-    expect(new Set(result.holds.map(holdKey)).size).toBe(1);
+    expect(result.mountedVolumes.map(({ mount }) => mount.mountId)).toEqual([36, 37, 38]);
+    expect(new Set(result.mountedVolumes.map(mountedVolumeKey)).size).toBe(1);
   });
 
   it("never proves an absence outside of a pod", () => {
     const result = read(textOf(HOLD), { by: "path", path: "/var/lib/kubelet" });
 
     expect(result.incomplete).toContain("outside a pod");
-    expect(result.holds).toHaveLength(1);
+    expect(result.mountedVolumes).toHaveLength(1);
   });
 });
 
@@ -151,18 +160,18 @@ describe("mergeReads", () => {
   const torn = full.slice(0, -1);
 
   it.each([
-    { name: "what only the first shows is there", texts: [full, empty], holds: 1, isComplete: true },
-    { name: "what only the second shows is there", texts: [empty, full], holds: 1, isComplete: true },
-    { name: "what neither shows is absent", texts: [empty, empty], holds: 0, isComplete: true },
-    { name: "a first that is damaged proves no absence", texts: [torn, empty], holds: 0, isComplete: false },
-    { name: "a second that is damaged proves no absence", texts: [empty, torn], holds: 0, isComplete: false },
-  ])("of two reads $name", ({ texts: [first = "", second = ""], holds, isComplete }) => {
+    { name: "what only the first shows is there", texts: [full, empty], mountedVolumes: 1, isComplete: true },
+    { name: "what only the second shows is there", texts: [empty, full], mountedVolumes: 1, isComplete: true },
+    { name: "what neither shows is absent", texts: [empty, empty], mountedVolumes: 0, isComplete: true },
+    { name: "a first that is damaged proves no absence", texts: [torn, empty], mountedVolumes: 0, isComplete: false },
+    { name: "a second that is damaged proves no absence", texts: [empty, torn], mountedVolumes: 0, isComplete: false },
+  ])("of two reads $name", ({ texts: [first = "", second = ""], mountedVolumes, isComplete }) => {
     const merged = mergeReads(
-      readHolds({ text: first, beganAt: 10, endedAt: 11 }, OWN),
-      readHolds({ text: second, beganAt: 12, endedAt: 13 }, OWN),
+      readMountedVolumes({ text: first, beganAt: 10, endedAt: 11 }, OWN),
+      readMountedVolumes({ text: second, beganAt: 12, endedAt: 13 }, OWN),
     );
 
-    expect(new Set(merged.holds.map(holdKey)).size).toBe(holds);
+    expect(new Set(merged.mountedVolumes.map(mountedVolumeKey)).size).toBe(mountedVolumes);
     expect(merged.incomplete === undefined).toBe(isComplete);
     expect(merged).toMatchObject({ beganAt: 10, endedAt: 13 });
   });
@@ -176,9 +185,9 @@ describe("isSameRead", () => {
     { name: "the same table", texts: [textOf(token, HOLD), textOf(token, HOLD)], isSame: true },
     { name: "another order", texts: [textOf(token, HOLD, other), textOf(other, HOLD, token)], isSame: true },
     { name: "a mount elsewhere more", texts: [textOf(token, HOLD), textOf(token, HOLD, "/home")], isSame: true },
-    { name: "a hold that is stacked", texts: [textOf(token, HOLD), textOf(token, HOLD, HOLD)], isSame: true },
-    { name: "a hold more", texts: [textOf(token), textOf(token, HOLD)], isSame: false },
-    { name: "a hold less", texts: [textOf(token, HOLD), textOf(token)], isSame: false },
+    { name: "a mounted volume that is stacked", texts: [textOf(token, HOLD), textOf(token, HOLD, HOLD)], isSame: true },
+    { name: "a mounted volume more", texts: [textOf(token), textOf(token, HOLD)], isSame: false },
+    { name: "a mounted volume less", texts: [textOf(token, HOLD), textOf(token)], isSame: false },
     { name: "another hold", texts: [textOf(token, HOLD), textOf(token, other)], isSame: false },
     { name: "damage in one", texts: [textOf(token, HOLD), `${textOf(token, HOLD)}36 3`], isSame: false },
     { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
@@ -206,7 +215,7 @@ describe("holdKey", () => {
       isSame: false,
     },
   ])("is the same for $name: $isSame", ({ one, other, isSame }) => {
-    const [first, second] = read(textOf(tokenMountPoint("agent-1"), one, other)).holds.map(holdKey);
+    const [first, second] = read(textOf(tokenMountPoint("agent-1"), one, other)).mountedVolumes.map(mountedVolumeKey);
 
     expect(first === second).toBe(isSame);
   });

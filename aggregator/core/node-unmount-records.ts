@@ -1,0 +1,117 @@
+import type { NodeReport, UnmountRecord } from "../../common/storage/node-report.ts";
+import { isUse, useKey, volumeKey } from "../../common/storage/volume-identity.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
+import type { ReportClock } from "./report-clock.ts";
+import { widthOf } from "./use-end.ts";
+
+/** How a report follows what is known of its node: on the same clock, in another boot, or on a clock that has gone back. */
+export type Succession = "same-clock" | "other-boot" | "set-back";
+
+/** A report, and what it is read in the light of. */
+export interface Reading {
+  readonly known: NodeView | undefined;
+  readonly succession: Succession;
+  readonly at: ReportClock;
+  /** Of which clock the stamps are; see `NodeRelease.timeline`. */
+  readonly timeline: number;
+}
+
+/** The unmount records that are known after a report: those it tells, those that it only shows by what it lacks, and those not settled yet. */
+export function* unmountRecordsAfter(
+  report: NodeReport,
+  reading: Reading,
+): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
+  const { known, succession } = reading;
+  const begins = beginsIn(succession === "same-clock" ? (known?.mountedVolumes ?? []) : []);
+  const unmountRecords = new Map<string, NodeUnmountRecord>();
+  // Only what is in the newest report is in the node's journal.
+  for (const [id, unmountRecord] of known?.unmountRecords ?? [])
+    unmountRecords.set(id, unmountRecord.isTold ? { ...unmountRecord, isTold: false } : unmountRecord);
+  for (const unmountRecord of report.unmountRecords) {
+    add(unmountRecords, toNodeUnmountRecord(unmountRecord, { node: report.node, begins, reading }));
+  }
+  yield;
+  const lost = inferred(report, reading);
+  yield;
+  for (const unmountRecord of lost) add(unmountRecords, unmountRecord);
+  return unmountRecords;
+}
+
+/** By when each use that the mounted volumes show had begun. */
+function beginsIn(mountedVolumes: readonly NodeMountedVolume[]): ReadonlyMap<string, number> {
+  const begins = new Map<string, number>();
+  for (const mountedVolume of mountedVolumes.filter(isUse)) {
+    const key = useKey(mountedVolume);
+    begins.set(key, Math.min(mountedVolume.beganByMs, begins.get(key) ?? Number.POSITIVE_INFINITY));
+  }
+  return begins;
+}
+
+function toNodeUnmountRecord(
+  { id, volume, podUid, pod, after, by }: UnmountRecord,
+  {
+    node,
+    begins,
+    reading: { at, timeline },
+  }: { readonly node: string; readonly begins: ReadonlyMap<string, number>; readonly reading: Reading },
+): NodeUnmountRecord {
+  const byMs = at.wall(by);
+  const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
+  const widthMs = widthBetween(after === undefined ? undefined : at.least(after), byMs);
+  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isTold: true };
+}
+
+/** By how much an end may be earlier that was not before `fromMs`; nothing where that is not known. */
+function widthBetween(fromMs: number | undefined, byMs: number): number | undefined {
+  return fromMs === undefined ? undefined : widthOf(byMs - fromMs);
+}
+
+/**
+ * Ends that no unmount record tells of: a mounted volume that the last report showed and this one does not, without an unmount record for it, belongs
+ * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
+ */
+function inferred(report: NodeReport, { known, succession, at, timeline }: Reading): readonly NodeUnmountRecord[] {
+  if (known === undefined) return [];
+  const isOtherBoot = succession === "other-boot";
+  const present = new Set(isOtherBoot ? [] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
+  const told = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
+  const by = isOtherBoot ? 0 : report.read.endedAt;
+  // Two receipts may be dated a little apart: an end is never before the read that still showed the mounted volume.
+  const byMs = Math.max(at.wall(by), known.readEndedMs);
+  const lost = new Map(
+    known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
+  );
+  return [...lost]
+    .filter(([key]) => !present.has(key) && !told.has(key))
+    .map(([, { volume, podUid, pod, beganByMs, suspended }]) => ({
+      id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
+      node: report.node,
+      ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
+      // A mounted volume whose pod is not over is kept for long after the last read that showed it.
+      widthMs: widthBetween(suspended === undefined ? known.readFromMs : suspended.seenMs, byMs),
+      isTold: false,
+    }));
+}
+
+function useKeyOf({ kind, volume, podUid }: NodeReport["mountedVolumes"][number]): readonly string[] {
+  return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];
+}
+
+/** Of one unmount record told twice the earlier time is as true as the later: both are at or after the truth. */
+function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: NodeUnmountRecord): void {
+  const known = unmountRecords.get(unmountRecord.id);
+  if (known === undefined) {
+    unmountRecords.set(unmountRecord.id, unmountRecord);
+    return;
+  }
+  const [{ byMs, widthMs, pod }, later] =
+    unmountRecord.byMs < known.byMs ? [unmountRecord, known] : [known, unmountRecord];
+  const beganByMs = Math.min(unmountRecord.beganByMs, known.beganByMs);
+  const isTold = unmountRecord.isTold || known.isTold;
+  const told = { pod, byMs, widthMs: widthMs ?? widthBetween(fromOf(later), byMs), beganByMs, isTold };
+  unmountRecords.set(unmountRecord.id, { ...known, ...told });
+}
+
+function fromOf({ byMs, widthMs }: NodeUnmountRecord): number | undefined {
+  return widthMs === undefined ? undefined : byMs - widthMs;
+}
