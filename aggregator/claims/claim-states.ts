@@ -50,7 +50,7 @@ export class ClaimStates {
   readonly #words: NodeWords;
   readonly #facts = new FactIndex();
   /** Only of claims with something to remember: most are at rest. */
-  readonly #memories = new Map<string, ClaimState>();
+  readonly #states = new Map<string, ClaimState>();
   /** Keys of those with ended uses that no status tells of yet. */
   readonly #open = new Set<string>();
   readonly #settledUses = new SettledUses();
@@ -62,34 +62,34 @@ export class ClaimStates {
   }
 
   known(key: string): ClaimState | undefined {
-    return this.#memories.get(key);
+    return this.#states.get(key);
   }
 
   get size(): number {
-    return this.#memories.size;
+    return this.#states.size;
   }
 
   /** Keys of the claims with ended uses that their status does not tell of yet, and that whoever leads next cannot read again. */
   get open(): Iterable<string> {
     const isThere = (podUid: string): boolean => this.#cluster.isPodThere(podUid);
-    return [...this.#open].filter((key) => isOnlyOurs(this.#memories.get(key)?.history ?? EMPTY_HISTORY, isThere));
+    return [...this.#open].filter((key) => isOnlyOurs(this.#states.get(key)?.history ?? EMPTY_HISTORY, isThere));
   }
 
   /** A claim that was re-created under its name starts anew. */
   of(claim: Claim): ClaimState {
-    const memory = this.#peek(claim);
-    this.#memories.set(claim.key, memory);
-    return memory;
+    const state = this.#peek(claim);
+    this.#states.set(claim.key, state);
+    return state;
   }
 
   #peek({ key, uid }: Claim): ClaimState {
-    const known = this.#memories.get(key);
-    return known?.uid === uid ? known : emptyMemory(uid);
+    const known = this.#states.get(key);
+    return known?.uid === uid ? known : emptyState(uid);
   }
 
   forget({ key, uid }: Claim): void {
-    if (this.#memories.get(key)?.uid !== uid) return;
-    this.#memories.delete(key);
+    if (this.#states.get(key)?.uid !== uid) return;
+    this.#states.delete(key);
     this.#open.delete(key);
   }
 
@@ -101,7 +101,7 @@ export class ClaimStates {
 
   /** A watch that has come as far, and shows an older state, shows what was put back from a backup. */
   #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
-    const written = this.#memories.get(key)?.written;
+    const written = this.#states.get(key)?.written;
     if (written?.uid !== uid || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
     const reached = this.#cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
@@ -109,9 +109,9 @@ export class ClaimStates {
 
   /** A pod that referred to the claim is over. */
   noteEnd(claim: Claim, reference: EndedReference): void {
-    const memory = this.of(claim);
-    memory.isWitnessed ||= reference.wasOver !== true;
-    this.#keep(claim, { ...memory.history, pending: [...memory.history.pending, reference] });
+    const state = this.of(claim);
+    state.isWitnessed ||= reference.wasOver !== true;
+    this.#keep(claim, { ...state.history, pending: [...state.history.pending, reference] });
   }
 
   /** The use is stored, or a later one is: a pod that comes to light only now is no use that nobody saw. */
@@ -122,12 +122,12 @@ export class ClaimStates {
   /** This run has seen the claim in use: what comes of it is no use that nobody watched. */
   witness({ claim, holders, references }: DecidedClaim, { uses }: Pick<ClaimEvidence, "uses">): void {
     if (holders.length === 0 && references.length === 0) return;
-    const memory = this.of(claim);
-    memory.isWitnessed = true;
+    const state = this.of(claim);
+    state.isWitnessed = true;
     const isNew = ({ node, podUid }: FoundUse): boolean =>
-      holders.includes(node) && !memory.witnessed.some((one) => one.node === node && one.podUid === podUid);
+      holders.includes(node) && !state.witnessed.some((one) => one.node === node && one.podUid === podUid);
     const further = uses.filter(isNew);
-    if (further.length > 0) memory.witnessed = exact([...memory.witnessed, ...further]);
+    if (further.length > 0) state.witnessed = exact([...state.witnessed, ...further]);
   }
 
   /** Where this run has seen the claim mounted, and where it took a mount for the claim's whose pod has come to light and means something else. */
@@ -154,12 +154,12 @@ export class ClaimStates {
 
   /** Nothing is to be written of the claim: lets go of a memory that can no longer matter. */
   rest({ claim, holders, references }: DecidedClaim): void {
-    const memory = this.#memories.get(claim.key);
-    if (memory === undefined) return;
-    if (memory.written !== undefined) return;
+    const state = this.#states.get(claim.key);
+    if (state === undefined) return;
+    if (state.written !== undefined) return;
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
-    const isOver = !isOpen(memory.history) && memory.observed.length === 0;
-    if (isOver && !(memory.isWitnessed && isInUse)) this.forget(claim);
+    const isOver = !isOpen(state.history) && state.observed.length === 0;
+    if (isOver && !(state.isWitnessed && isInUse)) this.forget(claim);
   }
 
   /** What nodes and pods tell about the claim now. A read: it changes nothing. */
@@ -171,12 +171,12 @@ export class ClaimStates {
   settle(claim: Claim): ClaimEvidence {
     const { evidence, observed } = this.#gather(claim);
     const { history } = evidence;
-    const known = this.#memories.get(claim.key);
+    const known = this.#states.get(claim.key);
     if (known?.uid !== claim.uid && observed.length === 0 && !isOpen(history)) return evidence;
-    const memory = this.of(claim);
+    const state = this.of(claim);
     this.#keep(claim, history);
-    memory.observed = observed;
-    if (memory.written !== undefined) memory.written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    state.observed = observed;
+    if (state.written !== undefined) state.written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
     return evidence;
   }
 
@@ -220,11 +220,11 @@ export class ClaimStates {
     claim: Claim,
     { shown, unmountRecords, pods }: Pick<ClaimEvidence, "unmountRecords"> & Shown,
   ): Pick<ClaimState, "history" | "observed"> {
-    const memory = this.#peek(claim);
-    const ended = memory.history.pending.map(({ podUid }) => podUid);
+    const state = this.#peek(claim);
+    const ended = state.history.pending.map(({ podUid }) => podUid);
     const released = ended.flatMap((podUid) => this.#settledUses.of(claim.uid, podUid));
-    const observed = distinctSightings([...memory.observed, ...shown, ...released]);
-    const settled = settleReferences(memory.history, {
+    const observed = distinctSightings([...state.observed, ...shown, ...released]);
+    const settled = settleReferences(state.history, {
       ...this.#words,
       shown,
       observed,
@@ -291,7 +291,7 @@ interface Shown {
 /** Whether an unmount record can still change a status. */
 type UnmountRecordFate = "open" | "settled" | "unattributed";
 
-function emptyMemory(uid: string): ClaimState {
+function emptyState(uid: string): ClaimState {
   const none = { witnessed: NONE, observed: NONE, written: undefined };
   return { uid, history: EMPTY_HISTORY, isWitnessed: false, ...none };
 }

@@ -14,7 +14,7 @@ interface DecidingParts {
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
   /** When a claim with this volume may have been used without anybody seeing it. */
-  readonly unseenOf: (volume: Volume | undefined) => Unobserved;
+  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly words: NodeWords;
@@ -25,7 +25,7 @@ interface DecidingParts {
 /** The claim and everything that decides its status now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
-  const { cluster, barrier, unstored, unseenOf, words, nowMs } = parts;
+  const { cluster, barrier, unstored, unobservedOf, words, nowMs } = parts;
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
@@ -36,7 +36,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
     nowMs: nowMs(),
   });
   const stagedOn = parts.isProtecting === true ? facts.stagedOn : undefined;
-  return { claim, ...facts, stagedOn, unobserved: notBefore(unseenOf(volume), unstored.notBeforeMs(claim)) };
+  return { claim, ...facts, stagedOn, unobserved: notBefore(unobservedOf(volume), unstored.notBeforeMs(claim)) };
 }
 
 /** What is to be written of it. */

@@ -23,7 +23,7 @@ interface DeletionParts {
   readonly cluster: Pick<Cluster, "podsOf" | "podName">;
   readonly fleet: Pick<FleetState, "view">;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
-  readonly memories: Pick<ClaimStates, "evidence">;
+  readonly states: Pick<ClaimStates, "evidence">;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly internalErrors: InternalErrors;
   readonly protection?: ProtectionMode | undefined;
@@ -55,12 +55,12 @@ export class Deletions {
 
   /** Answers after how many milliseconds to look at the claim again, if that is needed. */
   compare(claim: Claim): number | undefined {
-    return claim.isDeleting ? this.held.compare(this.#sight(claim, this.#parts.memories.evidence(claim))) : undefined;
+    return claim.isDeleting ? this.held.compare(this.#sight(claim, this.#parts.states.evidence(claim))) : undefined;
   }
 
   /** To be told before what is known of the claim is forgotten. */
   onGone(claim: Claim): void {
-    const evidence = this.#parts.memories.evidence(claim);
+    const evidence = this.#parts.states.evidence(claim);
     const { mounts } = this.#sight(claim, evidence);
     this.held.onGone({ claim, mounts, isUsedByPod: false });
     if (mounts.length === 0) return;

@@ -5,7 +5,7 @@ import type { ClaimStates } from "./claim-states.ts";
 
 interface PodEndParts {
   readonly cluster: Pick<Cluster, "claim" | "knewClaim">;
-  readonly memories: Pick<ClaimStates, "noteEnd">;
+  readonly states: Pick<ClaimStates, "noteEnd">;
   readonly enqueue: (claimKey: string) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -78,14 +78,14 @@ export class PodEnds {
 
   /** Once to each claim of that name. */
   #tell(key: string, { end: { pod, gone, wasOver, seenAtMs }, told }: RecentEnd): void {
-    const { cluster, memories, enqueue } = this.#parts;
+    const { cluster, states, enqueue } = this.#parts;
     const claim = cluster.claim(key);
     if (claim === undefined || told.has(claim.uid) || !refersTo(pod, claim)) return;
     // It was over before this claim was made: it meant an earlier one of that name. Clocks may differ, so one that is known to have had it counts.
     if (seenAtMs < (claim.createdAtMs ?? 0) && !cluster.knewClaim(pod.uid, claim)) return;
     told.add(claim.uid);
     const { key: name, uid: podUid, node, hasStarted, createdAtMs } = pod;
-    memories.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
+    states.noteEnd(claim, { pod: name, podUid, node, hasStarted, gone, seenAtMs, wasOver, createdAtMs });
     enqueue(key);
   }
 }

@@ -51,7 +51,7 @@ export interface ReconcilerParts {
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
   /** When a claim with this volume may have been used without anybody seeing it. */
-  readonly unseenOf: (volume: Volume | undefined) => Unobserved;
+  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** What the cluster's policies do; nothing unless told. */
   readonly protection?: ProtectionMode | undefined;
   /** A claim is gone while a node has it mounted. */
@@ -71,9 +71,9 @@ export class Reconciler {
   readonly deletions: Deletions;
   readonly #parts: ReconcilerParts;
   readonly #queue: WorkQueue;
-  readonly #memories: ClaimStates;
+  readonly #states: ClaimStates;
   readonly #podEnds: PodEnds;
-  readonly #awaited = new PendingNodes();
+  readonly #pendingNodes = new PendingNodes();
   readonly #words: NodeWords;
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
@@ -89,25 +89,25 @@ export class Reconciler {
       agentStateOf: (node) => agentStates.of(node).kind,
       assumedEnd: (node) => agentStates.assumedEnd(node),
     };
-    this.#memories = new ClaimStates(parts, this.#words);
-    parts.unstored.follow(() => this.#memories.open);
+    this.#states = new ClaimStates(parts, this.#words);
+    parts.unstored.follow(() => this.#states.open);
     const { nowMs } = parts;
-    this.#podEnds = new PodEnds({ ...parts, memories: this.#memories, enqueue: (key) => this.enqueue(key) });
+    this.#podEnds = new PodEnds({ ...parts, states: this.#states, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
       ...parts,
       errors: parts.internalErrors.in("unmount-records"),
-      memories: this.#memories,
-      awaited: this.#awaited,
+      states: this.#states,
+      pendingNodes: this.#pendingNodes,
       nowMs,
     });
-    this.deletions = new Deletions({ ...parts, memories: this.#memories });
+    this.deletions = new Deletions({ ...parts, states: this.#states });
     this.writes = new ClaimWrites(
       {
         ...parts,
         decide: (key) => this.#decide(key),
         isUrgent: (key) => this.#isDeleting(key),
         onRead: (claim) => {
-          this.#memories.of(claim).written = claim;
+          this.#states.of(claim).written = claim;
         },
       },
       limits,
@@ -140,12 +140,12 @@ export class Reconciler {
 
   /** Some claim waits for the node's word. */
   isAwaited(node: string): boolean {
-    return this.#awaited.isAwaited(node);
+    return this.#pendingNodes.isAwaited(node);
   }
 
   /** How many claims there is something to remember of. */
   get remembered(): number {
-    return this.#memories.size;
+    return this.#states.size;
   }
 
   /** Claims that are being deleted go first: what is written of them decides whether they go. */
@@ -172,8 +172,8 @@ export class Reconciler {
 
   onClaimGone(claim: Claim): void {
     this.deletions.onGone(claim);
-    this.#memories.forget(claim);
-    this.#awaited.forget(claim.key);
+    this.#states.forget(claim);
+    this.#pendingNodes.forget(claim.key);
     this.writes.forget(claim);
   }
 
@@ -208,7 +208,7 @@ export class Reconciler {
 
   /** The same as `onReport`, for the claims that its facts are known to belong to. */
   onTouched(node: string, touched: readonly string[]): void {
-    const waiting = this.#awaited.heard(node);
+    const waiting = this.#pendingNodes.heard(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
@@ -228,7 +228,7 @@ export class Reconciler {
 
   /** Fewer nodes are behind the barrier, or none. */
   onBarrier(): void {
-    for (const key of this.#awaited.takeBehindBarrier()) this.enqueue(key);
+    for (const key of this.#pendingNodes.takeBehindBarrier()) this.enqueue(key);
   }
 
   /** What the node told is about to be forgotten: ends that were assumed for it, or never stored, may still be somebody's latest. */
@@ -240,39 +240,39 @@ export class Reconciler {
     }
     for (const unmountRecord of view?.unmountRecords.values() ?? [])
       this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
-    this.#awaited.heard(node);
+    this.#pendingNodes.heard(node);
   }
 
   #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
     const { cluster } = this.#parts;
     for (const { key, uid } of claimsOf(fact, cluster)) {
       const claim = cluster.claim(key);
-      if (claim?.uid === uid) this.#memories.keepEnds(claim, ends);
+      if (claim?.uid === uid) this.#states.keepEnds(claim, ends);
     }
   }
 
   /** How many claims have a status that waits for a node to report. */
   get heldUp(): number {
-    return this.#awaited.heldUp;
+    return this.#pendingNodes.heldUp;
   }
 
   /** The claim and everything that decides its status now, or nothing where it is not known. A read: it changes nothing. */
   claimFacts(key: string): DecidedClaim | undefined {
-    const claim = this.#memories.newest(key);
-    return claim && this.#factsOf(this.#memories.evidence(claim));
+    const claim = this.#states.newest(key);
+    return claim && this.#factsOf(this.#states.evidence(claim));
   }
 
   /** The same for a decision: it goes on from what it finds, and looks out for the nodes that it needs. */
   #settledFacts(key: string): DecidedClaim | undefined {
-    const claim = this.#memories.newest(key);
+    const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
     this.#parts.onDecision();
-    const evidence = this.#memories.settle(claim);
+    const evidence = this.#states.settle(claim);
     const facts = this.#factsOf(evidence);
-    this.#memories.witness(facts, evidence);
+    this.#states.witness(facts, evidence);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     // Also right before a write: what it finds may have to wait, and nobody looks at the claim again but for that.
-    this.#awaited.put(key, facts);
+    this.#pendingNodes.put(key, facts);
     if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     return facts;
   }
@@ -295,7 +295,7 @@ export class Reconciler {
     const againMs = this.deletions.compare(claim);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
     const decision = desiredOf(facts);
-    if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#memories.rest(facts);
+    if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#states.rest(facts);
     this.writes.consider(decision);
   }
 }

@@ -7,8 +7,8 @@ import type { PendingNodes } from "./pending-nodes.ts";
 
 interface AnswersParts {
   readonly errors: ErrorRecorder;
-  readonly memories: ClaimStates;
-  readonly awaited: PendingNodes;
+  readonly states: ClaimStates;
+  readonly pendingNodes: PendingNodes;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly cluster: {
     /** False while claims or volumes have to be listed anew. */
@@ -36,15 +36,15 @@ export class ReportAnswers {
 
   /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
   awaitedVersion(view: NodeView): string | undefined {
-    const { awaited, memories } = this.#parts;
-    const pending = awaited.waitingFor(view.node).flatMap((key) => memories.known(key)?.history.pending ?? []);
+    const { pendingNodes, states } = this.#parts;
+    const pending = pendingNodes.waitingFor(view.node).flatMap((key) => states.known(key)?.history.pending ?? []);
     return versionToReach(pending, view);
   }
 
   /** IDs of the view's unmount records that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
-    const { errors, memories, nowMs } = this.#parts;
-    const fateOf = memories.fateIn(view, nowMs());
+    const { errors, states, nowMs } = this.#parts;
+    const fateOf = states.fateIn(view, nowMs());
     // A bug in what one claim's evidence makes of an unmount record keeps that unmount record in its journal, and no other.
     const fates = [...view.unmountRecords.values()].map((unmountRecord) => ({
       unmountRecord,
@@ -53,7 +53,7 @@ export class ReportAnswers {
     const settled = fates.filter(({ fate }) => fate === "settled").map(({ unmountRecord }) => unmountRecord);
     const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ unmountRecord }) => unmountRecord);
     const over = [...settled, ...lost.filter((unmountRecord) => this.#isGivenUp(unmountRecord, view))];
-    for (const unmountRecord of over) memories.noteUnmountRecord(unmountRecord);
+    for (const unmountRecord of over) states.noteUnmountRecord(unmountRecord);
     return over.map(({ id }) => id);
   }
 

@@ -90,11 +90,11 @@ export class LeaderSession {
     const { writer, volumeWriter, warnings, policy } = parts.writing;
     const gaps = this.#newGaps(config);
     this.#gaps = gaps;
-    const unseenOf = (volume: Volume | undefined): Unobserved => gaps.unobservedOf(volume);
+    const unobservedOf = (volume: Volume | undefined): Unobserved => gaps.unobservedOf(volume);
     const onDecision = (): void => parts.coverage.join();
     const { protection } = config;
     const onRemoved = parts.measures?.removedWhileMounted;
-    const seen = { fleet, barrier, agentStates, onDecision, unseenOf, nowMs, protection, onRemoved };
+    const seen = { fleet, barrier, agentStates, onDecision, unobservedOf, nowMs, protection, onRemoved };
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, agentStates, writer: volumeWriter, protection });
