@@ -172,7 +172,7 @@ export class Observer {
     this.#state = forget(this.#state, unmountRecordIds);
     this.#measures.acknowledged(kept - this.#state.unmountRecords.length);
     if (nowMs === undefined) return;
-    const [at, last] = [this.#now(), this.#state.marks.at(-1)];
+    const [at, last] = [this.#now(), this.#state.clockSamples.at(-1)];
     this.#state = dated(this.#state, { at, ms: nowMs });
     if (last === undefined || at - last.at > LONG_UNANSWERED_MS) this.#parts.wakeUp.ask();
   }

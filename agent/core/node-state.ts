@@ -1,6 +1,6 @@
-import type { BlindSpan, Mark, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import type { BlindSpan, ClockSample, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
 import { type MountedUse, type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
-import { withMark } from "./marks.ts";
+import { withClockSample } from "./clock-samples.ts";
 import type { MountRead } from "./mounted-volumes.ts";
 import { type Sight, sightAfter } from "./sight.ts";
 
@@ -58,7 +58,7 @@ export interface NodeState {
   /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
   readonly blind: readonly BlindSpan[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
-  readonly marks: readonly Mark[];
+  readonly clockSamples: readonly ClockSample[];
   /** Whether the table has been watched since the last complete read. */
   readonly sight: Sight;
   /** Rises with each change of mounted volumes or unmount records. */
@@ -124,7 +124,7 @@ export function initialState(
     read: undefined,
     podsResourceVersion: undefined,
     blind: [],
-    marks: [],
+    clockSamples: [],
     sight: "none",
     generation: 0,
   };
@@ -135,9 +135,9 @@ export function loseSight(state: NodeState): NodeState {
   return { ...state, sight: sightAfter(state.sight, false) };
 }
 
-/** The state with what an answer told of the time: it was there at `mark.at`. */
-export function dated(state: NodeState, mark: Mark): NodeState {
-  return { ...state, marks: withMark(state.marks, mark) };
+/** The state with what an answer told of the time: it was there at `clockSample.at`. */
+export function dated(state: NodeState, clockSample: ClockSample): NodeState {
+  return { ...state, clockSamples: withClockSample(state.clockSamples, clockSample) };
 }
 
 /** The state without the unmount records that can no longer change any status. */

@@ -26,7 +26,7 @@ export interface ReporterIdentity {
 
 /** The report of a state, or nothing as long as no complete read stands behind it: a blind agent has nothing to say. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
-  const { read, blind, marks, sight, podsResourceVersion, scanned } = state;
+  const { read, blind, clockSamples, sight, podsResourceVersion, scanned } = state;
   const observedSince = blind.at(-1)?.to;
   if (read === undefined || observedSince === undefined || sight === "none") return undefined;
   const report: NodeReport = {
@@ -41,7 +41,7 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(scanned === undefined ? {} : { scanned }),
-    ...(marks.length === 0 ? {} : { marks: [...marks] }),
+    ...(clockSamples.length === 0 ? {} : { clockSamples: [...clockSamples] }),
     mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, read)),
     unmountRecords: [],
   };

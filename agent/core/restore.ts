@@ -1,7 +1,7 @@
 import type { BlindSpan, UnmountRecord } from "../../common/storage/node-report.ts";
 import { isUse, useKey } from "../../common/storage/volume-identity.ts";
+import { sharedClockSamples } from "./clock-samples.ts";
 import { compactUnmountRecords } from "./compact.ts";
-import { sharedMarks } from "./marks.ts";
 import { initialState, type KnownMountedVolume, type NodeState, unmountRecordOf } from "./node-state.ts";
 import { blindSince, withBlindSpan } from "./sight.ts";
 
@@ -69,8 +69,8 @@ function datedAnew({ after: _, ...unmountRecord }: UnmountRecord, by: number): U
   return { ...unmountRecord, by };
 }
 
-function latestStamp({ mountedVolumes, unmountRecords, read, blind, marks }: NodeState): number {
-  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, marks.at(-1)?.at ?? 0);
+function latestStamp({ mountedVolumes, unmountRecords, read, blind, clockSamples }: NodeState): number {
+  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, clockSamples.at(-1)?.at ?? 0);
   for (const { since, seenAt, pendingUnmount, leakedSince } of mountedVolumes.values())
     latest = Math.max(latest, since, seenAt, pendingUnmount?.by ?? 0, leakedSince ?? 0);
   for (const { by } of unmountRecords) latest = Math.max(latest, by);
@@ -91,7 +91,7 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
     isFirstBoot: past.isFirstBoot,
     mountedVolumes: new Map([...left, ...state.mountedVolumes]),
     unmountRecords: compactUnmountRecords([...unmountRecords.values()]),
-    marks: sharedMarks(state.marks, past.marks),
+    clockSamples: sharedClockSamples(state.clockSamples, past.clockSamples),
     generation: Math.max(state.generation, past.generation) + 1,
     ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
   };

@@ -20,7 +20,7 @@ export interface Row {
 /** A row to put, or one to drop. */
 export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
 
-const { stamp, uid, podName, volume, unmountRecord, read, blindSpan, marks } = REPORT_PARTS;
+const { stamp, uid, podName, volume, unmountRecord, read, blindSpan, clockSamples } = REPORT_PARTS;
 
 const mountedVolumeBody = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
@@ -46,7 +46,7 @@ const headBody = v.strictObject({
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   read: v.optional(read),
   blind: v.pipe(v.array(blindSpan), v.maxLength(MAX_BLIND_SPANS)),
-  marks: v.optional(marks, []),
+  clockSamples: v.optional(clockSamples, []),
   /** Of all other rows together: a row that is missing, old or changed is found. */
   digest: v.string(),
 });
@@ -63,8 +63,8 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, clock, run, isFirstBoot, generation, read, blind, marks } = state;
-  const text = JSON.stringify({ node, bootId, clock, run, isFirstBoot, generation, read, blind, marks, digest });
+  const { bootId, clock, run, isFirstBoot, generation, read, blind, clockSamples } = state;
+  const text = JSON.stringify({ node, bootId, clock, run, isFirstBoot, generation, read, blind, clockSamples, digest });
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
@@ -81,7 +81,7 @@ export async function stateIn(
   if (rows.length === 0) return undefined;
   const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
-  const { node, bootId, clock, run, isFirstBoot, generation, blind, marks } = head;
+  const { node, bootId, clock, run, isFirstBoot, generation, blind, clockSamples } = head;
   const mountedVolumes = new Map<string, KnownMountedVolume>();
   const unmountRecords: UnmountRecord[] = [];
   for (const row of rows) {
@@ -91,7 +91,7 @@ export async function stateIn(
     await pause();
   }
   const state: NodeState = {
-    ...{ bootId, clock, run, isFirstBoot, generation, blind, marks, mountedVolumes },
+    ...{ bootId, clock, run, isFirstBoot, generation, blind, clockSamples, mountedVolumes },
     unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,

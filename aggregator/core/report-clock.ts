@@ -1,12 +1,12 @@
-import type { Mark, NodeMessage } from "../../common/storage/node-report.ts";
+import type { ClockSample, NodeMessage } from "../../common/storage/node-report.ts";
 
 /** Stamps of one report as wall time, in milliseconds of the API server's clock. */
 export interface ReportClock {
   /** Never too early: transit, drift and a sleep of the machine only make it later. */
   readonly wall: (stamp: number) => number;
-  /** Never too late: what the width of an interval is measured from. Nothing where no mark is known from before the stamp. */
+  /** Never too late: what the width of an interval is measured from. Nothing where no clock sample is known from before the stamp. */
   readonly least: (stamp: number) => number | undefined;
-  /** The same; without a mark from before, too late by no more than transit and sleep. */
+  /** The same; without a clock sample from before, too late by no more than transit and sleep. */
   readonly earliest: (stamp: number) => number;
 }
 
@@ -18,24 +18,25 @@ const SERVER_DRIFT = 500e-6;
  * boot clock measures: its wall clock may show anything.
  */
 export function reportClock(
-  { sentAt, driftPpm, marks = [] }: Pick<NodeMessage, "sentAt" | "driftPpm" | "marks">,
+  { sentAt, driftPpm, clockSamples = [] }: Pick<NodeMessage, "sentAt" | "driftPpm" | "clockSamples">,
   { atMs, widthMs }: { readonly atMs: number; readonly widthMs: number },
 ): ReportClock {
   const drift = driftPpm * 1e-6;
   const age = (stamp: number): number => Math.max(0, sentAt - stamp);
   // A clock that counts too few: so many of its own seconds are more true ones.
   const atOnce = (stamp: number): number => atMs - widthMs - age(stamp) / (1 - drift);
-  const after = ({ at, ms }: Mark, stamp: number): number => ms + (stamp - at) * (1 - drift - SERVER_DRIFT);
-  const before = ({ at, ms }: Mark, stamp: number): number => ms - ((at - stamp) / (1 - drift)) * (1 + SERVER_DRIFT);
+  const after = ({ at, ms }: ClockSample, stamp: number): number => ms + (stamp - at) * (1 - drift - SERVER_DRIFT);
+  const before = ({ at, ms }: ClockSample, stamp: number): number =>
+    ms - ((at - stamp) / (1 - drift)) * (1 + SERVER_DRIFT);
   const least = (stamp: number): number | undefined => {
-    const known = marks.filter(({ at }) => at <= stamp).map((mark) => after(mark, stamp));
-    // A mark is of a clock that may have been put back since.
+    const known = clockSamples.filter(({ at }) => at <= stamp).map((clockSample) => after(clockSample, stamp));
+    // A clock sample is of a clock that may have been put back since.
     return known.length === 0 ? undefined : Math.min(Math.max(...known), atOnce(stamp));
   };
   return {
     wall: (stamp) => atMs - age(stamp) * (1 - drift),
     least,
     earliest: (stamp) =>
-      least(stamp) ?? Math.min(atOnce(stamp), ...marks.slice(0, 1).map((oldest) => before(oldest, stamp))),
+      least(stamp) ?? Math.min(atOnce(stamp), ...clockSamples.slice(0, 1).map((oldest) => before(oldest, stamp))),
   };
 }

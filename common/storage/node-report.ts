@@ -34,8 +34,8 @@ export const MAX_BLIND_SPANS = 16;
 /** An answer names at most so many volumes. */
 export const MAX_ANSWER_VOLUMES = 500;
 
-/** A report tells of at most so many marks. */
-export const MAX_MARKS = 8;
+/** A report tells of at most so many clock samples. */
+export const MAX_CLOCK_SAMPLES = 8;
 
 /** Names are shown to people: nothing in them moves a cursor, breaks a line or turns it around. */
 const plain = v.regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u, "no control characters");
@@ -108,24 +108,27 @@ const blind = v.pipe(
  * A moment at which an answer of the aggregator was there, and what the API server's clock had shown before: never too late, whatever time
  * the way took, and however long the machine slept since.
  */
-const mark = v.strictObject({
+const clockSample = v.strictObject({
   at: stamp,
   ms: moment,
 });
 
-const marks = v.pipe(
-  v.array(mark),
-  v.maxLength(MAX_MARKS),
-  v.check((all) => all.slice(1).every(({ at }, index) => at > (all[index]?.at ?? 0)), "marks must follow each other"),
+const clockSamples = v.pipe(
+  v.array(clockSample),
+  v.maxLength(MAX_CLOCK_SAMPLES),
+  v.check(
+    (all) => all.slice(1).every(({ at }, index) => at > (all[index]?.at ?? 0)),
+    "clock samples must follow each other",
+  ),
 );
 
-/** The text as a report can carry it: with a question mark for each character that a terminal would act on. */
+/** The text as a report can carry it: with a question§clock sample for each character that a terminal would act on. */
 export function toPlain(text: string): string {
   return text.replace(NOT_PLAIN, "?");
 }
 
 /** Parts of a report that an agent's journal keeps in the same form. */
-export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, blindSpan, marks } as const;
+export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, blindSpan, clockSamples } as const;
 
 /** What asks for a scan: of which leader's session, and the how manieth of it. Opaque to agents. */
 const scan = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
@@ -165,7 +168,7 @@ const head = {
   /** The `scan` of the last answer that had come when `read` began; absent before the first. */
   scanned: v.optional(scan),
   /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
-  marks: v.optional(marks),
+  clockSamples: v.optional(clockSamples),
   /** For people to read; absent until the agent has found them out. */
   facts: v.optional(nodeFacts),
 };
@@ -210,7 +213,7 @@ export type UnmountRecord = v.InferOutput<typeof unmountRecord>;
 /** A time in which an agent did not watch, on the boot clock. */
 export type BlindSpan = v.InferOutput<typeof blindSpan>;
 /** A moment of the boot clock of which the wall time is known from below. */
-export type Mark = v.InferOutput<typeof mark>;
+export type ClockSample = v.InferOutput<typeof clockSample>;
 /** Begin and end of a read of the mount table. */
 export type ReadSpan = v.InferOutput<typeof read>;
 

@@ -164,8 +164,8 @@ describe("an aggregator process", () => {
       { sentAt: number },
       { read: { beganAt: number, endedAt: number }, sentAt: number },
       { observedSince: number, blind: [{ from: 0, to: number }] },
-      { marks: [{ at: 0, ms: number }] },
-      { marks: [{ at: number, ms: 0 }] },
+      { clockSamples: [{ at: 0, ms: number }] },
+      { clockSamples: [{ at: number, ms: 0 }] },
       { driftPpm: number },
       { generation: number },
       { mountedVolumes: [{ kind: "pod", volume: volumeOf("reported"), podUid: "u", since: number, seenAt: number }] },
@@ -175,7 +175,7 @@ describe("an aggregator process", () => {
     const merged = somePairs(rows, 100).map(([one, other]) => ({ ...one, ...other }));
     const end = CENTURY_MS - 1;
     const widest = {
-      ...{ sentAt: end, read: { beganAt: end, endedAt: end }, driftPpm: 500_000, marks: [{ at: 0, ms: 0 }] },
+      ...{ sentAt: end, read: { beganAt: end, endedAt: end }, driftPpm: 500_000, clockSamples: [{ at: 0, ms: 0 }] },
       unmountRecords: [{ id: "c", volume: volumeOf("reported"), podUid: "u", after: 0, by: end }],
     };
 

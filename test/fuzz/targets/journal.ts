@@ -23,7 +23,7 @@ const FULL = nodeState({
     knownMountedVolume(3, { pendingUnmount: SUSPENDED }),
   ),
   unmountRecords: [unmountRecordOf(4), unmountRecordOf(5, 40)],
-  marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
+  clockSamples: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
 
 const noPause = (): undefined => undefined;
@@ -34,7 +34,7 @@ function takeState(stored: NodeState): void {
   for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
     const { past } = interpretStored(stored, place);
     const read = { beganAt: place.nowMs, endedAt: place.nowMs };
-    const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], marks: [] };
+    const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], clockSamples: [] };
     const report = reportOf(
       { node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200, session: "" },
       seen,
@@ -69,7 +69,7 @@ export const journalRows: FuzzTarget = {
     "pendingUnmount",
     "leakedSince",
     "blind",
-    "marks",
+    "clockSamples",
     "generation",
     "mountPoint",
     "\t",

@@ -26,7 +26,7 @@ const FULL: NodeReport = reportWith({
   ],
   unmountRecords: [unmountRecordOf("pod-3", { after: 900, by: 950 })],
   blind: [{ to: 100 }, { from: 200, to: 500 }],
-  marks: [{ at: 400, ms: 1_788_999_999_000 }],
+  clockSamples: [{ at: 400, ms: 1_788_999_999_000 }],
   facts: { kernel: "6.1.0", architecture: "x64", selinux: false },
 });
 const { mountedVolumes: _, unmountRecords: __, ...BEAT } = FULL;
@@ -46,7 +46,7 @@ const WORDS = [
   "mountedVolumes",
   "unmountRecords",
   "blind",
-  "marks",
+  "clockSamples",
   "by",
   "after",
   "seenAt",

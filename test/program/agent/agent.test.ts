@@ -189,13 +189,13 @@ describe("an agent", () => {
     await advance(40_000);
 
     const [first, ...others] = messages;
-    expect(first).not.toHaveProperty("marks");
-    for (const { marks = [], sentAt } of others) {
-      expect(marks.map(({ ms }) => ms)).toEqual(marks.map(() => nowMs));
-      expect(marks.at(-1)?.at).toBeGreaterThanOrEqual(first?.sentAt ?? Number.NaN);
-      expect(marks.at(-1)?.at).toBeLessThanOrEqual(sentAt);
+    expect(first).not.toHaveProperty("clockSamples");
+    for (const { clockSamples = [], sentAt } of others) {
+      expect(clockSamples.map(({ ms }) => ms)).toEqual(clockSamples.map(() => nowMs));
+      expect(clockSamples.at(-1)?.at).toBeGreaterThanOrEqual(first?.sentAt ?? Number.NaN);
+      expect(clockSamples.at(-1)?.at).toBeLessThanOrEqual(sentAt);
     }
-    expect(clock.monotonicMs() - (messages.at(-1)?.marks?.at(-1)?.at ?? 0)).toBeGreaterThan(10_000);
+    expect(clock.monotonicMs() - (messages.at(-1)?.clockSamples?.at(-1)?.at ?? 0)).toBeGreaterThan(10_000);
   });
 
   it.each([

@@ -428,11 +428,11 @@ describe("a use that came and went while the aggregator was away", () => {
     const harness = await back();
 
     const nowMs = harness.clock.wallMs();
-    const marks = [
+    const clockSamples = [
       { at: at(6), ms: NOON + 6 * MIN },
       { at: nowMs - BOOT, ms: nowMs },
     ];
-    await tell(harness, [], { unmountRecords: [unmountRecordOf("pod-1", { after: at(6), by: at(7) })], marks });
+    await tell(harness, [], { unmountRecords: [unmountRecordOf("pod-1", { after: at(6), by: at(7) })], clockSamples });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([

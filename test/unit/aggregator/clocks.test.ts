@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createKubeClient, type KubeClient } from "../../../common/kube/client.ts";
-import type { Mark } from "../../../common/storage/node-report.ts";
+import type { ClockSample } from "../../../common/storage/node-report.ts";
 import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
 import { httpDate } from "../../simulation/engine/times.ts";
 import { Harness } from "./harness.ts";
@@ -55,7 +55,7 @@ class Scene {
   readonly #clocks: Clocks;
   #trueMs = 0;
   #nodeMs = HOUR;
-  #marks: readonly Mark[] = [];
+  #clockSamples: readonly ClockSample[] = [];
 
   constructor(clocks: Clocks) {
     const rate = { source: "monotonic", driftPpm: clocks.ownDriftPpm } as const;
@@ -131,7 +131,7 @@ class Scene {
       sentAt: this.#nodeMs,
       generation: isMounted ? 1 : 2,
       driftPpm: this.#clocks.nodeDriftPpm,
-      marks: [...this.#marks],
+      clockSamples: [...this.#clockSamples],
       mountedVolumes: isMounted ? [mountedVolumeOf("pod-1")] : [],
       unmountRecords: released,
     });
@@ -142,7 +142,7 @@ class Scene {
     const { latestMs: atMs, widthMs } = this.#time;
     await this.harness.report(report, { atMs, widthMs });
     await this.pass(100);
-    this.#marks = [{ at: this.#nodeMs, ms: atMs - widthMs }];
+    this.#clockSamples = [{ at: this.#nodeMs, ms: atMs - widthMs }];
   }
 }
 

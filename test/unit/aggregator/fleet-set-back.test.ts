@@ -22,11 +22,11 @@ function heardAtNoon() {
     elapsed += ms;
   };
   const released = unmountRecordOf("pod-9", { after: 2 * HOUR - 500, by: 2 * HOUR - 400 });
-  const marks = [{ at: 2 * HOUR - 2, ms: NOON - 2 }];
+  const clockSamples = [{ at: 2 * HOUR - 2, ms: NOON - 2 }];
   tell(2 * HOUR, {
     mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")],
     unmountRecords: [released],
-    marks,
+    clockSamples,
   });
   return { fleet, tell, wait };
 }

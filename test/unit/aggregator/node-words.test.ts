@@ -312,8 +312,8 @@ describe("a node that is gone", () => {
     const released = unmountRecordOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
 
     const ageMs = harness.clock.monotonicMs() - released.by;
-    const marks = [{ at: released.by - 10, ms: harness.clock.wallMs() - ageMs - 10 }];
-    const early = await harness.report(reportAt(harness, { unmountRecords: [released], marks }));
+    const clockSamples = [{ at: released.by - 10, ms: harness.clock.wallMs() - ageMs - 10 }];
+    const early = await harness.report(reportAt(harness, { unmountRecords: [released], clockSamples }));
     const late = await harness.report(reportAt(harness, { unmountRecords: [released] }));
 
     expect(statusOf(harness)).toMatchObject({

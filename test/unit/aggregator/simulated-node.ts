@@ -1,5 +1,5 @@
 import type { Node } from "../../../aggregator/core/cluster-objects.ts";
-import type { Mark, NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
+import type { ClockSample, NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import type { FakeClock } from "../../fakes/clock.ts";
 import { mountedVolumeOf, nodeWith } from "./world.ts";
 
@@ -15,7 +15,7 @@ interface Agent {
   readonly mountedVolumes: Map<string, { seenAt: number; readonly since: number }>;
   unmountRecords: readonly UnmountRecord[];
   /** The last answer, if there was one. */
-  marks: readonly Mark[];
+  clockSamples: readonly ClockSample[];
   /** The last read showed the staging mount. */
   isStaged: boolean;
   generation: number;
@@ -64,7 +64,7 @@ export class SimulatedNode {
       instance: `run-${this.name}-${this.#runs}`,
       mountedVolumes: new Map(),
       unmountRecords: [],
-      marks: [],
+      clockSamples: [],
       isStaged: false,
       generation: 0,
       read: undefined,
@@ -155,7 +155,7 @@ export class SimulatedNode {
   report(): NodeReport | undefined {
     const { agent } = this;
     if (agent?.read === undefined) return undefined;
-    const { instance, generation, read, observedSince, unmountRecords, marks, reached } = agent;
+    const { instance, generation, read, observedSince, unmountRecords, clockSamples, reached } = agent;
     const uses = [...agent.mountedVolumes].map(([uid, { since }]) => ({ ...mountedVolumeOf(uid), since }));
     return {
       version: 1,
@@ -170,7 +170,7 @@ export class SimulatedNode {
       observedSince,
       blind: [{ to: observedSince }],
       podsResourceVersion: String(reached),
-      marks: [...marks],
+      clockSamples: [...clockSamples],
       mountedVolumes: agent.isStaged
         ? [...uses, { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 }]
         : uses,
@@ -183,6 +183,6 @@ export class SimulatedNode {
     const { agent } = this;
     if (agent?.instance !== instance) return;
     agent.unmountRecords = agent.unmountRecords.filter(({ id }) => !forget.includes(id));
-    agent.marks = [{ at: this.#stamp(), ms: nowMs }];
+    agent.clockSamples = [{ at: this.#stamp(), ms: nowMs }];
   }
 }

@@ -87,10 +87,10 @@ describe("reportOf", () => {
     const end = { by: 15, podVersion: "1", isAnomaly: false };
     const mountedVolumes = new Map(known && [[key, { ...known, seenAt: 12, pendingUnmount: end }]]);
 
-    const report = reportOf(IDENTITY, { ...mounted, mountedVolumes, marks: [{ at: 9, ms: 1_000 }] }, 20);
+    const report = reportOf(IDENTITY, { ...mounted, mountedVolumes, clockSamples: [{ at: 9, ms: 1_000 }] }, 20);
 
     expect(report).toMatchObject({
-      marks: [{ at: 9, ms: 1_000 }],
+      clockSamples: [{ at: 9, ms: 1_000 }],
       mountedVolumes: [{ podUid: "u1", since: 11, seenAt: 12 }],
     });
     expect(decodeNodeMessage(report)).toMatchObject({ ok: true });

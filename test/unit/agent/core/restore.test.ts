@@ -202,7 +202,7 @@ describe("a journal that is ahead of the clock", () => {
     },
     { name: "an unmount record", stored: { unmountRecords: [unmountRecordOf(2, 1_001)] } },
     { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
-    { name: "a mark", stored: { marks: [{ at: 1_001, ms: 5 }] } },
+    { name: "a clock sample", stored: { clockSamples: [{ at: 1_001, ms: 5 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
     expect(interpretStored(nodeState(stored), NOW).kind).toBe("later-clock");
   });
@@ -341,11 +341,14 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(mergeStored({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
   });
 
-  it("its marks date stamps, too", () => {
-    const marks = [{ at: 30, ms: 1_030 }];
+  it("its clock samples date stamps, too", () => {
+    const clockSamples = [{ at: 30, ms: 1_030 }];
     const left = [{ at: 20, ms: 1_020 }];
 
-    expect(mergeStored({ ...own, marks }, { ...past, marks: left }).marks).toEqual([...left, ...marks]);
+    expect(mergeStored({ ...own, clockSamples }, { ...past, clockSamples: left }).clockSamples).toEqual([
+      ...left,
+      ...clockSamples,
+    ]);
   });
 
   it("its unmount records are told, too, and none twice", () => {
@@ -371,13 +374,13 @@ describe("interpretStored", () => {
   });
 
   it.each([
-    { name: "date stamps of the same boot", now: {}, marks: [{ at: 20, ms: 1_020 }] },
-    { name: "are void in another boot", now: { bootId: "boot-2" }, marks: [] },
-    { name: "are void on another clock", now: { clock: "monotonic" }, marks: [] },
-  ])("marks $name", ({ now, marks }) => {
-    const stored = nodeState({ marks: [{ at: 20, ms: 1_020 }] });
+    { name: "date stamps of the same boot", now: {}, clockSamples: [{ at: 20, ms: 1_020 }] },
+    { name: "are void in another boot", now: { bootId: "boot-2" }, clockSamples: [] },
+    { name: "are void on another clock", now: { clock: "monotonic" }, clockSamples: [] },
+  ])("clock samples $name", ({ now, clockSamples }) => {
+    const stored = nodeState({ clockSamples: [{ at: 20, ms: 1_020 }] });
 
-    expect(interpretStored(stored, { ...NOW, ...now }).past.marks).toEqual(marks);
+    expect(interpretStored(stored, { ...NOW, ...now }).past.clockSamples).toEqual(clockSamples);
   });
 
   it("says nothing more of a pending unmount than what is stored: the last complete read lacked it", () => {

@@ -20,7 +20,7 @@ const FULL = nodeState({
     knownMountedVolume(3, { pendingUnmount: SUSPENDED() }),
   ),
   unmountRecords: [unmountRecordOf(4), unmountRecordOf(5, 40)],
-  marks: [{ at: 20, ms: 1_789_000_000_000.25 }],
+  clockSamples: [{ at: 20, ms: 1_789_000_000_000.25 }],
 });
 
 function SUSPENDED() {

@@ -725,8 +725,8 @@ describe("references", () => {
     await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-2")], unmountRecords: [first] }));
     await harness.advance(10_000);
     const second = releasedNow(harness, "pod-2");
-    const marks = [{ at: second.after ?? 0, ms: harness.clock.wallMs() - 10 }];
-    await harness.report(reportAt(harness, { unmountRecords: [first, second], marks }));
+    const clockSamples = [{ at: second.after ?? 0, ms: harness.clock.wallMs() - 10 }];
+    await harness.report(reportAt(harness, { unmountRecords: [first, second], clockSamples }));
     await harness.advance(10_000);
     await harness.report(reportAt(harness, {}));
     await harness.removePod("pod-1", "301");

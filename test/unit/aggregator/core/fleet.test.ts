@@ -200,14 +200,24 @@ describe("acceptReport", () => {
   it("the width of an unmount record spans the read's interval, the receipt's width and the drift of its age", () => {
     const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
 
-    const exact = accepted(undefined, { ...readAt(2_000), unmountRecords, marks: [{ at: 1_500, ms: NOON - 500 }] });
+    const exact = accepted(undefined, {
+      ...readAt(2_000),
+      unmountRecords,
+      clockSamples: [{ at: 1_500, ms: NOON - 500 }],
+    });
     const wide = accepted(
       undefined,
-      { ...readAt(2_000), unmountRecords, marks: [{ at: 1_500, ms: NOON - 500 }] },
+      { ...readAt(2_000), unmountRecords, clockSamples: [{ at: 1_500, ms: NOON - 500 }] },
       { widthMs: 300 },
     );
-    const marks = [{ at: 1_500, ms: NOON - 100_500 }];
-    const old = accepted(undefined, { ...readAt(2_000), sentAt: 102_000, driftPpm: 1_000, unmountRecords, marks });
+    const clockSamples = [{ at: 1_500, ms: NOON - 100_500 }];
+    const old = accepted(undefined, {
+      ...readAt(2_000),
+      sentAt: 102_000,
+      driftPpm: 1_000,
+      unmountRecords,
+      clockSamples,
+    });
 
     expect(exact.unmountRecords.get("boot-1/2000/pod-1")?.widthMs).toBe(500);
     expect(wide.unmountRecords.get("boot-1/2000/pod-1")?.widthMs).toBe(800);
@@ -219,9 +229,13 @@ describe("acceptReport", () => {
     { name: "that its machine slept after the unmount", transitMs: 0, sleptMs: 3_600_000 },
   ])("the width of an unmount record spans what its report does not say: $name", ({ transitMs, sleptMs }) => {
     const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
-    const marks = [{ at: 1_500, ms: NOON - 500 }];
+    const clockSamples = [{ at: 1_500, ms: NOON - 500 }];
 
-    const view = accepted(undefined, { ...readAt(2_000), unmountRecords, marks }, { atMs: NOON + transitMs + sleptMs });
+    const view = accepted(
+      undefined,
+      { ...readAt(2_000), unmountRecords, clockSamples },
+      { atMs: NOON + transitMs + sleptMs },
+    );
 
     const [unmountRecord] = view.unmountRecords.values();
     expect(unmountRecord).toMatchObject({ byMs: NOON + transitMs + sleptMs, widthMs: 500 + transitMs + sleptMs });
@@ -230,7 +244,11 @@ describe("acceptReport", () => {
   it("how uncertain an unmount record is nobody knows whose agent had never been answered before it", () => {
     const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
 
-    const view = accepted(undefined, { ...readAt(2_000), unmountRecords, marks: [{ at: 1_501, ms: NOON - 499 }] });
+    const view = accepted(undefined, {
+      ...readAt(2_000),
+      unmountRecords,
+      clockSamples: [{ at: 1_501, ms: NOON - 499 }],
+    });
 
     expect([...view.unmountRecords.values()]).toMatchObject([{ byMs: NOON, widthMs: undefined }]);
   });
@@ -239,22 +257,27 @@ describe("acceptReport", () => {
     const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
     const first = accepted(undefined, { ...readAt(2_000), unmountRecords });
 
-    const marks = [{ at: 1_500, ms: NOON - 600 }];
-    const again = accepted(first, { ...readAt(2_001), unmountRecords, marks }, { atMs: NOON + 701 });
+    const clockSamples = [{ at: 1_500, ms: NOON - 600 }];
+    const again = accepted(first, { ...readAt(2_001), unmountRecords, clockSamples }, { atMs: NOON + 701 });
 
     expect([...again.unmountRecords.values()]).toMatchObject([{ byMs: NOON, widthMs: 600 }]);
   });
 
   it.each([
-    { name: "ended after it was last seen", seenAt: 1_200, marks: [{ at: 1_200, ms: NOON - 800 }], widthMs: 3_800 },
-    { name: "ended nobody knows when", seenAt: 1_200, marks: [{ at: 1_999, ms: NOON - 1 }], widthMs: undefined },
+    {
+      name: "ended after it was last seen",
+      seenAt: 1_200,
+      clockSamples: [{ at: 1_200, ms: NOON - 800 }],
+      widthMs: 3_800,
+    },
+    { name: "ended nobody knows when", seenAt: 1_200, clockSamples: [{ at: 1_999, ms: NOON - 1 }], widthMs: undefined },
   ])(
     "a mounted volume that its first agent only kept, and the next one does not know, $name",
-    ({ seenAt, marks, widthMs }) => {
+    ({ seenAt, clockSamples, widthMs }) => {
       const known = accepted(undefined, {
         ...readAt(2_000),
         mountedVolumes: [{ ...mountedVolumeOf("pod-1"), seenAt }],
-        marks,
+        clockSamples,
       });
 
       const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
@@ -275,8 +298,8 @@ describe("acceptReport", () => {
   });
 
   it("a mounted volume that vanished without an unmount record, its agent replaced, ended between the two reads", () => {
-    const marks = [{ at: 1_999, ms: NOON - 1 }];
-    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], marks });
+    const clockSamples = [{ at: 1_999, ms: NOON - 1 }];
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], clockSamples });
 
     const view = accepted(known, { ...readAt(5_000), instance: "run-2" }, { atMs: NOON + 3_000 });
 
@@ -286,8 +309,8 @@ describe("acceptReport", () => {
   });
 
   it("a mounted volume that vanished with a reboot ended by the boot", () => {
-    const marks = [{ at: 1_999, ms: NOON - 1 }];
-    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], marks });
+    const clockSamples = [{ at: 1_999, ms: NOON - 1 }];
+    const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], clockSamples });
     const reboot = { ...readAt(5_000), bootId: "boot-2", sentAt: 5_000 };
 
     const view = accepted(known, reboot, { atMs: NOON + 65_000, nodeBootId: "boot-2" });

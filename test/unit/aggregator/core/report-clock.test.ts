@@ -8,44 +8,56 @@ const exact = { sentAt: 10_000, driftPpm: 0 };
 
 describe("what a stamp is dated", () => {
   it.each([
-    { name: "from the mark before it", marks: [{ at: 4_000, ms: NOON - 9_000 }], least: NOON - 9_000 + 999.5 },
+    {
+      name: "from the clock sample before it",
+      clockSamples: [{ at: 4_000, ms: NOON - 9_000 }],
+      least: NOON - 9_000 + 999.5,
+    },
     {
       name: "from the one of two that tells more",
-      marks: [
+      clockSamples: [
         { at: 3_000, ms: NOON - 8_500 },
         { at: 4_000, ms: NOON - 9_000 },
       ],
       least: NOON - 8_500 + 1_999,
     },
-    { name: "from a mark at the very moment", marks: [{ at: 5_000, ms: NOON - 9_000 }], least: NOON - 9_000 },
+    {
+      name: "from a clock sample at the very moment",
+      clockSamples: [{ at: 5_000, ms: NOON - 9_000 }],
+      least: NOON - 9_000,
+    },
     {
       name: "not after what its age says, where the server's clock was put back since",
-      marks: [{ at: 4_000, ms: NOON + 3_600_000 }],
+      clockSamples: [{ at: 4_000, ms: NOON + 3_600_000 }],
       least: NOON - 100 - 5_000,
     },
-    { name: "not from a mark after it", marks: [{ at: 5_001, ms: NOON - 9_000 }], least: undefined },
-    { name: "not where there is no mark", marks: undefined, least: undefined },
-  ])("at the earliest, $name", ({ marks, least }) => {
-    expect(reportClock({ ...exact, marks }, receipt).least(5_000)).toBe(least);
+    { name: "not from a clock sample after it", clockSamples: [{ at: 5_001, ms: NOON - 9_000 }], least: undefined },
+    { name: "not where there is no clock sample", clockSamples: undefined, least: undefined },
+  ])("at the earliest, $name", ({ clockSamples, least }) => {
+    expect(reportClock({ ...exact, clockSamples }, receipt).least(5_000)).toBe(least);
   });
 
   it.each([
-    { name: "as if the report had come at once, where there is no mark", marks: [], earliest: NOON - 10_100 },
     {
-      name: "back from the first mark, where the machine slept after it",
-      marks: [
+      name: "as if the report had come at once, where there is no clock sample",
+      clockSamples: [],
+      earliest: NOON - 10_100,
+    },
+    {
+      name: "back from the first clock sample, where the machine slept after it",
+      clockSamples: [
         { at: 1_000, ms: NOON - 3_600_000 },
         { at: 9_000, ms: NOON - 2_000 },
       ],
       earliest: NOON - 3_600_000 - 1_000.5,
     },
     {
-      name: "as if the report had come at once, where the first mark tells less",
-      marks: [{ at: 1_000, ms: NOON }],
+      name: "as if the report had come at once, where the first clock sample tells less",
+      clockSamples: [{ at: 1_000, ms: NOON }],
       earliest: NOON - 10_100,
     },
-  ])("of the boot's begin is $name", ({ marks, earliest }) => {
-    expect(reportClock({ ...exact, marks }, receipt).earliest(0)).toBe(earliest);
+  ])("of the boot's begin is $name", ({ clockSamples, earliest }) => {
+    expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(earliest);
   });
 
   it("holds the truth between its two ends, whatever the way took and however often the machine slept", () => {
@@ -54,23 +66,23 @@ describe("what a stamp is dated", () => {
       ms: fc.integer({ min: 1, max: 10_000_000 }),
       sleptMs: fc.oneof(fc.constant(0), fc.nat(10_000_000)),
       rate: fc.double({ min: -drift, max: drift, noNaN: true }),
-      does: fc.constantFrom("mark", "stamp", "nothing"),
+      does: fc.constantFrom("sample", "stamp", "nothing"),
       lateMs: fc.nat(10_000),
       widthMs: fc.nat(1_000),
     });
     fc.assert(
       fc.property(passes, fc.array(passes, { maxLength: 11 }), (last, before) => {
         let [trueMs, bootMs] = [NOON, 0];
-        const [marks, stamps]: [{ at: number; ms: number }[], { at: number; trueMs: number }[]] = [[], []];
+        const [clockSamples, stamps]: [{ at: number; ms: number }[], { at: number; trueMs: number }[]] = [[], []];
         for (const { ms, sleptMs, rate, does, lateMs, widthMs } of before) {
           trueMs += ms + sleptMs;
           bootMs += ms * (1 + rate);
           // The answer told what the clock had shown a while before, at least.
-          if (does === "mark") marks.push({ at: bootMs, ms: trueMs - lateMs - widthMs });
+          if (does === "sample") clockSamples.push({ at: bootMs, ms: trueMs - lateMs - widthMs });
           if (does === "stamp") stamps.push({ at: bootMs, trueMs });
         }
         const { lateMs, widthMs } = last;
-        const report = { sentAt: bootMs, driftPpm: drift * 1e6, marks };
+        const report = { sentAt: bootMs, driftPpm: drift * 1e6, clockSamples };
 
         const clock = reportClock(report, { atMs: trueMs + lateMs + widthMs, widthMs });
 

@@ -75,9 +75,9 @@ describe("decodeNodeMessage", () => {
       change: { mountedVolumes: [{ ...STAGING, volume: { by: "device", plugin: "fc", path: "50060e80-lun-0" } }] },
     },
     {
-      name: "with marks",
+      name: "with clock samples",
       change: {
-        marks: [
+        clockSamples: [
           { at: 0, ms: 0 },
           { at: 30, ms: 1_800_000_000_000 },
         ],
@@ -101,29 +101,29 @@ describe("decodeNodeMessage", () => {
   it.each([
     { name: "of another version", change: { version: 2 }, field: "version" },
     {
-      name: "with marks out of order",
+      name: "with clock samples out of order",
       change: {
-        marks: [
+        clockSamples: [
           { at: 2, ms: 1 },
           { at: 1, ms: 2 },
         ],
       },
-      field: "marks",
+      field: "clockSamples",
     },
     {
-      name: "with two marks at once",
+      name: "with two clock samples at once",
       change: {
-        marks: [
+        clockSamples: [
           { at: 2, ms: 1 },
           { at: 2, ms: 2 },
         ],
       },
-      field: "marks",
+      field: "clockSamples",
     },
     {
-      name: "with too many marks",
-      change: { marks: Array.from({ length: 9 }, (_, at) => ({ at, ms: at })) },
-      field: "marks",
+      name: "with too many clock samples",
+      change: { clockSamples: Array.from({ length: 9 }, (_, at) => ({ at, ms: at })) },
+      field: "clockSamples",
     },
     { name: "with an empty fact", change: { facts: { kernel: "" } }, field: "facts.kernel" },
     { name: "with a fact that is too long", change: { facts: { kernel: "6".repeat(129) } }, field: "facts.kernel" },
@@ -191,16 +191,20 @@ describe("decodeNodeMessage", () => {
       field: "unmountRecords.0.by",
     },
     {
-      name: "with a mark of a boot clock that no boot has",
-      change: { marks: [{ at: 9e15, ms: 0 }] },
-      field: "marks.0.at",
+      name: "with a clock sample of a boot clock that no boot has",
+      change: { clockSamples: [{ at: 9e15, ms: 0 }] },
+      field: "clockSamples.0.at",
     },
     {
-      name: "with a mark of a time after the year 9999",
-      change: { marks: [{ at: 5, ms: LATEST_MS + 1 }] },
-      field: "marks.0.ms",
+      name: "with a clock sample of a time after the year 9999",
+      change: { clockSamples: [{ at: 5, ms: LATEST_MS + 1 }] },
+      field: "clockSamples.0.ms",
     },
-    { name: "with a mark of a time before 1970", change: { marks: [{ at: 5, ms: -1 }] }, field: "marks.0.ms" },
+    {
+      name: "with a clock sample of a time before 1970",
+      change: { clockSamples: [{ at: 5, ms: -1 }] },
+      field: "clockSamples.0.ms",
+    },
     { name: "with a time as text", change: { sentAt: "30" }, field: "sentAt" },
     { name: "without a read", change: { read: undefined }, field: "read" },
     { name: "of a read that ended before it began", change: { read: { beganAt: 22, endedAt: 21 } }, field: "body" },
